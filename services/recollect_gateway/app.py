@@ -84,7 +84,7 @@ from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
-from recollect_gateway.readiness import Readiness, reported_readiness
+from recollect_gateway.readiness import Readiness, checked_embedder, reported_readiness
 from recollect_gateway.remembered import RememberedCallers, remembered_callers
 from recollect_gateway.streams import Streams
 from recollect_gateway.urlencoded import MAX_FORM_BYTES
@@ -98,6 +98,9 @@ from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyControll
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
 from recollect_gateway.web.styles import icon, passkey_script, style_sheet
+
+OPENAI = "openai"
+"""The embedder that is another server: it may have another model than configured."""
 
 
 def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callable[[], None] | None = None) -> Litestar:
@@ -223,11 +226,14 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     """Open what the application works with and put it in `state`; the stack closes everything in reverse order."""
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
-    encoder, recall_cache = _question_encoder(settings, stack), _recall_cache(redis, settings, stack)
+    embedder = create_embedder(settings)
+    encoder, recall_cache = _question_encoder(embedder, settings, stack), _recall_cache(redis, settings, stack)
+    if settings.embedder == OPENAI:
+        await stack.enter_async_context(checked_embedder(embedder))
     bus = await _change_bus(settings, stack)
     callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
     state.db = await _database(redis, settings, callers, stack)
-    state.readiness = Readiness(state.drain, (state.db, *state.db.other_cells))
+    state.readiness = Readiness(state.drain, (state.db, *state.db.other_cells), embedder)
     if settings.tells_metrics:
         await stack.enter_async_context(reported_readiness(state.readiness))
     state.settings = settings
@@ -319,9 +325,9 @@ def _rate_limiter(redis: Redis, settings: Settings) -> RateLimiter:
     )
 
 
-def _question_encoder(settings: Settings, stack: AsyncExitStack) -> QuestionEncoder:
+def _question_encoder(embedder: Embedder, settings: Settings, stack: AsyncExitStack) -> QuestionEncoder:
     """The encoder of the configured embedder and, while a model is changed, of the previous one."""
-    embedder, previous = create_embedder(settings), create_previous_embedder(settings)
+    previous = create_previous_embedder(settings)
     cached_embedder = _cached_embedder(embedder, settings)
     stack.push_async_callback((cached_embedder or embedder).close)
     if previous is None:

@@ -9,6 +9,7 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 
 from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.db import Database
+from recollect.platform.embedding import MeasuredEmbedder
 from recollect.platform.metrics import record_readiness
 from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect_gateway.draining import Drain
@@ -20,10 +21,13 @@ log = structlog.get_logger(__name__)
 
 
 class Readiness:
-    """Readiness of one process: it needs a database as new as this version, and must not be stopping."""
+    """Readiness of one process: it needs a database as new as this version, and must not be stopping.
 
-    def __init__(self, drain: Drain, cells: Sequence[Database]) -> None:
-        self._drain = drain
+    It needs no embedder: recall works by words alone without one.
+    """
+
+    def __init__(self, drain: Drain, cells: Sequence[Database], embedder: MeasuredEmbedder | None = None) -> None:
+        self._drain, self._embedder = drain, embedder
         self._home, *self._others = [SchemaCheck(cell) for cell in cells]
 
     async def require(self) -> None:
@@ -31,6 +35,34 @@ class Readiness:
         if self._drain.begun:
             raise Unavailable("This gateway is stopping. Try again: another one will answer.", code=ErrorCode.DRAINING)
         await require_any_usable(self._home, self._others)
+
+    @property
+    def degraded(self) -> str | None:
+        """What keeps a process from all that it should do although it is ready; None if nothing is known to."""
+        mismatch = self._embedder.mismatch if self._embedder is not None else None
+        return mismatch and f"{mismatch} Until they agree, recall searches by words alone."
+
+
+@asynccontextmanager
+async def checked_embedder(embedder: MeasuredEmbedder) -> AsyncIterator[None]:
+    """Ask an embedder once, beside everything else, so that it is known from the start whether its vectors can be used.
+
+    Later calls tell it anew. An embedder that does not answer now is no fault of its configuration.
+    """
+    checking = asyncio.create_task(_check(embedder), name="embedder check")
+    try:
+        yield
+    finally:
+        checking.cancel()
+        with suppress(asyncio.CancelledError):
+            await checking
+
+
+async def _check(embedder: MeasuredEmbedder) -> None:
+    try:
+        await embedder.embed(["Recollect"])
+    except Unavailable as error:
+        log.warning("embedder check failed", reason=str(error))
 
 
 @asynccontextmanager

@@ -33,8 +33,10 @@ class HealthController(Controller):
 
         The response is 503 while it cannot: the database is unavailable or older than this version, or the gateway is
         stopping. It is ready also while Redis is unavailable, since calls work without it, and while at least one of
-        several cells is available.
+        several cells is available. `status` is `degraded`, and `detail` says why, if the embedder answers vectors of
+        another length than configured: recall then searches by words alone.
         """
         readiness: Readiness = state.readiness
         await readiness.require()
-        return {"status": "ok"}
+        detail = readiness.degraded
+        return {"status": "ok"} if detail is None else {"status": "degraded", "detail": detail}

@@ -12,6 +12,7 @@ from recollect.accounts.oauth.clients.model import Client
 from recollect.errors import InvalidInput
 from recollect_gateway.admission import by_address
 from recollect_gateway.oauth.discovery import REGISTER
+from recollect_gateway.oauth.errors import ERROR_HANDLERS
 from recollect_gateway.oauth.protocol import NOT_STORED
 
 AnyRequest = Request[Any, Any, Any]
@@ -22,6 +23,7 @@ class RegistrationController(Controller):
     """Registers clients, always as public ones."""
 
     include_in_schema = False
+    exception_handlers = ERROR_HANDLERS
     guards = (by_address("registrations", lambda settings: settings.oauth_registrations_per_minute),)
 
     @post(REGISTER)

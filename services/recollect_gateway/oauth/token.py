@@ -26,6 +26,7 @@ from recollect.accounts.oauth.signing import service as signing
 from recollect.accounts.oauth.signing.model import ID_TOKEN_LIFETIME
 from recollect.platform.transactions import Transaction
 from recollect_gateway.oauth.discovery import DISCOVERED, INTROSPECT, JWKS, REVOKE, TOKEN
+from recollect_gateway.oauth.errors import ERROR_HANDLERS
 from recollect_gateway.oauth.forms import read_form
 from recollect_gateway.oauth.protocol import NOT_STORED, OAuthAnswer, Refused, RequestServer
 from recollect_gateway.urlencoded import MalformedParameters
@@ -40,6 +41,7 @@ class TokenController(Controller):
     """Issues, revokes and introspects tokens for clients, without a person."""
 
     include_in_schema = False
+    exception_handlers = ERROR_HANDLERS
 
     @post(TOKEN)
     async def token(self, request: AnyRequest, state: State) -> Response[dict[str, Any]]:

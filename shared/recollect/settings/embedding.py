@@ -32,7 +32,10 @@ class EmbeddingSettings(BaseSettings):
         default="text-embedding-3-small", description="Model name that is sent to the OpenAI-compatible embedder."
     )
     embedding_dimensions: int = Field(
-        default=1536, ge=1, le=4000, description="Length of the vectors of the OpenAI-compatible embedder's model."
+        default=1536,
+        ge=1,
+        le=4000,
+        description="Length of the vectors of the OpenAI-compatible embedder's model, at most 4,000.",
     )
     embedding_timeout_seconds: float = Field(
         default=10.0,

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-def create_previous_embedder(settings: Settings) -> Embedder | None:
+def create_previous_embedder(settings: Settings) -> MeasuredEmbedder | None:
     """The embedder that `RECOLLECT_PREVIOUS_EMBEDDER` names, loaded, if any. Raises as `create_embedder` does."""
     if settings.previous_embedder is None:
         return None
@@ -54,7 +54,7 @@ def create_previous_embedder(settings: Settings) -> Embedder | None:
     return create_embedder(settings.model_copy(update=previous_settings))
 
 
-def create_embedder(settings: Settings) -> Embedder:
+def create_embedder(settings: Settings) -> MeasuredEmbedder:
     """The embedder that `RECOLLECT_EMBEDDER` names, loaded.
 
     Raises InvalidInput for another name, Unavailable (embedder_unavailable) where its weights are not those expected.

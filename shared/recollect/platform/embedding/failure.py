@@ -27,3 +27,7 @@ class EmbeddingFailed(Unavailable):
         super().__init__(f"The embedder {reason}.")
         self.cause = cause
         self.retry_after = retry_after
+
+
+class WrongDimensions(EmbeddingFailed):
+    """The embedder returned vectors of another length than configured: no vector of it can be used."""

@@ -9,6 +9,7 @@ from opentelemetry.util.types import AttributeValue
 
 from recollect.errors import ErrorCode, RecollectError
 from recollect.platform.embedding.embedder import Embedder, embed_passages, embed_questions
+from recollect.platform.embedding.failure import WrongDimensions
 from recollect.platform.embedding.vectors import Embedded, TokenBits, Vectors
 from recollect.platform.metrics import record_embedding_call
 
@@ -16,13 +17,15 @@ from recollect.platform.metrics import record_embedding_call
 class MeasuredEmbedder:
     """Wraps an embedder, measured by OpenTelemetry's conventions for generative AI, without texts.
 
-    `provider`: the value of RECOLLECT_EMBEDDER.
+    `provider`: the value of RECOLLECT_EMBEDDER. `mismatch`: what is wrong with the length of the vectors that the
+    embedder answered last; None where it is as configured, or nothing was asked yet.
     """
 
     def __init__(self, embedder: Embedder, provider: str) -> None:
         self.embedder = embedder
         self.model, self.dimensions = embedder.model, embedder.dimensions
         self.similarity_thresholds = embedder.similarity_thresholds
+        self.mismatch: str | None = None
         self._attributes: dict[str, AttributeValue] = {
             "gen_ai.operation.name": "embeddings",
             "gen_ai.provider.name": provider,
@@ -53,6 +56,11 @@ class MeasuredEmbedder:
         with tracer.start_as_current_span(name, kind=trace.SpanKind.CLIENT, attributes=attributes) as span:
             try:
                 yield
+                self.mismatch = None
+            except WrongDimensions as error:
+                code, self.mismatch = str(error.code), error.message
+                span.set_attribute("error.type", code)
+                raise
             except Exception as error:
                 code = str(error.code if isinstance(error, RecollectError) else ErrorCode.INTERNAL)
                 span.set_attribute("error.type", code)

@@ -13,7 +13,7 @@ import numpy as np
 import stamina
 
 from recollect.platform.embedding.embedder import UNMEASURED
-from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
+from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause, WrongDimensions
 from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
 from recollect.platform.slots import released_slot
 from recollect.settings import Settings
@@ -105,7 +105,7 @@ class OpenAIEmbedder:
         if [row.index for row in rows] != list(range(count)):
             raise EmbeddingFailed(f"answered {len(rows)} embeddings, or the wrong ones, for {count} texts")
         if lengths := {len(row.embedding) for row in rows} - {self.dimensions}:
-            raise EmbeddingFailed(
+            raise WrongDimensions(
                 f"answered vectors of length {min(lengths)} where RECOLLECT_EMBEDDING_DIMENSIONS is {self.dimensions}"
             )
         return unit_length(np.array([row.embedding for row in rows], np.float64))
