@@ -5,7 +5,7 @@ decides where it may be interrupted, and knows of no thread. `compute` runs its 
 at a time, in turns with other computations. Those of one tenant take turns among themselves first, so that one tenant
 never has more than one thread, however many calls it sends. A cancelled computation gets no further turn, and one that
 takes more processor time than allowed is refused. It holds no transaction: its input is read before, its result is
-written after.
+written after. Where a write has to compute something in between, `compute_while_locked` gives way to nobody.
 
 Work in many short parts, such as turning rows into values, stays on the event loop and lets other calls go on in
 between: `each` and `interleave`.
@@ -68,6 +68,20 @@ async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice:
         f"This takes more computing time than one call may use ({seconds:g} seconds). {advice}",
         code=ErrorCode.TOO_COSTLY,
     )
+
+
+async def compute_while_locked(tenant_id: UUID, slices: Slices[T]) -> T:
+    """The result of a computation inside a transaction that writes: beside the event loop, in turns with others.
+
+    It does not give way to other calls, since others wait for the locks of the transaction, and has no limit of its
+    own: the caller bounds its input.
+    """
+    lane = _lane_of(tenant_id)
+    while True:
+        async with lane:
+            outcome = await anyio.to_thread.run_sync(_take_turn, slices, limiter=_threads())
+        if isinstance(outcome, Finished):
+            return outcome.result
 
 
 async def interleave(slices: Slices[T]) -> T:

@@ -4,32 +4,35 @@ SELECT set_config('statement_timeout', greatest(setting::bigint, :milliseconds):
 WHERE name = 'statement_timeout' AND setting <> '0';
 
 -- name: lineages_named
--- Live lineages whose name or alias :wanted_pattern matches, and deleted ones of which :patterns matches any former
--- name. A live one counts by its present names only: another person may have taken a name that it gave up.
+-- Live lineages whose name or alias one of the patterns :wanted matches, and deleted ones of which one of :whole matches
+-- any former name. A live one counts by its present names only: another person may have taken a name that it gave up.
 SELECT n.id, n.removed_revision IS NULL AS lives FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND CASE WHEN n.removed_revision IS NULL
-    THEN n.name ~ :wanted_pattern OR EXISTS (
+    THEN n.name ~ ANY (:wanted::text[]) OR EXISTS (
         SELECT 1 FROM aliases a
-        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL AND a.name ~ :wanted_pattern
+        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
+            AND a.name ~ ANY (:wanted::text[])
     )
     ELSE EXISTS (
-        SELECT 1 FROM node_versions v WHERE v.tenant_id = :tenant_id AND v.node_id = n.id AND v.name ~ :patterns
+        SELECT 1 FROM node_versions v
+        WHERE v.tenant_id = :tenant_id AND v.node_id = n.id AND v.name ~ ANY (:whole::text[])
     ) OR EXISTS (
-        SELECT 1 FROM aliases a WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.name ~ :patterns
+        SELECT 1 FROM aliases a WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.name ~ ANY (:whole::text[])
     )
 END
 ORDER BY n.id;
 
 -- name: names_of
--- Every name that these lineages ever had.
+-- Names that these lineages have or had, at most :limit.
 SELECT name FROM node_versions WHERE tenant_id = :tenant_id AND node_id = ANY (:node_ids::uuid[]) AND name IS NOT NULL
 UNION
 SELECT name FROM aliases WHERE tenant_id = :tenant_id AND node_id = ANY (:node_ids::uuid[])
-ORDER BY name;
+ORDER BY name
+LIMIT :limit;
 
 -- name: lineages_about
 -- Facts that have, or had, a relation of the type :relation to one of the lineages :node_ids; facts and deleted
--- lineages with :pattern in any version; and everything that :created_by made.
+-- lineages with a match of :patterns in any version; and everything that :created_by made.
 SELECT n.id, n.removed_revision IS NULL AS lives FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id <> ALL (:node_ids::uuid[]) AND (
     n.created_by = :created_by
@@ -38,44 +41,50 @@ WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id <> ALL (:node
         WHERE r.tenant_id = :tenant_id AND r.from_node = n.id AND r.to_node = ANY (:node_ids::uuid[]) AND r.type = :relation
     )
     OR (n.name IS NULL OR n.removed_revision IS NOT NULL) AND EXISTS (
-        SELECT 1 FROM node_versions v WHERE v.tenant_id = :tenant_id AND v.node_id = n.id AND words_of(v) ~ :pattern
+        SELECT 1 FROM node_versions v
+        WHERE v.tenant_id = :tenant_id AND v.node_id = n.id AND words_of(v) ~ ANY (:patterns::text[])
     )
 )
 ORDER BY n.id;
 
 -- name: observations_about
--- Observations of lineages other than :node_ids that have :pattern in any version, or that :created_by wrote. `lives`:
--- such a version is live.
+-- Observations of lineages other than :node_ids that have a match of :patterns in any version, or that :created_by wrote.
+-- `lives`: such a version is live.
 SELECT o.id, bool_or(o.removed_revision IS NULL) AS lives FROM observations o
 WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.node_id <> ALL (:node_ids::uuid[])
-    AND (o.created_by = :created_by OR words_of(o) ~ :pattern)
+    AND (o.created_by = :created_by OR words_of(o) ~ ANY (:patterns::text[]))
 GROUP BY o.id
 ORDER BY o.id;
 
 -- name: relations_about
--- Relations between lineages other than :node_ids in which :pattern is found, or that :created_by made.
+-- Relations between lineages other than :node_ids in which one of :patterns is found, or that :created_by made.
 SELECT id, removed_revision IS NULL AS lives FROM relations
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node <> ALL (:node_ids::uuid[])
     AND to_node <> ALL (:node_ids::uuid[])
-    AND (created_by = :created_by OR type ~ :pattern OR metadata::text ~ :pattern)
+    AND (created_by = :created_by OR type ~ ANY (:patterns::text[]) OR metadata::text ~ ANY (:patterns::text[]))
 ORDER BY id;
 
 -- name: heads_about
--- Live entities, expired ones too, other than the lineages :node_ids, in which :pattern is found.
-SELECT n.id FROM nodes n
+-- Live entities, expired ones too, other than the lineages :node_ids, in which one of :patterns is found; and the bytes of
+-- their texts.
+SELECT n.id, octet_length(words_of(w.version)) AS bytes FROM nodes n
 CROSS JOIN LATERAL (
     SELECT v AS version FROM node_versions v
     WHERE v.tenant_id = :tenant_id AND v.id BETWEEN n.version_id AND n.version_id ORDER BY v.id LIMIT 1
 ) AS w
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.id <> ALL (:node_ids::uuid[])
-    AND words_of(w.version) ~ :pattern
+    AND words_of(w.version) ~ ANY (:patterns::text[])
 ORDER BY n.id;
 
+-- name: texts_named
+-- The places in :texts, from 1 on, of those in which one of :patterns is found.
+SELECT t.place FROM unnest(:texts::text[]) WITH ORDINALITY AS t (words, place) WHERE t.words ~ ANY (:patterns::text[]);
+
 -- name: erase_passages
--- Delete passages with their vectors: those of the lineages :node_ids, and those of sibling heads in which :pattern is
--- found or that :created_by wrote. Of removed passages, which search no longer finds, also those of the memories
--- :observation_ids, those in which :pattern is found and those that one of the names :names matches. Return how many of
--- each, and their sequences.
+-- Delete passages with their vectors: those of the lineages :node_ids, and those of sibling heads in which one of :patterns
+-- is found or that :created_by wrote. Of removed passages, which search no longer finds, also those of the memories
+-- :observation_ids, those in which one of :patterns is found and those that one of the names :names matches. Return how
+-- many of each, and their sequences.
 WITH doomed AS MATERIALIZED (
     SELECT id, sequence FROM passages
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND (
@@ -83,12 +92,14 @@ WITH doomed AS MATERIALIZED (
         OR version_id = ANY (ARRAY(
             SELECT v.id FROM node_versions v
             WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling
-                AND (words_of(v) ~ :pattern OR v.created_by = :created_by)
+                AND (words_of(v) ~ ANY (:patterns::text[]) OR v.created_by = :created_by)
         ))
         OR removed_revision IS NOT NULL
-        AND (memory_id = ANY (:observation_ids::uuid[]) OR text ~ :pattern OR thread ~ :pattern OR EXISTS (
-            SELECT 1 FROM unnest(:names::text[]) AS i (name) WHERE tsv @@ plainto_tsquery('english', i.name)
-        ))
+        AND (
+            memory_id = ANY (:observation_ids::uuid[])
+            OR text ~ ANY (:patterns::text[]) OR thread ~ ANY (:patterns::text[])
+            OR tsv @@ ANY (ARRAY(SELECT plainto_tsquery('english', i.name) FROM unnest(:names::text[]) AS i (name)))
+        )
     )
 ), vectors AS (
     DELETE FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
@@ -113,13 +124,13 @@ DELETE FROM searched_vectors WHERE tenant_id = :tenant_id AND passage_id = ANY (
 
 -- name: erase_rows
 -- Delete the lineages :node_ids with all that belongs to them, the relations :relation_ids, and the versions of the
--- observations :observation_ids in which :pattern is found or that :created_by wrote. Of other lineages, delete such
--- versions except the newest, and former aliases that :whole_pattern matches.
+-- observations :observation_ids in which one of :patterns is found or that :created_by wrote. Of other lineages, delete
+-- such versions except the newest, and former aliases that one of :whole matches.
 WITH said AS (
     DELETE FROM observations o
     WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id
         AND (o.node_id = ANY (:node_ids::uuid[]) OR o.id = ANY (:observation_ids::uuid[])
-        AND (words_of(o) ~ :pattern OR o.created_by = :created_by)) RETURNING 1
+        AND (words_of(o) ~ ANY (:patterns::text[]) OR o.created_by = :created_by)) RETURNING 1
 ), tied AS (
     DELETE FROM relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
@@ -128,12 +139,13 @@ WITH said AS (
 ), known AS (
     DELETE FROM aliases
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
-        AND (node_id = ANY (:node_ids::uuid[]) OR removed_revision IS NOT NULL AND name ~ :whole_pattern) RETURNING 1
+        AND (node_id = ANY (:node_ids::uuid[]) OR removed_revision IS NOT NULL AND name ~ ANY (:whole::text[]))
+    RETURNING 1
 ), versions AS (
     DELETE FROM node_versions v USING nodes n
     WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND n.tenant_id = :tenant_id AND n.id = v.node_id AND (
         v.node_id = ANY (:node_ids::uuid[]) OR v.version < n.version
-            AND (words_of(v) ~ :pattern OR v.created_by = :created_by)
+            AND (words_of(v) ~ ANY (:patterns::text[]) OR v.created_by = :created_by)
     ) RETURNING 1
 ), proposed AS (
     DELETE FROM duplicates
@@ -147,24 +159,26 @@ SELECT (SELECT count(*) FROM gone) AS nodes, (SELECT count(*) FROM versions) AS 
     (SELECT count(*) FROM known) AS aliases, (SELECT count(*) FROM proposed) AS duplicates;
 
 -- name: count_kept
--- The number of rows of a graph in which :pattern is still found, and the number of newest versions that :created_by
--- wrote of lineages of others.
+-- The number of rows of a graph in which one of :patterns is still found, and the number of newest versions that
+-- :created_by wrote of lineages of others.
 SELECT (
     SELECT count(*) FROM node_versions v WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id
-        AND words_of(v) ~ :pattern
+        AND words_of(v) ~ ANY (:patterns::text[])
 ) AS versions, (
-    SELECT count(*) FROM observations o WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND words_of(o) ~ :pattern
+    SELECT count(*) FROM observations o WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id
+        AND words_of(o) ~ ANY (:patterns::text[])
 ) AS observations, (
     SELECT count(*) FROM relations WHERE tenant_id = :tenant_id AND graph_id = :graph_id
-        AND (type ~ :pattern OR metadata::text ~ :pattern)
+        AND (type ~ ANY (:patterns::text[]) OR metadata::text ~ ANY (:patterns::text[]))
 ) AS relations, (
-    SELECT count(*) FROM aliases WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name ~ :pattern
+    SELECT count(*) FROM aliases WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+        AND name ~ ANY (:patterns::text[])
 ) AS aliases, (
     SELECT count(*) FROM passages WHERE tenant_id = :tenant_id AND graph_id = :graph_id
-        AND (text ~ :pattern OR thread ~ :pattern)
+        AND (text ~ ANY (:patterns::text[]) OR thread ~ ANY (:patterns::text[]))
 ) AS passages, (
     SELECT count(*) FROM graphs WHERE tenant_id = :tenant_id AND id = :graph_id
-        AND (name ~ :pattern OR metadata::text ~ :pattern)
+        AND (name ~ ANY (:patterns::text[]) OR metadata::text ~ ANY (:patterns::text[]))
 ) AS graphs, (
     SELECT count(*) FROM node_versions WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND created_by = :created_by
 ) AS versions_by_subject;

@@ -5,7 +5,7 @@ are deleted, and the planner's statistics are renewed, since they hold samples o
 the subject that erased them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +19,7 @@ from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import EntityNotFound, Rewrite
+from recollect.graph.nodes.model import EntityNotFound, NodeHead, Rewrite
 from recollect.graph.observations import service as observations
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
@@ -27,14 +27,33 @@ from recollect.graph.relations.model import MENTIONS_ENTITY
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import FORGET_STATISTICS
 from recollect.jobs.model import NewJob
+from recollect.platform.computing import Slices, compute_while_locked
 from recollect.platform.transactions import Transaction
 from recollect.retention.erasure import store
-from recollect.retention.erasure.model import ERASE_PERSON, ErasedItem, ErasureTargets, Receipt, redacted
-from recollect.retention.erasure.name_patterns import pattern_of, whole_pattern_of
+from recollect.retention.erasure.model import (
+    ERASE_PERSON,
+    MAX_LINKED_NAMES,
+    MAX_NAMES,
+    ErasedItem,
+    ErasureTargets,
+    NamedHead,
+    Receipt,
+    redacted,
+    require_searchable,
+    texts_to_search,
+    too_many_names,
+)
+from recollect.retention.erasure.name_patterns import patterns_of, whole_patterns_of
 
 LONGEST_STATEMENT = timedelta(minutes=10)
 """How long a statement of an erasure may run. The erasure is one transaction, so that no reader sees half of it; with
 much to erase, a statement takes longer than the statements of other calls may."""
+
+LONGEST_TRIAL = timedelta(minutes=2)
+"""How long a statement of a dry run may run: anybody may try again, and meanwhile PostgreSQL serves others."""
+
+HEADS_PER_PAGE, BYTES_PER_PAGE = 200, 2_000_000
+"""Entities that are redacted at a time, and bytes of their texts. Numbers of metadata take 15 times that in memory."""
 
 IDS_PER_STATEMENT = 5_000
 """Most ids that a statement of another package gets. With fewer, more statements scan the whole tenant if there are no
@@ -51,12 +70,12 @@ async def erase_person(
     or name it; observations and relations of others that name it; and texts, tags and metadata of others that name it,
     in every version. Input, output and errors of the graph's jobs are deleted completely. All of it is one revision.
     With `dry_run` the caller rolls the transaction back. Raises NotFound for an unknown graph, name or subject,
-    InvalidInput if neither name nor subject is given, Forbidden.
+    InvalidInput if neither name nor subject is given, TooLarge for a person with too many names, Forbidden.
     """
     if name is None and created_by is None:
         raise InvalidInput("Give a name, a created_by, or both", path="name")
     await graphs.get_graph(tx, graph_name)
-    await store.allow_long_statements(tx, LONGEST_STATEMENT)
+    await store.allow_long_statements(tx, LONGEST_TRIAL if dry_run else LONGEST_STATEMENT)
     async with graphs.write_graph(tx, graph_name, ERASE_PERSON) as revision:
         targets = await _targets(tx, revision.graph, name, created_by)
         cleared = await _remove_live(tx, revision, targets)
@@ -116,7 +135,9 @@ async def _end_with_statistics(tx: Transaction, graph_id: UUID | None) -> tuple[
 
 async def _targets(tx: Transaction, graph: Graph, name: str | None, created_by: str | None) -> ErasureTargets:
     lineages, names = await _person(tx, graph, name) if name is not None else ([], [])
-    targets = ErasureTargets(tuple(names), pattern_of(names), whole_pattern_of(names), created_by, tuple(lineages))
+    patterns = await compute_while_locked(tx.tenant_id, patterns_of(names))
+    whole = await compute_while_locked(tx.tenant_id, whole_patterns_of(names))
+    targets = ErasureTargets(tuple(names), patterns, whole, created_by, tuple(lineages))
     further = await store.lineages_about(tx, graph, targets, relation=MENTIONS_ENTITY)
     targets = replace(targets, lineages=(*targets.lineages, *further))
     targets = replace(
@@ -137,16 +158,23 @@ async def _require_versions(tx: Transaction, graph: Graph, targets: ErasureTarge
 
 async def _person(tx: Transaction, graph: Graph, name: str) -> tuple[list[ErasedItem], list[str]]:
     """All lineages that are the person, or were before merges and deletions, and all their names."""
-    names, found = [name], list[ErasedItem]()
-    while True:
-        found = await store.lineages_named(tx, graph, whole_pattern_of(names), wanted=whole_pattern_of([name]))
-        all_names = sorted({name, *await store.names_of(tx, [lineage.id for lineage in found])})
-        if len(all_names) == len(names):
+    wanted = whole = await compute_while_locked(tx.tenant_id, whole_patterns_of([name]))
+    names, found = {name}, dict[UUID, ErasedItem]()
+    for _ in range(MAX_LINKED_NAMES):
+        lineages = await store.lineages_named(tx, graph, wanted=wanted, whole=whole)
+        further = [lineage for lineage in lineages if lineage.id not in found]
+        found |= {lineage.id: lineage for lineage in further}
+        new_names = {*await store.names_of(tx, [lineage.id for lineage in further], limit=MAX_NAMES + 1)} - names
+        names |= new_names
+        require_searchable(names)
+        if not new_names:
             break
-        names = all_names
+        wanted, whole = (), await compute_while_locked(tx.tenant_id, whole_patterns_of(sorted(new_names)))
+    else:
+        raise too_many_names(f"{MAX_LINKED_NAMES} names, each of which led to deleted entities with further names")
     if not found:
         raise EntityNotFound(name)
-    return found, names
+    return list(found.values()), sorted(names)
 
 
 async def _remove_live(tx: Transaction, revision: Revision, targets: ErasureTargets) -> int:
@@ -159,12 +187,53 @@ async def _remove_live(tx: Transaction, revision: Revision, targets: ErasureTarg
     for page in _pages([lineage.id for lineage in targets.lineages if lineage.lives]):
         await relations.delete_nodes(tx, revision, page)
     await relations.drop_orphaned_placeholders(tx, revision, ends - set(targets.node_ids))
-    mentioning = await store.heads_about(tx, revision.graph, targets)
-    heads = await nodes.read_heads(tx, revision.graph, mentioning, expired_too=True)
-    rewrites = [Rewrite(head, redacted(head.fields, targets.pattern)) for head in heads.values()]
-    changed = [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
-    await nodes.rewrite(tx, revision, changed)
-    return len(changed)
+    return await _redact_others(tx, revision, targets)
+
+
+async def _redact_others(tx: Transaction, revision: Revision, targets: ErasureTargets) -> int:
+    """Take the names out of other live entities, a page of bounded size at a time; return how many were changed."""
+    changed = 0
+    for page in _pages_of_heads(await store.heads_about(tx, revision.graph, targets)):
+        heads = await nodes.read_heads(tx, revision.graph, page, expired_too=True)
+        texts = await compute_while_locked(tx.tenant_id, _texts_of(heads.values()))
+        named = frozenset(await store.texts_named(tx, texts, targets))
+        rewrites = await compute_while_locked(tx.tenant_id, _rewrites(heads.values(), named))
+        await nodes.rewrite(tx, revision, rewrites)
+        changed += len(rewrites)
+    return changed
+
+
+def _pages_of_heads(heads: Sequence[NamedHead]) -> Iterator[list[UUID]]:
+    """The ids in pages of HEADS_PER_PAGE and BYTES_PER_PAGE at most; an entity with more text is a page of its own."""
+    page, size = list[UUID](), 0
+    for head in heads:
+        if page and (len(page) == HEADS_PER_PAGE or size + head.bytes > BYTES_PER_PAGE):
+            yield page
+            page, size = [], 0
+        page.append(head.id)
+        size += head.bytes
+    if page:
+        yield page
+
+
+def _texts_of(heads: Iterable[NodeHead]) -> Slices[list[str]]:
+    """Each text of these heads that may name a person, once."""
+    texts = set[str]()
+    for head in heads:
+        yield
+        texts.update(texts_to_search(head.fields))
+    return list(texts)
+
+
+def _rewrites(heads: Iterable[NodeHead], named: frozenset[str]) -> Slices[list[Rewrite]]:
+    """The heads that hold one of the named texts, without them."""
+    rewrites = list[Rewrite]()
+    for head in heads:
+        yield
+        fields = redacted(head.fields, named)
+        if not fields.is_same_as(head.fields):
+            rewrites.append(Rewrite(head, fields))
+    return rewrites
 
 
 def _without_zeros(erased: Mapping[str, int]) -> dict[str, int]:

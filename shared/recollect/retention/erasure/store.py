@@ -6,11 +6,18 @@ from typing import Any
 from uuid import UUID
 
 from recollect.graph.graphs.model import Graph
-from recollect.platform.sql import Queries
+from recollect.platform.computing import batches
+from recollect.platform.sql import Queries, Query
 from recollect.platform.transactions import Transaction
-from recollect.retention.erasure.model import ErasedItem, ErasureTargets
+from recollect.retention.erasure.model import ErasedItem, ErasureTargets, NamedHead
 
 queries = Queries(__package__)
+
+ROWS_AT_A_TIME = 1_000
+"""Rows that one round trip brings, where a query finds ids: a thousand become values in a few milliseconds."""
+
+TEXTS_PER_STATEMENT = 2_000
+"""Texts that a statement gets at most, for the same reason."""
 
 
 async def allow_long_statements(tx: Transaction, longest: timedelta) -> None:
@@ -18,39 +25,46 @@ async def allow_long_statements(tx: Transaction, longest: timedelta) -> None:
     await tx.execute(queries.allow_long_statements, milliseconds=round(longest.total_seconds() * 1000))
 
 
-async def lineages_named(tx: Transaction, graph: Graph, names: str, *, wanted: str) -> list[ErasedItem]:
-    """Live lineages that have the wanted name, and deleted ones that had any of the names; patterns of whole names."""
-    rows = await tx.fetch(queries.lineages_named, graph_id=graph.id, patterns=names, wanted_pattern=wanted)
-    return [ErasedItem(**row) for row in rows]
+async def lineages_named(
+    tx: Transaction, graph: Graph, *, wanted: Sequence[str], whole: Sequence[str]
+) -> list[ErasedItem]:
+    """Live lineages with a name that `wanted` matches, and deleted ones that had a name that `whole` matches."""
+    return await _items(tx, queries.lineages_named, graph_id=graph.id, wanted=wanted, whole=whole)
 
 
-async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[str]:
-    """Every name that these lineages ever had."""
-    return [row["name"] for row in await tx.fetch(queries.names_of, node_ids=node_ids)]
+async def names_of(tx: Transaction, node_ids: Sequence[UUID], *, limit: int) -> list[str]:
+    """Names that these lineages have or had, `limit` at most."""
+    return [row["name"] for row in await tx.fetch(queries.names_of, node_ids=node_ids, limit=limit)]
 
 
 async def lineages_about(tx: Transaction, graph: Graph, targets: ErasureTargets, *, relation: str) -> list[ErasedItem]:
     """Further lineages to erase with those of the targets."""
-    rows = await tx.fetch(queries.lineages_about, graph_id=graph.id, **_about(targets), relation=relation)
-    return [ErasedItem(**row) for row in rows]
+    return await _items(tx, queries.lineages_about, graph_id=graph.id, **_about(targets), relation=relation)
 
 
 async def observations_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[ErasedItem]:
     """Observations of other lineages to erase with the targets."""
-    rows = await tx.fetch(queries.observations_about, graph_id=graph.id, **_about(targets))
-    return [ErasedItem(**row) for row in rows]
+    return await _items(tx, queries.observations_about, graph_id=graph.id, **_about(targets))
 
 
 async def relations_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[ErasedItem]:
     """Relations between other lineages to erase with the targets."""
-    rows = await tx.fetch(queries.relations_about, graph_id=graph.id, **_about(targets))
-    return [ErasedItem(**row) for row in rows]
+    return await _items(tx, queries.relations_about, graph_id=graph.id, **_about(targets))
 
 
-async def heads_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[UUID]:
+async def heads_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[NamedHead]:
     """Other live entities in whose fields an erased name is found."""
-    rows = await tx.fetch(queries.heads_about, graph_id=graph.id, node_ids=targets.node_ids, pattern=targets.pattern)
-    return [row["id"] for row in rows]
+    given = {"graph_id": graph.id, "node_ids": targets.node_ids, "patterns": targets.patterns}
+    return [NamedHead(**row) async for row in tx.stream(queries.heads_about, prefetch=ROWS_AT_A_TIME, **given)]
+
+
+async def texts_named(tx: Transaction, texts: Sequence[str], targets: ErasureTargets) -> list[str]:
+    """Those of the texts in which an erased name is found."""
+    named: list[str] = []
+    for batch in batches(texts, TEXTS_PER_STATEMENT):
+        rows = await tx.fetch(queries.texts_named, texts=batch, patterns=targets.patterns)
+        named += [batch[row["place"] - 1] for row in rows]
+    return named
 
 
 async def erase_passages(tx: Transaction, graph: Graph, targets: ErasureTargets) -> tuple[int, int, list[UUID]]:
@@ -79,9 +93,9 @@ async def erase_rows(tx: Transaction, graph: Graph, targets: ErasureTargets) -> 
         node_ids=targets.node_ids,
         observation_ids=[observation.id for observation in targets.observations],
         relation_ids=[relation.id for relation in targets.relations],
-        pattern=targets.pattern,
+        patterns=targets.patterns,
         created_by=targets.created_by,
-        whole_pattern=targets.whole,
+        whole=targets.whole,
     )
     return dict(row or {})
 
@@ -89,7 +103,7 @@ async def erase_rows(tx: Transaction, graph: Graph, targets: ErasureTargets) -> 
 async def count_kept(tx: Transaction, graph: Graph, targets: ErasureTargets) -> dict[str, int]:
     """The number of rows of each table that still hold an erased name."""
     row = await tx.fetchrow(
-        queries.count_kept, graph_id=graph.id, pattern=targets.pattern, created_by=targets.created_by
+        queries.count_kept, graph_id=graph.id, patterns=targets.patterns, created_by=targets.created_by
     )
     return dict(row or {})
 
@@ -107,4 +121,9 @@ async def forget_statistics(tx: Transaction, only: Sequence[str] | None) -> list
 
 
 def _about(targets: ErasureTargets) -> dict[str, Any]:
-    return {"node_ids": targets.node_ids, "pattern": targets.pattern, "created_by": targets.created_by}
+    return {"node_ids": targets.node_ids, "patterns": targets.patterns, "created_by": targets.created_by}
+
+
+async def _items(tx: Transaction, query: Query, **given: Any) -> list[ErasedItem]:
+    """The items that a query finds, read a page at a time: there may be as many as the graph has rows."""
+    return [ErasedItem(**row) async for row in tx.stream(query, prefetch=ROWS_AT_A_TIME, **given)]
