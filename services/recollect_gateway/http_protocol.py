@@ -8,7 +8,8 @@ in C) and counts what the parser reports:
 - While a part of a request is missing, one clock runs: for its headers from their first byte, for its body by windows,
   each of which must bring a share of it (408). The clock stands still while the gateway itself does not read.
 - A client that does not take its answer is cut off.
-- Connections are bounded in number, in all and by address (503).
+- Connections are bounded in number, in all and by address (503). Where there is no more room, addresses with many
+  connections give way to those with fewer: their connections on which nothing is being answered are closed.
 - The application learns that a connection is lost without listening for it.
 """
 
@@ -16,7 +17,7 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -34,6 +35,9 @@ BODY_SHARE = 64 * 1024
 
 MAX_AHEAD = 32
 """Requests that one connection may send ahead of their answers."""
+
+FEW_CONNECTIONS, RESERVED_SHARE = 8, 0.1
+"""The last tenth of a gateway's connections is for addresses that have fewer than this, such as those of probes."""
 
 REFUSAL_SECONDS = 1.0
 """How long a refused connection may take to read the reason."""
@@ -71,22 +75,37 @@ class ConnectionBounds:
         )
 
 
+class Evictable(Protocol):
+    """A connection that can be closed to make room for another."""
+
+    def make_room(self) -> None:
+        """Close it at once."""
+
+
 class ConnectionLimiter:
-    """Counts connections. Trusted proxies bring many clients, so their connections are bounded in all only."""
+    """Counts connections, and closes some that wait for their clients where there is no room for others.
+
+    Trusted proxies bring many clients, so their connections are bounded in all only, and are closed last.
+    """
 
     def __init__(self, bounds: ConnectionBounds, proxies: TrustedProxies) -> None:
         self._bounds = bounds
         self._proxies = proxies
         self._by_site: Counter[str] = Counter()
         self._admitted = 0
+        self._waiting = dict[str, dict[Evictable, None]]()
+        self._proxy_sites = set[str]()
         self.refusals = 0
 
     def admit(self, host: str | None) -> bool:
         """Count a connection and admit it, unless there are too many."""
-        site = site_of(host)
-        is_full = self._by_site[site] >= self._bounds.connections_per_address and host not in self._proxies
-        if is_full or self._admitted >= self._bounds.connections:
+        site, is_proxy = site_of(host), host in self._proxies
+        if self._by_site[site] >= self._bounds.connections_per_address and not is_proxy:
             return False
+        if not self._has_room(site) and not self._make_room(site):
+            return False
+        if is_proxy:
+            self._proxy_sites.add(site)
         self._by_site[site] += 1
         self._admitted += 1
         return True
@@ -98,6 +117,35 @@ class ConnectionLimiter:
         self._by_site[site] -= 1
         if not self._by_site[site]:
             del self._by_site[site]
+            self._proxy_sites.discard(site)
+
+    def note_waiting(self, host: str | None, connection: Evictable) -> None:
+        """From now on nothing is being answered on this connection: it waits for its client."""
+        self._waiting.setdefault(site_of(host), {})[connection] = None
+
+    def note_at_work(self, host: str | None, connection: Evictable) -> None:
+        """A request is being answered on this connection, or the connection is lost."""
+        site = site_of(host)
+        waiting = self._waiting.get(site, {})
+        waiting.pop(connection, None)
+        if not waiting:
+            self._waiting.pop(site, None)
+
+    def _has_room(self, site: str) -> bool:
+        reserve = 0 if self._by_site[site] < FEW_CONNECTIONS else int(self._bounds.connections * RESERVED_SHARE)
+        return self._admitted < self._bounds.connections - reserve
+
+    def _make_room(self, site: str) -> bool:
+        """Close the longest waiting connection of the address that has the most, if that is more than this one has."""
+        largest = max(self._waiting, key=self._size_of, default=site)
+        if self._size_of(largest) <= self._size_of(site):
+            return False
+        next(iter(self._waiting[largest])).make_room()
+        return True
+
+    def _size_of(self, site: str) -> int:
+        """The connections of an address; a proxy counts as one, since its connections are those of many clients."""
+        return min(self._by_site[site], 1) if site in self._proxy_sites else self._by_site[site]
 
 
 class Awaited(Enum):
@@ -121,7 +169,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._is_admitted = False
+        self._is_admitted = self._is_evicted = False
         self._host: str | None = None
         self._awaited = Awaited.HEADERS
         self._message = 0
@@ -143,6 +191,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._host = self.client[0] if self.client else None
         self._is_admitted = self.limiter.admit(self._host)
         if self._is_admitted:
+            self.limiter.note_waiting(self._host, self)
             self._set_clock()
             return
         if self.limiter.refusals >= MAX_REFUSALS:
@@ -161,12 +210,14 @@ class BoundedProtocol(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         if self._is_admitted:
-            self.limiter.release(self._host)
-        elif self._clock is not None:
+            self._release()
+        elif self._clock is not None and not self._is_evicted:
             self.limiter.refusals -= 1
 
     def data_received(self, data: bytes) -> None:
         """Parse the data, and set the clock for what is missing now."""
+        if self._is_evicted:
+            return
         if not self._is_admitted:
             self.transport.close()  # The refusal is sent and the request is read, so the connection is not reset.
             return
@@ -222,6 +273,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """The request begins to be served."""
         self._report(Awaited.BODY)
         super().on_headers_complete()
+        self.limiter.note_at_work(self._host, self)
         if self.drain.begun:
             self.cycle.keep_alive = False
         if len(self.pipeline) > MAX_AHEAD:
@@ -256,10 +308,21 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Give a client one window to go on with its body; where the connection ends, a time to take the rest."""
         super().on_response_complete()
+        if self._is_admitted and not self._is_answering():
+            self.limiter.note_waiting(self._host, self)
         if self.transport.is_closing():
             self._cut_off_later()
         elif self._awaited is Awaited.BODY:
             self._set_clock()
+
+    def make_room(self) -> None:
+        """Close the connection, on which nothing is being answered, and count it no longer."""
+        self._release()
+        self._is_admitted, self._is_evicted = False, True
+        if self.transport.get_write_buffer_size():  # The client does not read, and closing waits for it.
+            self.transport.abort()
+        else:
+            self.transport.close()
 
     def timeout_keep_alive_handler(self) -> None:
         """No further request came."""
@@ -305,6 +368,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stalled = self.loop.call_later(self.bounds.answer_seconds, self.transport.abort)
 
     # Refusals
+
+    def _release(self) -> None:
+        self.limiter.note_at_work(self._host, self)
+        self.limiter.release(self._host)
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete

@@ -72,7 +72,8 @@ class EdgeSettings(BaseSettings):
         default=1000,
         ge=1,
         le=1_000_000,
-        description="Maximum number of open connections of a gateway. Further ones are answered 503 and closed.",
+        description="Maximum number of open connections of a gateway. Further ones take the places of connections that "
+        "wait for clients with more of them, or are answered 503 and closed.",
     )
     max_connections_per_address: int = Field(
         default=200,
