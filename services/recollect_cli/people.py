@@ -7,31 +7,36 @@ from cyclopts import App, Parameter
 from recollect.accounts.people import deletion, notices, resets
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Credentials
-from recollect.errors import NotFound
+from recollect.errors import Conflict, NotFound
 from recollect.platform.db import Database
 from recollect.platform.mail import Mailer
 from recollect.settings import Settings
-from recollect_cli.operations import as_all_cells, as_system, pepper
+from recollect_cli.operations import as_all_cells, pepper
 from recollect_cli.running import run_to_end
 
 app = App(name="people", help="Reset passwords and delete accounts of people.")
 
 
 @app.command
-def reset_password(email: str) -> None:
+def reset_password(email: str, *, tenant: str | None = None) -> None:
     """Print a link with which a person sets a new password. It can be used once and is valid for an hour.
+
+    The link removes passkeys and other ways to sign in that the account has so far. Whoever uses it counts as the
+    person of this address in every tenant from then on, so make sure whom you give it to.
 
     Parameters
     ----------
     email
         E-mail address of the account. Give the link only to its owner.
+    tenant
+        Slug of the tenant of which the account is, if it is of one alone. Required if the address has several accounts.
     """
 
     async def work(db: Database) -> str:
-        account = await _account(db, email)
-        return await resets.begin_reset(db, account.id, pepper=pepper())
+        account = _chosen(await resets.find_accounts(db, email, tenant=tenant), tenant)
+        return await resets.begin_reset(db, account.id, pepper=pepper(), within=account.confined_to)
 
-    print(f"{Settings().base_url}/reset/{as_system(work)}")
+    print(f"{Settings().base_url}/reset/{as_all_cells(work)}")
 
 
 @app.command
@@ -63,6 +68,17 @@ def delete(email: str, *, yes: Annotated[bool, Parameter(negative=())] = False) 
     mailer = Mailer.of(Settings())
     if mailer is not None:
         run_to_end(notices.tell_of_deletion(mailer, account.email, address=None))
+
+
+def _chosen(accounts: list[Credentials], tenant: str | None) -> Credentials:
+    """The account of this tenant, or the only one, or the one of no single tenant. Raises NotFound, Conflict."""
+    found = [account for account in accounts if tenant is None or account.tenant == tenant]
+    if not found:
+        raise NotFound("There is no account with this address.")
+    if len(found) > 1 and found[0].tenant is not None:
+        tenants = ", ".join(str(account.tenant) for account in found)
+        raise Conflict(f"This address has accounts of several tenants: {tenants}. Name one with --tenant.")
+    return found[0]
 
 
 async def _account(db: Database, email: str) -> Credentials:

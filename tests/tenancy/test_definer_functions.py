@@ -48,6 +48,17 @@ FUNCTIONS = {
     "moves_under_way()": {"step", "moves", "oldest_seconds"},
     "end_hold(tenant uuid)": {"end_hold"},
     "forget_statistics(among text[])": {"forget_statistics"},
+    "find_tenant_accounts(person_email text, first_tenant text, first_person uuid, most bigint)": {
+        "id",
+        "email",
+        "name",
+        "password_hash",
+        "password_changes",
+        "confined_to",
+        "tenant",
+    },
+    "end_own_sign_ins()": {"end_own_sign_ins"},
+    "prove_own_address(as_copy boolean)": {"prove_own_address"},
     "find_person(person_email text)": {"id", "email", "name", "password_hash", "password_changes"},
     "find_session(secret_hash bytea)": {
         "id",
@@ -59,6 +70,7 @@ FUNCTIONS = {
         "expires_at",
         "revoked_at",
         "confined_to",
+        "by_provider",
     },
     "find_identity_providers(tenant_slugs text[])": {"tenant_id", "tenant", "id", "name"},
     "release_email_domain(proven_domain text)": {"release_email_domain"},
@@ -76,7 +88,7 @@ FUNCTIONS = {
     },
     "list_trusted_issuers(tenant_slug text)": {"issuer"},
     "find_provider_sign_in(state_hash bytea)": {"tenant_id"},
-    "find_password_reset(secret_hash bytea)": {"id", "person_id", "email", "name", "expires_at"},
+    "find_password_reset(secret_hash bytea)": {"id", "person_id", "email", "name", "expires_at", "confined_to"},
     "list_own_grants(most bigint)": {
         "tenant_id",
         "tenant",
@@ -102,7 +114,7 @@ FUNCTIONS = {
     },
     "keep_passkey_challenge(new_challenge bytea, of_browser bytea, lifetime interval)": {"keep_passkey_challenge"},
     "take_passkey_challenge(old_challenge bytea, of_browser bytea)": {"held"},
-    "find_passkey(credential bytea)": {"id", "person_id", "public_key", "sign_count"},
+    "find_passkey(credential bytea)": {"id", "person_id", "public_key", "sign_count", "confined_to"},
     "list_memberships()": {"tenant_id", "tenant", "tenant_name", "tenant_status", "role", *RATES},
     "find_invitation(secret_hash bytea)": {
         "tenant_id",
@@ -115,6 +127,7 @@ FUNCTIONS = {
         "expires_at",
         "accepted_at",
         "revoked_at",
+        "mailed_at",
     },
     "find_oauth_access_token(token_hash bytea)": {
         "tenant_id",
@@ -192,6 +205,8 @@ WRITING = {
     "take_passkey_challenge": "the same",
     "add_signing_key": "signing keys, which are nobody's: test_oauth.py",
     "delete_account": "away with the transaction's own person, who is a member nowhere: test_people.py",
+    "end_own_sign_ins": "away with ways to sign in of the transaction's own person: test_unproven_addresses.py",
+    "prove_own_address": "that this person is of no single tenant: test_unproven_addresses.py",
     "forget_brought_person": "away with whom a provider brought and who is a member no more: test_provider_sign_in.py",
 }
 """Functions that write, and what they write."""

@@ -86,6 +86,7 @@ async def account_page(
 ) -> Response[str]:
     """The account page of a signed-in person."""
     db, person_id, within = request.app.state.db, session.person_id, session.confined_to
+    is_own = not session.by_provider
     memberships = await people.list_memberships(db, person_id, within=within)
     slugs = [membership.tenant for membership in memberships[:MAX_CONNECTABLE]]
     return page(
@@ -94,11 +95,11 @@ async def account_page(
         status=status,
         me=session,
         memberships=memberships,
-        providers=await providers.offered(db, slugs) if within is None else [],
+        providers=await providers.offered(db, slugs) if is_own else [],
         sessions=await people.list_sessions(db, person_id, within=within),
         grants=await grants.list_own_grants(db, person_id, within=within),
-        identities=await own.list_own_identities(db, person_id) if within is None else [],
-        passkeys=await passkeys.list_passkeys(db, person_id) if within is None else [],
+        identities=await own.list_own_identities(db, person_id) if is_own else [],
+        passkeys=await passkeys.list_passkeys(db, person_id, within=within) if is_own else [],
         fault=fault,
         done=done,
     )

@@ -6,7 +6,10 @@ from litestar import Controller, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.response import Redirect
 
+from recollect.accounts.identity_providers import own
+from recollect.accounts.passkeys import service as passkeys
 from recollect.accounts.people import notices, resets
+from recollect.accounts.people import service as people
 from recollect.accounts.people.resets import OpenReset
 from recollect.errors import InvalidInput
 from recollect.platform.mail import Mailer, MailFailed
@@ -58,11 +61,11 @@ class ResetController(Controller):
     @get("/")
     async def show(self, request: AnyRequest) -> Response[str]:
         """The form for a new password; opening it does not use the link up, since programs open links in mail."""
-        return _form(request, await _reset(request))
+        return await _form(request, await _reset(request))
 
     @post("/")
     async def take(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Set the new password; all sessions end."""
+        """Set the new password; sessions, passkeys and connections to identity providers end."""
         form, reset, state = await read_form(request), await _reset(request), request.app.state
         try:
             await resets.reset_password(
@@ -73,10 +76,8 @@ class ResetController(Controller):
                 address=site_of_client(request),
             )
         except InvalidInput as error:
-            return _form(request, reset, status=400, fault=error.message)
-        send_notice(
-            request, lambda mailer: notices.tell_of_password(mailer, reset.email, address=site_of_client(request))
-        )
+            return await _form(request, reset, status=400, fault=error.message)
+        send_notice(request, lambda mailer: notices.tell_of_reset(mailer, reset.email, address=site_of_client(request)))
         answer = go_to("/sign-in")
         answer.set_cookie(no_session_cookie(request))
         answer.set_cookie(known_cookie(request, reset.email))
@@ -84,16 +85,19 @@ class ResetController(Controller):
 
 
 async def _send_link(state: State, mailer: Mailer, email: str) -> None:
-    """Send a link to the address, if it has an account with a password; a malformed address has none."""
+    """Send a link for each account of the address that has a password; a malformed address has none."""
     try:
-        account = await resets.find_account(state.db, email)
+        accounts = [account for account in await resets.find_accounts(state.db, email) if account.password_hash]
     except InvalidInput:
         return
-    if account is None or account.password_hash is None:
+    if not accounts:
         return
-    secret = await resets.begin_reset(state.db, account.id, pepper=state.pepper)
+    links = {}
+    for account in accounts:
+        secret = await resets.begin_reset(state.db, account.id, pepper=state.pepper, within=account.confined_to)
+        links[account.tenant] = f"{state.settings.base_url}/reset/{secret}"
     try:
-        await mailer.send(resets.reset_letter(account.email, f"{state.settings.base_url}/reset/{secret}"))
+        await mailer.send(resets.reset_letter(accounts[0].email, links))
     except MailFailed:
         return  # The mailer has logged it.
 
@@ -103,5 +107,16 @@ async def _reset(request: AnyRequest) -> OpenReset:
     return await resets.open_reset(state.db, request.path_params["secret"], pepper=state.pepper)
 
 
-def _form(request: AnyRequest, reset: OpenReset, *, status: int = 200, fault: str = "") -> Response[str]:
-    return page(request, "reset.html", status=status, email=reset.email, fault=fault)
+async def _form(request: AnyRequest, reset: OpenReset, *, status: int = 200, fault: str = "") -> Response[str]:
+    """The form, with what the new password ends."""
+    db, person_id, within = request.app.state.db, reset.person_id, reset.confined_to
+    return page(
+        request,
+        "reset.html",
+        status=status,
+        email=reset.email,
+        passkeys=await passkeys.list_passkeys(db, person_id, within=within),
+        identities=await own.list_own_identities(db, person_id),
+        sessions=await people.list_sessions(db, person_id, within=within),
+        fault=fault,
+    )

@@ -8,7 +8,7 @@ from litestar.response import Redirect
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import OpenInvitation
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import PersonSession
+from recollect.accounts.people.model import Confinement, PersonSession
 from recollect.errors import InvalidInput
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
@@ -32,8 +32,10 @@ class JoinController(Controller):
     async def show(self, request: AnyRequest) -> Response[str] | Redirect:
         """Join, sign in to join, or make an account to join."""
         invitation = await _invitation(request)
-        session = await signed_in(request)
-        if session is None and await people.is_known(request.app.state.db, invitation.email):
+        session = await _session(request)
+        # A link that was shown to others must not tell them who has an account: all see one page.
+        may_know = invitation.proves_address
+        if session is None and may_know and await people.is_known(request.app.state.db, invitation.email):
             return to_sign_in(request)
         return await _page(request, invitation, session)
 
@@ -41,26 +43,34 @@ class JoinController(Controller):
     async def join(self, request: AnyRequest) -> Response[str] | Redirect:
         """Become a member: as the signed-in person, or as a new person with a name and a password."""
         form = await read_form(request)
-        invitation, session, state = await _invitation(request), await signed_in(request), request.app.state
+        invitation, session, state = await _invitation(request), await _session(request), request.app.state
         if session is not None:
             await members.join(state.db, invitation, session, address=site_of_client(request))
             return go_to("/account")
         try:
-            person = await people.register(
+            joined = await members.join_with_new_account(
                 state.db,
-                invitation.email,
+                invitation,
                 field(form, "name"),
                 field(form, "password"),
                 breached=state.breached,
+                address=site_of_client(request),
             )
         except InvalidInput as error:
             return await _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
-        await members.join(state.db, invitation, person, address=site_of_client(request))
-        answer = go_to("/account")
-        issued = await people.begin_session(state.db, person.id, browser_of(request), pepper=state.pepper)
+        answer, confinement = go_to("/account"), Confinement.of_account(joined.confined_to)
+        issued = await people.begin_session(
+            state.db, joined.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
+        )
         answer.set_cookie(session_cookie(request, issued))
         answer.set_cookie(known_cookie(request, invitation.email))
         return answer
+
+
+async def _session(request: AnyRequest) -> PersonSession | None:
+    """The browser's session; None where it is one of an account of a single tenant, which can join no other."""
+    session = await signed_in(request)
+    return None if session is not None and session.account_tenant is not None else session
 
 
 async def _invitation(request: AnyRequest) -> OpenInvitation:
@@ -83,6 +93,7 @@ async def _page(
         status=status,
         invitation=invitation,
         secret=request.path_params["secret"],
+        path=request.url.path,
         providers=await offered_to(request, invitation.tenant),
         me=session,
         name=name,

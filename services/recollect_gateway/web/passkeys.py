@@ -10,6 +10,7 @@ from recollect.accounts.identity_providers import own
 from recollect.accounts.passkeys import service as passkeys
 from recollect.accounts.people import notices
 from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Confinement
 from recollect.errors import Conflict, InvalidInput, Unauthenticated
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_own_account
@@ -43,12 +44,13 @@ class PasskeyController(Controller):
         form, state = await read_form(request), request.app.state
         place = next_place(field(form, "next"))
         try:
-            person_id = await passkeys.sign_in(
-                state.db, _browser(request), state.passkey_site, field(form, "credential")
-            )
+            passkey = await passkeys.sign_in(state.db, _browser(request), state.passkey_site, field(form, "credential"))
         except Unauthenticated as error:
             return await sign_in_page(request, place, status=401, fault=error.message)
-        issued = await people.begin_session(state.db, person_id, browser_of(request), pepper=state.pepper)
+        confinement = Confinement.of_account(passkey.confined_to)
+        issued = await people.begin_session(
+            state.db, passkey.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
+        )
         answer = go_to(place)
         answer.set_cookie(session_cookie(request, issued))
         return answer
@@ -101,10 +103,9 @@ class OwnPasskeyController(Controller):
         form, session = await read_form(request), await signed_in(request)
         if session is None:
             return go_to("/sign-in")
-        passkeys.require_whole(session)
         db, passkey_id = request.app.state.db, request.path_params["passkey_id"]
         try:
-            await passkeys.rename(db, session.person_id, passkey_id, field(form, "name"))
+            await passkeys.rename(db, session, passkey_id, field(form, "name"))
         except InvalidInput as error:
             return await account_page(request, session, status=400, fault=error.message)
         return go_to("/account")

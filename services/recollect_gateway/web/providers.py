@@ -84,7 +84,7 @@ class ProviderSignInController(Controller):
             state.db, state.relying_party, state.text_records, provider_id, returned, journey, session
         )
         answer = go_to(next_place(proven.place))
-        if session is None or session.person_id != proven.person_id or session.confined_to is not None:
+        if session is None or session.person_id != proven.person_id or session.by_provider:
             await _sign_in(request, answer, proven, session)
         return answer
 
@@ -153,7 +153,7 @@ async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: Of
         return Purpose(next_place(None), invitation_id=invitation.id)
     if field(form, "connect"):
         session = await signed_in(request)
-        if session is None or session.confined_to is not None:
+        if session is None or session.by_provider:
             raise SignInRefused("Sign in with your password first, and then connect the provider.")
         return Purpose(next_place(None), person_id=session.person_id)
     return Purpose(place)

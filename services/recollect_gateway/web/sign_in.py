@@ -57,7 +57,12 @@ class SignInController(Controller):
         await take_for_account(request, email.strip().lower(), browser=known_browser(request, email))
         try:
             issued = await people.sign_in(
-                state.db, email, field(form, "password"), browser_of(request), pepper=state.pepper
+                state.db,
+                email,
+                field(form, "password"),
+                browser_of(request),
+                pepper=state.pepper,
+                tenant=await find_organization(request, place, field(form, "organization") or None),
             )
         except Unauthenticated as error:
             refusal = await sign_in_page(request, place, status=401, email=email, fault=error.message)

@@ -89,13 +89,14 @@ async def put_tenant(context: MoveContext) -> None:
 
 
 async def put_people(context: MoveContext) -> None:
-    """Copy members, and people who came by the tenant's own providers, with their sessions, to the target."""
+    """Copy members, and people who are of the tenant alone, with their passkeys and sessions, to the target."""
     tenant_id = context.move.id
     if context.move.target != HOME:
         members = await store.list_members(context.source, tenant_id)
         async with context.home.transaction():  # So that a concurrent deletion of an account finds this copy.
             await store.put_people(context.target, await store.read_people(context.home, members))
     await store.put_people(context.target, await store.read_own_people(context.source, tenant_id))
+    await store.put_passkeys(context.target, tenant_id, await store.read_passkeys(context.source, tenant_id))
     await store.put_sessions(context.target, tenant_id, await store.read_sessions(context.source, tenant_id))
 
 

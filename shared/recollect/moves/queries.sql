@@ -111,14 +111,30 @@ SELECT coalesce(jsonb_agg(to_jsonb(p) - 'password_hash' - 'password_changed_at')
 ) p;
 
 -- name: read_own_people
--- The people whom a tenant's own identity providers brought, as a JSON array.
+-- The people who are of this tenant alone, by its identity providers or by a password, as a JSON array.
 SELECT coalesce(jsonb_agg(to_jsonb(p)), '[]') AS people FROM people p WHERE p.provider_tenant_id = :id;
 
 -- name: put_people
 -- Copies of people, as they are now.
 INSERT INTO people AS p
 SELECT r.* FROM jsonb_populate_recordset(NULL::people, :people::jsonb) r
-ON CONFLICT (id) DO UPDATE SET email = EXCLUDED.email, name = EXCLUDED.name;
+ON CONFLICT (id) DO UPDATE SET email = EXCLUDED.email, name = EXCLUDED.name,
+    provider_tenant_id = EXCLUDED.provider_tenant_id, unproven = EXCLUDED.unproven,
+    password_hash = CASE WHEN EXCLUDED.unproven THEN EXCLUDED.password_hash ELSE p.password_hash END;
+
+-- name: read_passkeys
+-- The passkeys of people who are of this tenant alone, as a JSON array.
+SELECT coalesce(jsonb_agg(to_jsonb(k)), '[]') AS passkeys
+FROM passkeys k JOIN people p ON p.id = k.person_id
+WHERE p.unproven AND p.provider_tenant_id = :id;
+
+-- name: delete_passkeys
+-- Forget the passkeys that were copied before: one of them may have been removed since.
+DELETE FROM passkeys k USING people p WHERE p.id = k.person_id AND p.unproven AND p.provider_tenant_id = :id;
+
+-- name: put_passkeys
+-- Passkeys, as they are now.
+INSERT INTO passkeys SELECT r.* FROM jsonb_populate_recordset(NULL::passkeys, :passkeys::jsonb) r;
 
 -- name: read_sessions
 -- The sessions that a tenant's own identity providers began and that hold, of those people who are copied, as a JSON array.

@@ -151,7 +151,7 @@ async def read_people(home: Operator, ids: Sequence[UUID]) -> str:
 
 
 async def read_own_people(cell: Operator, tenant_id: UUID) -> str:
-    """The people who came by a tenant's own identity providers, as JSON."""
+    """The people who are of a tenant alone, as JSON."""
     people: str = await cell.fetchval(queries.read_own_people, id=tenant_id)
     return people
 
@@ -159,6 +159,19 @@ async def read_own_people(cell: Operator, tenant_id: UUID) -> str:
 async def put_people(cell: Operator, people: str) -> None:
     """Store copies of people as they are now."""
     await cell.execute(queries.put_people, people=people)
+
+
+async def read_passkeys(cell: Operator, tenant_id: UUID) -> str:
+    """The passkeys of people who are of a tenant alone, as JSON."""
+    found: str = await cell.fetchval(queries.read_passkeys, id=tenant_id)
+    return found
+
+
+async def put_passkeys(cell: Operator, tenant_id: UUID, passkeys: str) -> None:
+    """Store these passkeys of people who are of a tenant alone as they are now, and delete all others of theirs."""
+    async with cell.transaction():
+        await cell.execute(queries.delete_passkeys, id=tenant_id)
+        await cell.execute(queries.put_passkeys, passkeys=passkeys)
 
 
 async def read_sessions(cell: Operator, tenant_id: UUID) -> str:

@@ -183,7 +183,9 @@ class TestPasswords:
     ) -> None:
         session = await sign_in(db, person)
         with pytest.raises(Forbidden):
-            await deletion.delete_own_account(db, replace(session, confined_to=caller.tenant_id), PASSWORD)
+            await deletion.delete_own_account(
+                db, replace(session, confined_to=caller.tenant_id, by_provider=True), PASSWORD
+            )
 
 
 async def task_that_waits(owner: asyncpg.Connection, act: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

@@ -34,7 +34,7 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
     Raises NotFound, with one message for a provider of others and for one that they never used; Forbidden for a session
     that a provider began; Conflict for the last way to sign in.
     """
-    if person.confined_to is not None:
+    if person.by_provider:
         raise Forbidden(
             "You signed in through an organisation's provider. To disconnect it, sign in another way, such as with "
             "your password."
@@ -72,7 +72,9 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
 
 async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) -> None:
     """Remove a passkey of a person. Raises NotFound; Conflict for the last way to sign in."""
-    async with _all_ways_locked(db, person) if db.has_several_cells else db.personal(person.person_id) as session:
+    within = person.account_tenant
+    own = _all_ways_locked(db, person) if db.has_several_cells else db.personal(person.person_id, within=within)
+    async with own as session:
         await store.lock_person(session, person.person_id)
         await passkeys.remove(session, person.person_id, passkey_id)
         identities = await _identities_of(db, session, person.person_id)
@@ -85,8 +87,8 @@ async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) 
 
 @asynccontextmanager
 async def _all_ways_locked(db: Database, person: PersonSession) -> AsyncIterator[Session]:
-    """Lock all ways by which a person signs in, which are in several cells; yield the session at home."""
-    async with db.several_connections, db.personal(person.person_id) as home:
+    """Lock all ways by which a person signs in, which are in several cells; yield the session where the account is."""
+    async with db.several_connections, db.personal(person.person_id, within=person.account_tenant) as home:
         await store.lock_ways(home, person.person_id)
         yield home
 

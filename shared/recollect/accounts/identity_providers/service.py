@@ -227,7 +227,7 @@ async def _connect(
     signed_in: PersonSession | None,
 ) -> UUID:
     """Connect this identity to the person who is signed in with their own account. Raises SignInRefused."""
-    if signed_in is None or signed_in.person_id != person_id or signed_in.confined_to is not None:
+    if signed_in is None or signed_in.person_id != person_id or signed_in.by_provider:
         raise SignInRefused("Sign in with your password first, in this browser, and then connect the provider.")
     if known == person_id:
         return person_id

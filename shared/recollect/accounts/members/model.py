@@ -44,7 +44,10 @@ class IssuedInvitation:
 
 @dataclass(frozen=True, slots=True)
 class OpenInvitation:
-    """A valid invitation as the holder of its secret sees it."""
+    """A valid invitation as the holder of its secret sees it.
+
+    `proves_address`: it went to its address by mail and to nobody else, so its holder reads that mail.
+    """
 
     tenant_id: UUID
     tenant: str
@@ -52,6 +55,15 @@ class OpenInvitation:
     id: UUID
     email: str
     role: Role
+    proves_address: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewMember:
+    """A person who has joined with a new account; `confined_to`: the one tenant of which the account is, if any."""
+
+    person_id: UUID
+    confined_to: UUID | None
 
 
 def given_by(role: Role | None) -> frozenset[Role]:

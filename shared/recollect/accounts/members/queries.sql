@@ -12,6 +12,12 @@ SELECT m.person_id, p.email, p.name, m.role, m.created_at
 FROM members m JOIN people p ON p.id = m.person_id
 WHERE m.tenant_id = :tenant_id AND m.person_id = :person_id;
 
+-- name: find_account_member
+-- A member of this address who signs in by an account of their own; not one whom an identity provider brought.
+SELECT m.person_id FROM members m JOIN people p ON p.id = m.person_id
+WHERE m.tenant_id = :tenant_id AND p.email = :email AND (p.provider_tenant_id IS NULL OR p.unproven)
+LIMIT 1;
+
 -- name: lock_members
 -- The owners and one other, in one order, until this transaction ends: who counts owners sees no other count meanwhile.
 SELECT person_id, role FROM members
@@ -94,7 +100,8 @@ RETURNING id;
 
 -- name: find_invitation
 -- The invitation with this keyed hash, and its tenant; asked before a tenant is known.
-SELECT tenant_id, tenant, tenant_name, tenant_status, id, email, role, expires_at, accepted_at, revoked_at
+SELECT tenant_id, tenant, tenant_name, tenant_status, id, email, role, expires_at, accepted_at, revoked_at,
+    mailed_at
 FROM find_invitation(:hash);
 
 -- name: find_invited

@@ -1,7 +1,8 @@
 """Inviting people: by mail where a deployment sends mail, else by a link that the inviter hands over.
 
-Where mail is sent, the tenant never sees the link: the person who opens it creates the account of an address, and the
-link proves that they read its mail.
+Where mail is sent, nobody but the address sees the link: whoever opens it reads the mail of the address, and creates
+its account. A link that is shown to the inviter, or to an operator, proves nothing: the account that is made by it is
+of the inviting tenant alone.
 """
 
 from dataclasses import dataclass
@@ -77,8 +78,10 @@ async def _send(db: Database, caller: Caller, invitation: Invitation, link: str,
     except MailFailed:
         is_sent = False
     async with db.transaction(caller) as tx:
-        if is_sent or caller.is_operator:
+        if is_sent:
             await members.end_earlier_invitations(tx, invitation.id)
+        elif caller.is_operator:
+            await members.show_link(tx, invitation.id)
         else:
             await members.give_up_mail(tx, invitation.id)
             tx.undo_act()

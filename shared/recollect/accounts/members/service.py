@@ -12,6 +12,7 @@ from recollect.accounts.members.model import (
     Invitation,
     IssuedInvitation,
     Member,
+    NewMember,
     OpenInvitation,
     given_by,
     require_may_give,
@@ -20,14 +21,20 @@ from recollect.accounts.members.model import (
 )
 from recollect.accounts.members.store import InvitationRecord
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import Person, PersonSession, normalized_email
+from recollect.accounts.people.breached import BreachedPasswords
+from recollect.accounts.people.model import Person, PersonSession, normalized_email, person_name
 from recollect.caller import Caller, Check, Role, Scope, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
+from recollect.ids import new_id
 from recollect.peppers import find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 
 INVITATION_LIFETIME = timedelta(days=7)
+_CONFINED = "You signed in through an organisation's provider, which works for that organisation only."
+_OF_ONE_TENANT = (
+    "The account with which you are signed in is of another organisation alone. Sign out, and open the link again."
+)
 MAX_SECRET = 100
 """The most characters of an invitation's secret; longer text is refused."""
 
@@ -122,6 +129,12 @@ async def claim_mail(tx: Transaction, invitation_id: UUID, *, per_day: int) -> b
     return await store.claim_invitation_mail(tx, invitation_id, per_day=per_day)
 
 
+async def show_link(tx: Transaction, invitation_id: UUID) -> None:
+    """Let the link of an invitation that could not be sent be shown: it does not prove the address of its holder."""
+    await store.release_invitation_mail(tx, invitation_id)
+    await end_earlier_invitations(tx, invitation_id)
+
+
 async def give_up_mail(tx: Transaction, invitation_id: UUID) -> None:
     """Revoke an invitation that could not be sent; it does not count as sent. Raises NotFound."""
     await store.release_invitation_mail(tx, invitation_id)
@@ -172,7 +185,13 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
     ):
         raise _void()
     return OpenInvitation(
-        record.tenant_id, record.tenant, record.tenant_name, record.id, record.email, Role(record.role)
+        record.tenant_id,
+        record.tenant,
+        record.tenant_name,
+        record.id,
+        record.email,
+        Role(record.role),
+        proves_address=record.mailed_at is not None,
     )
 
 
@@ -187,7 +206,7 @@ async def join(
     if person.email != invitation.email:
         raise Forbidden(f"This invitation is for {invitation.email}. Sign in with that address.")
     if isinstance(person, PersonSession) and person.confined_to is not None:
-        raise Forbidden("You signed in through an organisation's provider, which works for that organisation only.")
+        raise Forbidden(_CONFINED if person.account_tenant is None else _OF_ONE_TENANT)
     person_id = person.id if isinstance(person, Person) else person.person_id
     async with people.account_held(db, person_id), db.transaction(_joining(invitation, person_id, address)) as tx:
         if tx.is_in_home_cell:
@@ -195,6 +214,44 @@ async def join(
         else:
             await people.copy_person(tx, person_id, person.email, person.name)
         await _accept(tx, invitation.id, person_id)
+
+
+async def join_with_new_account(
+    db: Database,
+    invitation: OpenInvitation,
+    name: str,
+    password: str,
+    *,
+    breached: BreachedPasswords | None = None,
+    address: str | None = None,
+) -> NewMember:
+    """Make an account for the invited person, and make them a member.
+
+    By an invitation that proves the address, the account is one of no single tenant. By any other it is of the inviting
+    tenant alone, whether or not the address has other accounts: so its holder neither gets into another tenant nor
+    learns who has an account. Raises InvalidInput for the name or the password, Conflict where a member has this
+    address, and as `join` does.
+    """
+    if invitation.proves_address:
+        await _require_no_account(db, invitation)
+        person = await people.register(db, invitation.email, name, password, breached=breached)
+        await join(db, invitation, person, address=address)
+        return NewMember(person.id, None)
+    name = person_name(name)
+    password_hash = await people.hash_new_password(db, invitation.email, name, password, breached=breached)
+    person_id = new_id()
+    async with db.transaction(_joining(invitation, person_id, address)) as tx:
+        if await store.has_account(tx, invitation.email):
+            raise _is_member()
+        await people.register_in_tenant(tx, person_id, invitation.email, name, password_hash)
+        await _accept(tx, invitation.id, person_id)
+    return NewMember(person_id, invitation.tenant_id)
+
+
+async def _require_no_account(db: Database, invitation: OpenInvitation) -> None:
+    async with db.transaction(_joining(invitation, invitation.id, None), read_only=True) as tx:
+        if await store.has_account(tx, invitation.email):
+            raise _is_member()
 
 
 async def accept_for(tx: Transaction, invitation_id: UUID, person_id: UUID, email: str) -> None:
@@ -223,9 +280,13 @@ async def _accept(tx: Transaction, invitation_id: UUID, person_id: UUID) -> None
     if role is None:
         raise _void()
     if not await store.insert_member(tx, person_id, role):
-        raise Conflict("You are already a member.", code=ErrorCode.MEMBER_EXISTS)
+        raise _is_member()
     objects = named("person", person_id), named("invitation", invitation_id)
     await audit.record(tx, Action.MEMBER_JOINED, *objects, role=role)
+
+
+def _is_member() -> Conflict:
+    return Conflict("You are already a member: sign in.", code=ErrorCode.MEMBER_EXISTS)
 
 
 def _void() -> NotFound:

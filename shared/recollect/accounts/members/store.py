@@ -30,6 +30,7 @@ class InvitationRecord:
     expires_at: datetime
     accepted_at: datetime | None
     revoked_at: datetime | None
+    mailed_at: datetime | None
 
 
 async def list_members(tx: Transaction, *, after: UUID | None, limit: int) -> list[Member]:
@@ -41,6 +42,11 @@ async def find_member(tx: Transaction, person_id: UUID) -> Member | None:
     """A member of the tenant, or None."""
     row = await tx.fetchrow(queries.find_member, person_id=person_id)
     return _member(row) if row else None
+
+
+async def has_account(tx: Transaction, email: str) -> bool:
+    """Whether a member who signs in by an account of their own has this address."""
+    return await tx.fetchval(queries.find_account_member, email=email) is not None
 
 
 async def lock_members(tx: Transaction, person_id: UUID) -> dict[UUID, Role]:

@@ -43,12 +43,13 @@ class Passkey:
 
 @dataclass(frozen=True, slots=True)
 class StoredPasskey:
-    """The stored fields with which a sign-in is verified."""
+    """The stored fields with which a sign-in is verified; `confined_to`: the one tenant of which its account is."""
 
     id: UUID
     person_id: UUID
     public_key: bytes
     sign_count: int
+    confined_to: UUID | None
 
 
 def passkey_name(name: str) -> str:

@@ -8,7 +8,7 @@ SELECT held FROM take_passkey_challenge(:challenge, :browser);
 
 -- name: find_passkey
 -- The passkey with this credential, of any person; read before a person is known.
-SELECT id, person_id, public_key, sign_count FROM find_passkey(:credential_id);
+SELECT id, person_id, public_key, sign_count, confined_to FROM find_passkey(:credential_id);
 
 -- name: insert_passkey
 -- Store a passkey; no row if the credential is registered, or the person has :most.

@@ -61,7 +61,7 @@ class _Refused(Exception):
 
 def require_whole(person: PersonSession) -> None:
     """Raise Forbidden for a person who signed in by a tenant's provider, since a passkey opens the whole account."""
-    if person.confined_to is not None:
+    if person.by_provider:
         raise Forbidden(
             "You signed in through an organisation's provider. To use passkeys, sign in another way, such as with "
             "your password."
@@ -72,7 +72,7 @@ async def begin_adding(db: Database, person: PersonSession, browser: bytes, part
     """The options by which a browser makes a passkey, as JSON. Raises Forbidden as `require_whole` does."""
     require_whole(person)
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
-    async with db.personal(person.person_id) as session:
+    async with db.personal(person.person_id, within=person.account_tenant) as session:
         await store.keep_challenge(session, challenge, browser, lifetime=CHALLENGE_LIFETIME)
         credential_ids = await store.list_credentials(session, person.person_id, limit=MAX_PASSKEYS)
     return options_to_json(
@@ -113,14 +113,14 @@ async def add(
     try:
         response = _read(lambda: parse_registration_credential_json(_short(credential)))
         challenge = _challenge_of(response.response.client_data_json)
-        async with db.personal(person.person_id) as session:
+        async with db.personal(person.person_id, within=person.account_tenant) as session:
             is_valid = await store.take_challenge(session, challenge, browser)
         registration = _read(lambda: _verified_registration(response, challenge, party)) if is_valid else None
     except _Refused:
         registration = None
     if registration is None:
         raise InvalidInput(NOT_ADDED)
-    async with db.personal(person.person_id) as session:
+    async with db.personal(person.person_id, within=person.account_tenant) as session:
         # Its lock also makes a person add one passkey at a time.
         await people.require_same_password(session, person.person_id, password_changes)
         passkey = await store.insert_passkey(
@@ -155,28 +155,29 @@ async def begin_sign_in(db: Database, browser: bytes, party: PasskeySite) -> str
     )
 
 
-async def sign_in(db: Database, browser: bytes, party: PasskeySite, credential: str) -> UUID:
-    """The person whose passkey signed. Raises Unauthenticated, with one message for every reason."""
+async def sign_in(db: Database, browser: bytes, party: PasskeySite, credential: str) -> StoredPasskey:
+    """The passkey that signed, and so its person. Raises Unauthenticated, with one message for every reason."""
     try:
         response = _read(lambda: parse_authentication_credential_json(_short(credential)))
         challenge = _challenge_of(response.response.client_data_json)
         async with db.system() as session:
             is_valid = await store.take_challenge(session, challenge, browser)
-            passkey = await store.find_passkey(session, response.raw_id)
+        raw_id = response.raw_id
+        passkey = await db.find_in_any_cell(raw_id.hex(), lambda session: store.find_passkey(session, raw_id))
         if not is_valid or passkey is None or response.response.user_handle != passkey.person_id.bytes:
             raise _Refused
         verified = _read(lambda: _verified_sign_in(response, challenge, party, passkey))
     except _Refused:
         raise Unauthenticated(REFUSAL) from None
-    async with db.personal(passkey.person_id) as own:
+    async with db.personal(passkey.person_id, within=passkey.confined_to) as own:
         if not await store.note_use(own, passkey, sign_count=verified.new_sign_count):
             raise Unauthenticated(REFUSAL)
-    return passkey.person_id
+    return passkey
 
 
-async def list_passkeys(db: Database, person_id: UUID) -> list[Passkey]:
-    """A person's passkeys, oldest first."""
-    async with db.personal(person_id) as session:
+async def list_passkeys(db: Database, person_id: UUID, *, within: UUID | None = None) -> list[Passkey]:
+    """A person's passkeys, oldest first; `within`: the one tenant of which the account is, if any."""
+    async with db.personal(person_id, within=within) as session:
         return await store.list_passkeys(session, person_id, limit=MAX_PASSKEYS)
 
 
@@ -185,11 +186,12 @@ async def has_any(session: Session, person_id: UUID) -> bool:
     return bool(await store.list_passkeys(session, person_id, limit=1))
 
 
-async def rename(db: Database, person_id: UUID, passkey_id: UUID, name: str) -> None:
-    """Give a passkey another name. Raises InvalidInput or NotFound."""
+async def rename(db: Database, person: PersonSession, passkey_id: UUID, name: str) -> None:
+    """Give a passkey another name. Raises InvalidInput, NotFound, or Forbidden as `require_whole` does."""
+    require_whole(person)
     name = passkey_name(name)
-    async with db.personal(person_id) as session:
-        if not await store.rename_passkey(session, person_id, passkey_id, name):
+    async with db.personal(person.person_id, within=person.account_tenant) as session:
+        if not await store.rename_passkey(session, person.person_id, passkey_id, name):
             raise NotFound("There is no such passkey.")
 
 

@@ -38,6 +38,16 @@ async def record_elsewhere(db: Database, person_id: UUID, act: Act, *, within: U
         await db.do_in_other_cells(person_id, lambda session: record(session, person_id, act))
 
 
+async def end_sign_ins_elsewhere(db: Database, person_id: UUID, act: Act) -> None:
+    """As `end_sessions_elsewhere`, with what they are at identity providers of tenants there."""
+
+    async def end_sign_ins(session: Session) -> None:
+        await store.end_sign_ins(session)
+        await record(session, person_id, act)
+
+    await db.do_in_other_cells(person_id, end_sign_ins)
+
+
 async def end_sessions_elsewhere(db: Database, person_id: UUID, act: Act) -> None:
     """End their sessions that identity providers began in cells other than home, and record it, best effort."""
 

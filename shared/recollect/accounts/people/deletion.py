@@ -21,13 +21,18 @@ NAMED = 5
 async def delete_own_account(db: Database, person: PersonSession, password: str) -> None:
     """Delete the account of the person who is signed in. `password`: theirs, if they have one.
 
-    Raises as `delete_account` does; Forbidden for a person who signed in by a tenant's provider; InvalidInput for a
-    wrong password, also where it was changed meanwhile.
+    Raises as `delete_account` does; Forbidden for a person who signed in by a tenant's provider; Conflict for an
+    account of one tenant, which ends with the membership; InvalidInput for a wrong password, also where it was changed
+    meanwhile.
     """
-    if person.confined_to is not None:
+    if person.by_provider:
         raise Forbidden(
             "You signed in through an organisation's provider. To delete your account, sign in another way, such as "
             "with your password."
+        )
+    if person.account_tenant is not None:
+        raise Conflict(
+            "Your account is of one organisation alone, and is deleted when you leave it.", code=ErrorCode.MEMBER_EXISTS
         )
     password_changes = await people.require_own_password(db, person, password)
     await delete_account(db, person.person_id, password_changes=password_changes)

@@ -34,7 +34,8 @@ class Person:
 class Credentials:
     """The data for a sign-in by password; `password_hash` None where the person has no password.
 
-    `password_changes`: how often they changed it, which shows whether this hash is still current.
+    `password_changes`: how often they changed it, which shows whether this hash is still current. `confined_to` and
+    `tenant` (its slug): the one tenant of which the account is, while nobody has proven that the address is theirs.
     """
 
     id: UUID
@@ -42,6 +43,16 @@ class Credentials:
     name: str
     password_hash: str | None
     password_changes: int
+    confined_to: UUID | None = None
+    tenant: str | None = None
+
+
+class ProofOutcome(StrEnum):
+    """The result of making an account one of no single tenant; UNKNOWN: it is in another cell."""
+
+    PROVEN = "proven"
+    TAKEN = "taken"
+    UNKNOWN = "unknown"
 
 
 class DeletionOutcome(StrEnum):
@@ -56,8 +67,8 @@ class DeletionOutcome(StrEnum):
 class PersonSession:
     """A valid session, and the person who signed in.
 
-    `confined_to`: the one tenant for which it is valid, where that tenant's identity provider began it; None: valid for
-    all tenants of the person.
+    `confined_to`: the one tenant for which it is valid, where that tenant's identity provider began it (`by_provider`)
+    or the account is of that tenant, since nobody has proven its address; None: valid for all tenants of the person.
     """
 
     id: UUID
@@ -68,6 +79,12 @@ class PersonSession:
     last_used_at: datetime
     expires_at: datetime
     confined_to: UUID | None
+    by_provider: bool = False
+
+    @property
+    def account_tenant(self) -> UUID | None:
+        """The tenant of which the account is, and in whose cell it is; None: of none, and at home."""
+        return None if self.by_provider else self.confined_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +120,18 @@ class IssuedSession:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The one tenant for which a session is valid, and the tenant's identity provider that began it."""
+    """The one tenant for which a session is valid, and the tenant's identity provider that began it.
+
+    `provider_id` None: the account is of this tenant, since nobody has proven that its address is theirs.
+    """
 
     tenant_id: UUID
-    provider_id: UUID
+    provider_id: UUID | None
+
+    @classmethod
+    def of_account(cls, tenant_id: UUID | None) -> "Confinement | None":
+        """The confinement of an account's own sessions; `tenant_id`: the one tenant of which it is, if any."""
+        return None if tenant_id is None else cls(tenant_id, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,15 @@ async def tell_of_password(mailer: Mailer, email: str, *, address: str | None) -
     await _send(mailer, email, "Your password was changed", "The password of your account was changed", _from(address))
 
 
+async def tell_of_reset(mailer: Mailer, email: str, *, address: str | None) -> None:
+    """Tell a person that their password was reset, and what that ended. A mail that cannot be sent is logged."""
+    act = (
+        "The password of your account was reset by a link, which ended all your sessions, removed your passkeys and\n"
+        "disconnected identity providers,"
+    )
+    await _send(mailer, email, "Your password was changed", act, _from(address))
+
+
 async def tell_of_passkey(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that a passkey was added to their account. A mail that cannot be sent is logged."""
     await _send(mailer, email, "A passkey was added", "A passkey was added to your account", _from(address))

@@ -3,15 +3,23 @@
 They are stored as argon2id with the parameters of RFC 9106, 4 (its second choice: 64 MiB, three passes). A verification
 takes that memory and about 50 ms of a core, so a process does few at a time, in threads beside the event loop.
 
+The accounts of one address share their salt, so that a sign-in takes one verification, however many there are: its
+duration tells nobody whether tenants have accounts of an address.
+
 Passwords are refused that are short, that a service knows as stolen, or that can be guessed: `zxcvbn` knows common
 passwords, words, names, keyboard walks and their usual variations (https://www.usenix.org/conference/usenixsecurity16/technical-sessions/presentation/wheeler).
 """
 
+import hmac
+from base64 import b64decode
+from collections.abc import Sequence
+
 import anyio
 from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
-from argon2 import PasswordHasher, profiles
-from argon2.exceptions import InvalidHashError, VerifyMismatchError
+from argon2 import PasswordHasher, extract_parameters, profiles
+from argon2.exceptions import InvalidHashError
+from argon2.low_level import hash_secret
 
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.errors import InvalidInput
@@ -53,15 +61,22 @@ async def require_strong(password: str, known: tuple[str, ...], breached: Breach
         )
 
 
-async def hash_password(password: str) -> str:
-    """The password as it is stored: argon2id, with its salt and parameters."""
-    return await anyio.to_thread.run_sync(_HASHER.hash, password, limiter=_limit())
+async def hash_password(password: str, *, beside: Sequence[str | None] = ()) -> str:
+    """The password as it is stored: argon2id, with its salt and parameters.
+
+    `beside`: the hashes of the address's accounts, whose salt it gets.
+    """
+    return await anyio.to_thread.run_sync(_hash, password, tuple(beside), limiter=_limit())
 
 
 async def matches(password: str, password_hash: str | None) -> bool:
     """Whether this is the password. Without a hash it is False after the same time, which hides who has an account."""
-    found = await anyio.to_thread.run_sync(_verify, password, password_hash or _NOBODYS, limiter=_limit())
-    return found and password_hash is not None
+    return (await matches_each(password, [password_hash]))[0]
+
+
+async def matches_each(password: str, hashes: Sequence[str | None]) -> list[bool]:
+    """Which of these hashes of one address's accounts are of this password, after the time that one of them takes."""
+    return await anyio.to_thread.run_sync(_verify_each, password, tuple(hashes), limiter=_limit())
 
 
 def _guesses(password: str, known: tuple[str, ...]) -> float:
@@ -71,11 +86,45 @@ def _guesses(password: str, known: tuple[str, ...]) -> float:
     return float(zxcvbn(password[:GUESSED_LENGTH], user_inputs=list(known), max_length=GUESSED_LENGTH)["guesses"])
 
 
-def _verify(password: str, password_hash: str) -> bool:
+def _hash(password: str, beside: tuple[str | None, ...]) -> str:
+    salts = (_salt(found) for found in beside if found is not None and found.startswith("$argon2"))
+    return _HASHER.hash(password, salt=next(salts, None))
+
+
+def _verify_each(password: str, hashes: tuple[str | None, ...]) -> list[bool]:
+    """Which of the hashes are of this password: one computation for each salt, and at least one."""
+    computed: dict[str, str] = {}
+    for stored in [found for found in hashes if found is not None] or [_NOBODYS]:
+        salted = stored.rpartition("$")[0]
+        if salted not in computed:
+            computed[salted] = _hash_like(password[:MAX_LENGTH], stored)
+    return [
+        found is not None and hmac.compare_digest(computed[found.rpartition("$")[0]].encode(), found.encode())
+        for found in hashes
+    ]
+
+
+def _hash_like(password: str, stored: str) -> str:
+    """The password's hash with the salt and the parameters of a stored one; empty for text that is no hash."""
     try:
-        return _HASHER.verify(password_hash, password[:MAX_LENGTH])
-    except (VerifyMismatchError, InvalidHashError):
-        return False
+        parameters = extract_parameters(stored)
+    except InvalidHashError:
+        return ""
+    return hash_secret(
+        password.encode(),
+        _salt(stored),
+        time_cost=parameters.time_cost,
+        memory_cost=parameters.memory_cost,
+        parallelism=parameters.parallelism,
+        hash_len=parameters.hash_len,
+        type=parameters.type,
+        version=parameters.version,
+    ).decode()
+
+
+def _salt(stored: str) -> bytes:
+    encoded = stored.split("$")[-2]
+    return b64decode(encoded + "=" * (-len(encoded) % 4))
 
 
 def _limit() -> CapacityLimiter:

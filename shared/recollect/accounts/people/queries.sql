@@ -2,6 +2,27 @@
 -- Who signs in with this address, and what the password is compared with; asked before anybody is known.
 SELECT id, email, name, password_hash, password_changes FROM find_person(:email);
 
+-- name: find_tenant_accounts
+-- Accounts of this address that are of one tenant each, since nobody proved the address; asked before anybody is known.
+-- That of :tenant, or of :person_id, comes first.
+SELECT id, email, name, password_hash, password_changes, confined_to, tenant
+FROM find_tenant_accounts(:email, :tenant, :person_id, :most);
+
+-- name: insert_tenant_account
+-- A new person of this tenant alone, by a password; nobody where the tenant has an account of this address.
+INSERT INTO people (id, email, name, password_hash, provider_tenant_id, unproven)
+VALUES (:person_id, :email, :name, :password_hash, :tenant_id, true)
+ON CONFLICT (email, provider_tenant_id) WHERE unproven DO NOTHING
+RETURNING id;
+
+-- name: prove_address
+-- Make the account of the person who has signed in one of no single tenant.
+SELECT prove_own_address(:as_copy::boolean);
+
+-- name: end_sign_ins
+-- End the ways by which the person who has signed in could sign in so far, in this cell, other than by the password.
+SELECT end_own_sign_ins();
+
 -- name: insert_person
 -- A new person, who has signed in as far as the database knows; nobody where the address is taken.
 INSERT INTO people (id, email, name, password_hash)
@@ -57,7 +78,8 @@ SELECT password_changes FROM people WHERE id = :person_id AND provider_tenant_id
 
 -- name: find_session
 -- The session with this keyed hash, and its person; asked before anybody is known.
-SELECT id, person_id, email, name, created_at, last_used_at, expires_at, revoked_at, confined_to
+SELECT id, person_id, email, name, created_at, last_used_at, expires_at, revoked_at, confined_to,
+    by_provider
 FROM find_session(:hash);
 
 -- name: touch_session
@@ -102,7 +124,7 @@ INSERT INTO password_resets (id, person_id, hash, expires_at) VALUES (:id, :pers
 
 -- name: find_reset
 -- The link with this keyed hash, and whose it is; asked before anybody is known.
-SELECT id, person_id, email, name, expires_at FROM find_password_reset(:hash);
+SELECT id, person_id, email, name, expires_at, confined_to FROM find_password_reset(:hash);
 
 -- name: use_reset
 -- Use a link up; nothing where it holds no more, also where another has just used it.

@@ -1,20 +1,31 @@
-"""Use cases of a forgotten password: a link by mail to the address, by which the password can be reset once."""
+"""Use cases of a forgotten password: a link by which the password can be reset once.
+
+The link goes by mail to the address, or an operator hands it to the person. So whoever uses it has proved that the
+address is theirs, to Recollect or to the operator: an account that was of one tenant alone is so no more, unless the
+address has another account that is of none. Whoever was in the account before is out: its passkeys, its connections to
+identity providers and its sessions end.
+"""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from recollect.accounts.audit.model import Action
 from recollect.accounts.identity.model import hash_secret
-from recollect.accounts.people import acts, passwords, store
+from recollect.accounts.people import acts, store
+from recollect.accounts.people import service as people
 from recollect.accounts.people.breached import BreachedPasswords
-from recollect.accounts.people.model import Credentials, normalized_email
+from recollect.accounts.people.model import Credentials, ProofOutcome, normalized_email
+from recollect.accounts.people.store import ResetRecord
 from recollect.errors import NotFound
 from recollect.ids import new_id
 from recollect.peppers import find_under_any_secret
 from recollect.platform.db import Database
 from recollect.platform.mail import Letter
+from recollect.platform.transactions import Session
+from recollect.settings.cells import HOME
 
 RESET_LIFETIME = timedelta(hours=1)
 MAX_RESETS = 5
@@ -26,24 +37,33 @@ MAX_SECRET = 100
 
 @dataclass(frozen=True, slots=True)
 class OpenReset:
-    """A valid link and its person."""
+    """A valid link and its person; `confined_to`: the one tenant of which the account is, if any."""
 
     id: UUID
     person_id: UUID
     email: str
     name: str
+    confined_to: UUID | None = None
+
+
+async def find_accounts(db: Database, email: str, *, tenant: str | None = None) -> list[Credentials]:
+    """The accounts of an address, as `people.list_accounts`. Raises InvalidInput for text that is no address."""
+    return await people.list_accounts(db, normalized_email(email), tenant=tenant)
 
 
 async def find_account(db: Database, email: str) -> Credentials | None:
-    """The account of an address, if any. Raises InvalidInput for text that is no address."""
+    """The account whose person proved this address, if any. Raises InvalidInput for text that is no address."""
     async with db.system() as session:
         return await store.find_credentials(session, normalized_email(email))
 
 
-async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes) -> str:
-    """The secret of a link by which this person can reset the password; it is in the result and nowhere else."""
+async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes, within: UUID | None = None) -> str:
+    """The secret of a link by which this person can reset the password; it is in the result and nowhere else.
+
+    `within`: the one tenant of which the account is, if any.
+    """
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + RESET_LIFETIME
-    async with db.personal(person_id) as session:
+    async with db.personal(person_id, within=within) as session:
         await store.forget_resets(session, person_id, kept=MAX_RESETS - 1)
         await store.insert_reset(
             session, person_id, reset_id=new_id(), secret_hash=hash_secret(secret, pepper), expires_at=expires_at
@@ -55,13 +75,16 @@ async def open_reset(db: Database, secret: str, *, pepper: bytes) -> OpenReset:
     """The valid link of this secret. Raises NotFound, with one message for every reason why it is not valid."""
     record = None
     if secret and len(secret) <= MAX_SECRET:
-        async with db.system() as session:
-            record = await find_under_any_secret(
+
+        async def find(session: Session) -> ResetRecord | None:
+            return await find_under_any_secret(
                 pepper, lambda accepted: store.find_reset(session, hash_secret(secret, accepted))
             )
+
+        record = await db.find_in_any_cell(secret, find)
     if record is None or record.expires_at <= datetime.now(UTC):
         raise _void()
-    return OpenReset(record.id, record.person_id, record.email, record.name)
+    return OpenReset(record.id, record.person_id, record.email, record.name, record.confined_to)
 
 
 async def reset_password(
@@ -72,26 +95,45 @@ async def reset_password(
     breached: BreachedPasswords | None = None,
     address: str | None = None,
 ) -> None:
-    """Set another password, and end all sessions and reset links of the person. `address`: their address.
+    """Set another password, and end all other ways to sign in, sessions and reset links. `address`: the person's.
 
-    Raises InvalidInput for a password that is refused, after which the link is still valid; NotFound where it was used
-    meanwhile.
+    An account of one tenant becomes one of none, since its address is proven. Raises InvalidInput for a password that
+    is refused, after which the link is still valid; NotFound where it was used meanwhile; TenantMoving where an
+    organisation at whose provider the person signs in is between two cells.
     """
-    await passwords.require_strong(password, (reset.email, reset.name), breached)
-    password_hash = await passwords.hash_password(password)
+    password_hash = await people.hash_new_password(db, reset.email, reset.name, password, breached=breached)
     changed = acts.Act(Action.PASSWORD_CHANGED, address)
-    async with db.personal(reset.person_id) as session:
+    async with db.personal(reset.person_id, within=reset.confined_to) as session:
         if not await store.use_reset(session, reset.person_id, reset.id):
             raise _void()
         await store.forget_resets(session, reset.person_id, kept=0)
         await store.set_password(session, reset.person_id, password_hash)
-        await store.revoke_sessions(session, reset.person_id)
-        await acts.record(session, reset.person_id, changed)
-    await acts.end_sessions_elsewhere(db, reset.person_id, changed)
+        await store.end_sign_ins(session)
+        await acts.record(session, reset.person_id, changed, within=reset.confined_to)
+    if reset.confined_to is None:
+        await acts.end_sign_ins_elsewhere(db, reset.person_id, changed)
+    else:
+        await _prove_address(db, reset, reset.confined_to, password_hash)
 
 
-def reset_letter(email: str, link: str) -> Letter:
-    """The mail with the link."""
+async def _prove_address(db: Database, reset: OpenReset, tenant_id: UUID, password_hash: str) -> None:
+    """Make an account of one tenant one of none, at home, unless the address has such an account."""
+    person_id = reset.person_id
+    async with db.personal(person_id) as home:
+        outcome = await store.prove_address(home, as_copy=False)
+        if outcome is ProofOutcome.UNKNOWN:  # It is in the cell of its tenant, where a copy of it stays.
+            moved = await store.insert_person(
+                home, person_id, email=reset.email, name=reset.name, password_hash=password_hash
+            )
+            outcome = ProofOutcome.PROVEN if moved else ProofOutcome.TAKEN
+    if outcome is ProofOutcome.PROVEN and db.known_cell(tenant_id) != HOME:
+        async with db.personal(person_id, within=tenant_id) as session:
+            await store.prove_address(session, as_copy=True)
+
+
+def reset_letter(email: str, links: Mapping[str | None, str]) -> Letter:
+    """The mail with the link of each account, by the slug of the one tenant of which it is (None: of none)."""
+    lines = [link if tenant is None else f"Of your account of {tenant}: {link}" for tenant, link in links.items()]
     return Letter(
         to=email,
         subject="Choose a new password for Recollect",
@@ -99,10 +141,9 @@ def reset_letter(email: str, link: str) -> Letter:
             "Somebody, probably you, asked for a new password for your account on Recollect.\n"
             "\n"
             "Open this link to choose one:\n"
-            "\n"
-            f"{link}\n"
-            "\n"
-            "The link works once and is valid for an hour. A new password ends all your sessions.\n"
+            "\n" + "".join(f"{line}\n" for line in lines) + "\n"
+            "The link works once and is valid for an hour. A new password ends all your sessions, removes your\n"
+            "passkeys, and disconnects identity providers: the page lists them.\n"
             "If you did not ask for it, you can ignore this mail: your password stays as it is.\n"
         ),
     )

@@ -17,6 +17,7 @@ from recollect.accounts.people.model import (
     MAX_USER_AGENT,
     Browser,
     Confinement,
+    Credentials,
     IssuedSession,
     ListedSession,
     Membership,
@@ -42,6 +43,9 @@ KEPT_ENDED = timedelta(days=30)
 MAX_SESSIONS = 100
 """The most sessions of a person that are listed, the most recently used first."""
 
+MAX_TENANT_ACCOUNTS = 20
+"""The most accounts of one address, of one tenant each, that a sign-in looks at in a cell, oldest first."""
+
 MAX_SECRET = 100
 """The most characters of a session's secret; longer text is refused."""
 
@@ -59,8 +63,7 @@ async def register(
     email, name = normalized_email(email), person_name(name)
     password_hash = None
     if password is not None:
-        await passwords.require_strong(password, (email, name), breached)
-        password_hash = await passwords.hash_password(password)
+        password_hash = await hash_new_password(db, email, name, password, breached=breached)
     person_id = new_id()
     async with db.personal(person_id) as session:
         person = await store.insert_person(session, person_id, email=email, name=name, password_hash=password_hash)
@@ -69,26 +72,76 @@ async def register(
     return person
 
 
+async def hash_new_password(
+    db: Database, email: str, name: str, password: str, *, breached: BreachedPasswords | None = None
+) -> str:
+    """The hash of a password that a person of this address and name chooses. Raises InvalidInput if it is refused."""
+    await passwords.require_strong(password, (email, name), breached)
+    return await passwords.hash_password(
+        password, beside=[account.password_hash for account in await list_accounts(db, email)]
+    )
+
+
+async def register_in_tenant(tx: Transaction, person_id: UUID, email: str, name: str, password_hash: str) -> None:
+    """Create a person of the transaction's tenant alone, who did not prove that this address is theirs.
+
+    The account does not take the address: other tenants, and whoever proves it, may have one of it, too. Raises
+    Conflict where this tenant has one.
+    """
+    await store.act_as_person(tx, person_id)
+    if not await store.insert_tenant_account(tx, person_id, email=email, name=name, password_hash=password_hash):
+        raise Conflict("There is already an account with this address. Sign in.", code=ErrorCode.MEMBER_EXISTS)
+
+
 async def is_known(db: Database, email: str) -> bool:
-    """Whether there is a person of this address: to be shown only to a person who has proved that it is theirs."""
+    """Whether somebody has proved this address: to be shown only to a person who has proved that it is theirs."""
     async with db.system() as session:
         return await store.find_credentials(session, email) is not None
 
 
-async def sign_in(db: Database, email: str, password: str, browser: Browser, *, pepper: bytes) -> IssuedSession:
+async def list_accounts(
+    db: Database, email: str, *, tenant: str | None = None, person_id: UUID | None = None
+) -> list[Credentials]:
+    """The accounts of an address: the one whose person proved it, if any, then those of one tenant each.
+
+    Of the latter, at most MAX_TENANT_ACCOUNTS of each cell, that of `tenant` (its slug) or of this person among them.
+    """
+    async with db.system() as session:
+        proven = await store.find_credentials(session, email)
+    of_tenants = await db.list_from_all_cells(
+        lambda session: store.find_tenant_accounts(
+            session, email, tenant=tenant, person_id=person_id, most=MAX_TENANT_ACCOUNTS
+        )
+    )
+    return ([proven] if proven else []) + of_tenants
+
+
+async def sign_in(
+    db: Database, email: str, password: str, browser: Browser, *, pepper: bytes, tenant: str | None = None
+) -> IssuedSession:
     """Begin a session. Raises Unauthenticated, with one message and after the same time for every reason.
 
-    One reason is that the person changed the password while this one was verified.
+    One reason is that the person changed the password while this one was verified. `tenant`: the slug of the one to
+    whose account to sign in where several accounts of the address have this password.
     """
     try:
         email = normalized_email(email)
     except InvalidInput:
         raise Unauthenticated(REFUSAL) from None
-    async with db.system() as session:
-        found = await store.find_credentials(session, email)
-    if not await passwords.matches(password, found.password_hash if found else None) or found is None:
+    accounts = await list_accounts(db, email, tenant=tenant)
+    matching = await passwords.matches_each(password, [account.password_hash for account in accounts])
+    found = [account for account, matches in zip(accounts, matching, strict=True) if matches]
+    if not found:
         raise Unauthenticated(REFUSAL)
-    return await begin_session(db, found.id, browser, pepper=pepper, password_changes=found.password_changes)
+    account = next((account for account in found if tenant and account.tenant == tenant), found[0])
+    return await begin_session(
+        db,
+        account.id,
+        browser,
+        pepper=pepper,
+        confinement=Confinement.of_account(account.confined_to),
+        password_changes=account.password_changes,
+    )
 
 
 async def begin_session(
@@ -100,7 +153,9 @@ async def begin_session(
     confinement: Confinement | None = None,
     password_changes: int | None = None,
 ) -> IssuedSession:
-    """Begin a session of a person who has been authenticated, by us or (`confinement`) by a tenant's provider.
+    """Begin a session of a person who has been authenticated, by us or by a tenant's provider.
+
+    `confinement`: of a session that a provider began, and of an account of one tenant.
 
     `password_changes`: their number of password changes when the password was verified; None without a password.
     Raises Unauthenticated where the password was changed since.
@@ -108,7 +163,8 @@ async def begin_session(
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
     stored_browser = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     within = confinement.tenant_id if confinement else None
-    changes_at_home = await _password_changes(db, person_id) if within and db.has_several_cells else None
+    by_provider = confinement is not None and confinement.provider_id is not None
+    changes_at_home = await _password_changes(db, person_id) if by_provider and db.has_several_cells else None
     async with db.personal(person_id, within=within) as session:
         if password_changes is not None and not await store.hold_password(
             session, person_id, password_changes=password_changes
@@ -145,14 +201,12 @@ async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> No
         email = normalized_email(email)
     except InvalidInput:
         return
-    async with db.system() as session:
-        found = await store.find_credentials(session, email)
-    if found is None:
-        return
     refused = acts.Act(Action.SESSION_REFUSED, browser.address, actor=UNKNOWN)
-    async with db.personal(found.id) as session:
-        await acts.record(session, found.id, refused)
-    await acts.record_elsewhere(db, found.id, refused)
+    for account in await list_accounts(db, email):
+        within = account.confined_to
+        async with db.personal(account.id, within=within) as session:
+            await acts.record(session, account.id, refused, within=within)
+        await acts.record_elsewhere(db, account.id, refused, within=within)
 
 
 async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
@@ -186,6 +240,7 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
         record.last_used_at,
         record.expires_at,
         record.confined_to,
+        record.by_provider,
     )
 
 
@@ -245,22 +300,21 @@ async def change_password(
     Raises InvalidInput, also where it was changed while `old` was verified; Forbidden for a person who signed in by a
     tenant's provider, which does not prove that they know the password.
     """
-    if signed_in.confined_to is not None:
+    if signed_in.by_provider:
         raise Forbidden("You signed in through an organisation's provider. Sign in with your password to change it.")
-    async with db.system() as session:
-        found = await store.find_credentials(session, signed_in.email)
+    found = await _own_account(db, signed_in)
     if found is None or not await passwords.matches(old, found.password_hash):
         raise _not_of_now("old_password")
-    await passwords.require_strong(new, (signed_in.email, signed_in.name), breached)
-    password_hash = await passwords.hash_password(new)
-    changed = acts.Act(Action.PASSWORD_CHANGED, address)
-    async with db.personal(signed_in.person_id) as session:
+    password_hash = await hash_new_password(db, signed_in.email, signed_in.name, new, breached=breached)
+    changed, within = acts.Act(Action.PASSWORD_CHANGED, address), signed_in.account_tenant
+    async with db.personal(signed_in.person_id, within=within) as session:
         if not await store.hold_password(session, signed_in.person_id, password_changes=found.password_changes):
             raise _not_of_now("old_password")
         await store.set_password(session, signed_in.person_id, password_hash)
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
-        await acts.record(session, signed_in.person_id, changed)
-    await acts.end_sessions_elsewhere(db, signed_in.person_id, changed)
+        await acts.record(session, signed_in.person_id, changed, within=within)
+    if within is None:
+        await acts.end_sessions_elsewhere(db, signed_in.person_id, changed)
 
 
 async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> int:
@@ -268,8 +322,7 @@ async def require_own_password(db: Database, signed_in: PersonSession, password:
 
     Returns their number of password changes, for `require_same_password` in the transaction that needs the password.
     """
-    async with db.system() as session:
-        found = await store.find_credentials(session, signed_in.email)
+    found = await _own_account(db, signed_in)
     if found is None or not (found.password_hash is None or await passwords.matches(password, found.password_hash)):
         raise _not_of_now("password")
     return found.password_changes
@@ -289,9 +342,17 @@ def _not_of_now(path: str) -> InvalidInput:
 
 
 async def has_password(session: Session, email: str, person_id: UUID) -> bool:
-    """Whether this person, with this address, has a password."""
+    """Whether this person, with this address, has a password; `session`: in the cell of their account."""
     found = await store.find_credentials(session, email)
-    return found is not None and found.id == person_id and found.password_hash is not None
+    of_tenants = await store.find_tenant_accounts(session, email, person_id=person_id, most=MAX_TENANT_ACCOUNTS)
+    accounts = of_tenants if found is None else [found, *of_tenants]
+    return any(account.id == person_id and account.password_hash is not None for account in accounts)
+
+
+async def _own_account(db: Database, signed_in: PersonSession) -> Credentials | None:
+    """The account of the person who is signed in; None where it is gone."""
+    accounts = await list_accounts(db, signed_in.email, person_id=signed_in.person_id)
+    return next((account for account in accounts if account.id == signed_in.person_id), None)
 
 
 async def list_memberships(

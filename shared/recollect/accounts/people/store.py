@@ -12,6 +12,7 @@ from recollect.accounts.people.model import (
     ListedSession,
     Membership,
     Person,
+    ProofOutcome,
 )
 from recollect.caller import Role
 from recollect.ids import new_id
@@ -34,6 +35,7 @@ class SessionRecord:
     expires_at: datetime
     revoked_at: datetime | None
     confined_to: UUID | None
+    by_provider: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,42 @@ class ResetRecord:
     email: str
     name: str
     expires_at: datetime
+    confined_to: UUID | None
 
 
 async def find_credentials(session: Session, email: str) -> Credentials | None:
     """The credentials of a sign-in with this address; None for an unknown address."""
     row = await session.fetchrow(queries.find_person, email=email)
     return Credentials(**row) if row else None
+
+
+async def find_tenant_accounts(
+    session: Session, email: str, *, tenant: str | None = None, person_id: UUID | None = None, most: int
+) -> list[Credentials]:
+    """The credentials of the accounts of this address that are of one tenant each, oldest first.
+
+    That of this `tenant` (its slug) or person comes before all others.
+    """
+    rows = await session.fetch(queries.find_tenant_accounts, email=email, tenant=tenant, person_id=person_id, most=most)
+    return [Credentials(**row) for row in rows]
+
+
+async def insert_tenant_account(tx: Transaction, person_id: UUID, *, email: str, name: str, password_hash: str) -> bool:
+    """Store a new person of the transaction's tenant alone; False if the tenant has an account of this address."""
+    inserted = await tx.fetchval(
+        queries.insert_tenant_account, person_id=person_id, email=email, name=name, password_hash=password_hash
+    )
+    return inserted is not None
+
+
+async def prove_address(session: Session, *, as_copy: bool) -> ProofOutcome:
+    """Make the account of this transaction's person one of no single tenant; `as_copy`: home has its password."""
+    return ProofOutcome(await session.fetchval(queries.prove_address, as_copy=as_copy))
+
+
+async def end_sign_ins(session: Session) -> None:
+    """End the person's sessions, and delete their passkeys and their identities at providers, in this cell."""
+    await session.execute(queries.end_sign_ins)
 
 
 async def insert_person(
