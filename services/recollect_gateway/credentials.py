@@ -23,7 +23,7 @@ from recollect.accounts.oauth.issuers.service import NotTrusted, PresentedToken
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
-from recollect.errors import TenantSuspended, Unauthenticated
+from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated
 from recollect.platform.db import Database
 from recollect.platform.issuers import Issuers
 from recollect_gateway.addresses import site_of_client
@@ -124,7 +124,7 @@ class Authenticator:
         return replace(member, address=site_of_client(connection))
 
     async def session(self, connection: AnyConnection, secret: str) -> PersonSession | None:
-        """The session with this secret, or None. A secret that does not hold counts as a failure of its address.
+        """The session with this secret, or None. A secret that no session ever had counts as a failure of its address.
 
         Raises TooManyRequests, or Unavailable.
         """
@@ -147,22 +147,29 @@ class Authenticator:
         if self.failed_keys is None:
             return await look_up()
         key = hash_secret(secret, self.pepper)
-        if self.failed_keys.is_void(key):
-            raise Unauthenticated(identity.REFUSAL)
+        self.failed_keys.require_not_void(key)
         await self.failed_keys.require_within_rate(key, site)
         try:
             found = await look_up()
+        except CredentialEnded as error:
+            self.failed_keys.note_ended(key, error)
+            raise
+        except (TenantSuspended, WrongResource):
+            self.failed_keys.note_ended(key, None)
+            raise
         except Unauthenticated as error:
-            is_void = not isinstance(error, TenantSuspended | WrongResource | NotTrusted)
-            await self.failed_keys.note_failed(key, site, void=is_void)
+            await self.failed_keys.note_failed(key, site, void=not isinstance(error, NotTrusted), error=error)
             raise
         self.failed_keys.note_valid(key)
         return found
 
     async def _find_session(self, secret: str) -> PersonSession:
-        session = await people.session_of(self.db, secret, pepper=self.pepper)
-        if session is None:
+        found = await people.find_session(self.db, secret, pepper=self.pepper)
+        if found is None:
             raise Unauthenticated(identity.REFUSAL)
+        session = await people.use_session(self.db, found)
+        if session is None:
+            raise CredentialEnded(identity.REFUSAL)
         return session
 
     async def _authenticate(self, secret: str, resource: str | None) -> Caller:

@@ -1,5 +1,8 @@
 """Credentials that do not hold: remembered and throttled, so that clients that make keys up do not load the database.
 
+A credential that was issued here and has expired, or was revoked, is nobody's guess: it is remembered, and not counted.
+Else the ordinary expiries of many people who share an address would lock it.
+
 Three memories, each bounded:
 
 - Keys that held lately are looked up whatever their address did: many clients share one address behind a NAT. Each
@@ -16,7 +19,7 @@ from contextlib import suppress
 
 from cachetools import LRUCache, TTLCache
 
-from recollect.errors import ErrorCode, TooManyRequests
+from recollect.errors import ErrorCode, TooManyRequests, Unauthenticated
 from recollect.platform.rate_limits.limiter import RateLimiter
 from recollect.platform.rate_limits.model import RateLimit, RateLimited
 
@@ -42,11 +45,16 @@ class FailedKeys:
         self._limiter = limiter
         self._limit_of = limit_of
         self._valid: LRUCache[bytes, bool] = LRUCache(REMEMBERED_KEYS)
-        self._void: TTLCache[bytes, bool] = TTLCache(REMEMBERED_KEYS, VOID_SECONDS, timer=clock)
+        self._void: TTLCache[bytes, Unauthenticated | None] = TTLCache(REMEMBERED_KEYS, VOID_SECONDS, timer=clock)
 
     def is_void(self, key: bytes) -> bool:
         """Whether the key did not hold a moment ago."""
         return key in self._void
+
+    def require_not_void(self, key: bytes) -> None:
+        """Raise the error of a moment ago where the key did not hold then."""
+        if (error := self._void.get(key)) is not None:
+            raise type(error)(error.message)
 
     async def require_within_rate(self, key: bytes, site: str) -> None:
         """Raise TooManyRequests where the address has no failures left, unless this key is known to hold."""
@@ -65,10 +73,16 @@ class FailedKeys:
         """The key holds."""
         self._valid[key] = True
 
-    async def note_failed(self, key: bytes, site: str, *, void: bool) -> None:
-        """The key does not hold; `void`: it never will again."""
+    def note_ended(self, key: bytes, error: Unauthenticated | None) -> None:
+        """The key was issued and does not hold; `error`: it never will again, for this reason."""
+        self._valid.pop(key, None)
+        if error is not None:
+            self._void[key] = error
+
+    async def note_failed(self, key: bytes, site: str, *, void: bool, error: Unauthenticated | None = None) -> None:
+        """The key does not hold, and may be made up; `void`: it never will again, for the reason of `error`."""
         self._valid.pop(key, None)
         if void:
-            self._void[key] = True
+            self._void[key] = error
         with suppress(RateLimited):  # A request beside this one took the last.
             await self._limiter.take(self._limit_of(site))

@@ -195,6 +195,17 @@ class TenantSuspended(Unauthenticated):
     """The credential would be valid if its tenant were not suspended. Callers are not told the difference."""
 
 
+class CredentialEnded(Unauthenticated):
+    """The credential was issued here, and has expired or was revoked: nobody guessed it.
+
+    Callers are told no difference, except that an OAuth client learns that its access token has expired.
+    """
+
+
+class TokenExpired(CredentialEnded):
+    """An access token that its client may renew by its refresh token."""
+
+
 class Forbidden(RecollectError):
     """The credential holds but does not reach that far."""
 

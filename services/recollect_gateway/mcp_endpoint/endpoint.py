@@ -31,6 +31,7 @@ from recollect.errors import (
     MethodNotAllowed,
     NotFound,
     RecollectError,
+    TokenExpired,
     TooLarge,
     Unauthenticated,
     Unavailable,
@@ -286,7 +287,8 @@ class McpEndpoint:
         if isinstance(error, InsufficientScope):
             return self._resources.challenge(resource, error="insufficient_scope", scopes=[error.scope])
         presented = bool(request.headers.get("authorization"))
-        return self._resources.challenge(resource, error="invalid_token" if presented else None)
+        expired = error.message if isinstance(error, TokenExpired) else None
+        return self._resources.challenge(resource, error="invalid_token" if presented else None, description=expired)
 
 
 class InsufficientScope(Forbidden):

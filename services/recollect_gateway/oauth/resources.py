@@ -88,9 +88,17 @@ class Resources:
         found = self.described(host, path) or self.described(host, endpoint)
         return found or Resource(f"{self.origins.asked_at(host)}/mcp", None)
 
-    def challenge(self, resource: Resource, *, error: str | None = None, scopes: Iterable[str] = DEFAULT_SCOPES) -> str:
+    def challenge(
+        self,
+        resource: Resource,
+        *,
+        error: str | None = None,
+        description: str | None = None,
+        scopes: Iterable[str] = DEFAULT_SCOPES,
+    ) -> str:
         """The WWW-Authenticate of a request to a resource (RFC 6750, 3; RFC 9728, 5.1)."""
-        parameters = {"realm": "recollect", "error": error, "scope": " ".join(scopes)}
+        parameters = {"realm": "recollect", "error": error, "error_description": description}
+        parameters["scope"] = " ".join(scopes)
         parameters["resource_metadata"] = metadata_uri(resource)
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items() if value)
 

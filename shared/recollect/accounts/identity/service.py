@@ -15,6 +15,7 @@ from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Check, Rates, Scope, default_graph_of, unconditional
 from recollect.errors import (
     Conflict,
+    CredentialEnded,
     ErrorCode,
     Forbidden,
     InvalidInput,
@@ -48,6 +49,8 @@ REHASHED = "rehashed"
 REFUSAL = "A valid API key is needed: Authorization: Bearer rcl_…"
 """The message for every invalid credential: it does not say why."""
 
+EXPIRED = "The access token has expired. Get another, by the refresh token if there is one."
+"""The message for an access token whose time is over."""
 
 NoteUse = Callable[[UUID, UUID, datetime], None]
 """Called with the tenant and the id of a key that was used, and when. Returns at once; the use is stored later."""
@@ -62,14 +65,18 @@ async def authenticate(
 ) -> Caller:
     """The Caller that a key stands for. Raises Unauthenticated, with one message for every reason, or Unavailable.
 
+    It raises CredentialEnded for a key that was revoked or has expired.
+
     `note_use` is called for a key whose last noted use is more than a minute ago. While several peppers are accepted,
     its hash may be replaced: by a task that `start_task` starts, so that the call need not wait for a connection of its
     tenant.
     """
     record = await _find(db, secret, pepper)
     now = datetime.now(UTC)
-    if record is None or not _is_valid(record, now):
+    if record is None:
         raise Unauthenticated(REFUSAL)
+    if not _is_valid(record, now):
+        raise CredentialEnded(REFUSAL)
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)
     if record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY:

@@ -211,6 +211,12 @@ async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> No
 
 async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
     """The session of this secret; None where it is not valid, or has ended."""
+    found = await find_session(db, secret, pepper=pepper)
+    return None if found is None else await use_session(db, found)
+
+
+async def find_session(db: Database, secret: str, *, pepper: bytes) -> SessionRecord | None:
+    """What is stored of the session of this secret, even if it has ended; None for any other text."""
     if not secret or len(secret) > MAX_SECRET:
         return None
 
@@ -219,11 +225,15 @@ async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSessi
             pepper, lambda accepted: store.find_session(session, hash_secret(secret, accepted))
         )
 
-    record = await db.find_in_any_cell(
+    return await db.find_in_any_cell(
         secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
+
+
+async def use_session(db: Database, record: SessionRecord) -> PersonSession | None:
+    """A session of `find_session`, noted as used; None where it has ended."""
     now = datetime.now(UTC)
-    if record is None or record.revoked_at is not None:
+    if record.revoked_at is not None:
         return None
     if record.expires_at <= now or record.last_used_at <= now - IDLE_LIFETIME:
         return None

@@ -19,6 +19,9 @@ CODE_LIFETIME = timedelta(seconds=60)
 REUSE_REMEMBERED = timedelta(days=7)
 """How long a used refresh token is remembered; after that it is an unknown token."""
 
+EXPIRED_REMEMBERED = timedelta(days=1)
+"""How long an expired access token is remembered: until then, using it is not taken for a guess."""
+
 MAX_SIBLINGS = 20
 """How often a refresh token may be used within its grace window."""
 

@@ -88,9 +88,9 @@ UPDATE oauth_grants SET last_used_at = clock_timestamp(), expires_at = clock_tim
 WHERE tenant_id = :tenant_id AND id = :grant_id;
 
 -- name: forget_access_tokens
--- Delete access tokens of a grant that have expired.
+-- Delete access tokens of a grant that expired longer ago than :remembered.
 DELETE FROM oauth_access_tokens
-WHERE tenant_id = :tenant_id AND grant_id = :grant_id AND expires_at < clock_timestamp();
+WHERE tenant_id = :tenant_id AND grant_id = :grant_id AND expires_at < clock_timestamp() - :remembered::interval;
 
 -- name: forget_refresh_tokens
 -- Delete refresh tokens of a grant that have expired, or were used longer ago than :remembered.

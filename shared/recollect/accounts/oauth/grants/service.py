@@ -12,13 +12,14 @@ from uuid import UUID
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity.model import generate_secret, hash_secret, kind_of
-from recollect.accounts.identity.service import GRANT_SUBJECT, REFUSAL
+from recollect.accounts.identity.service import EXPIRED, GRANT_SUBJECT, REFUSAL
 from recollect.accounts.members.model import subject_of
 from recollect.accounts.oauth.grants import store
 from recollect.accounts.oauth.grants.model import (
     ACCESS,
     CODE,
     CODE_LIFETIME,
+    EXPIRED_REMEMBERED,
     MAX_GRANTS,
     MAX_OWN_GRANTS,
     MAX_SIBLINGS,
@@ -40,7 +41,7 @@ from recollect.accounts.oauth.grants.model import (
 from recollect.accounts.oauth.grants.store import AccessRecord, RefreshRecord
 from recollect.accounts.people.model import Membership
 from recollect.caller import ROLE_SCOPES, Caller, Rates
-from recollect.errors import ErrorCode, NotFound, TenantSuspended, Unauthenticated
+from recollect.errors import CredentialEnded, ErrorCode, NotFound, TenantSuspended, TokenExpired, Unauthenticated
 from recollect.peppers import find_under_any_secret, hashes_under
 from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
@@ -147,7 +148,9 @@ async def refresh(
     allowed = presented.standing.allowed
     if scopes is not None:
         allowed = tuple(scope for scope in allowed if scope in scopes)
-    await store.forget_tokens(tx, presented.standing.grant_id, remembered=REUSE_REMEMBERED)
+    await store.forget_tokens(
+        tx, presented.standing.grant_id, access_remembered=EXPIRED_REMEMBERED, remembered=REUSE_REMEMBERED
+    )
     generation = presented.generation + 1
     return await _issue(tx, presented.standing, allowed, generation=generation, times=times, pepper=pepper)
 
@@ -155,7 +158,8 @@ async def refresh(
 async def authenticate(db: Database, secret: str, *, resource: str | None, pepper: bytes) -> Caller:
     """The Caller that an access token stands for at this resource; no token is valid at the resource None.
 
-    Raises Unauthenticated, with one message for every reason, or Unavailable.
+    Raises Unauthenticated, with one message for every reason, or Unavailable. It raises CredentialEnded for a token
+    that was revoked, and TokenExpired, whose message says so, for one that its client may renew.
     """
 
     async def find(session: Session) -> AccessRecord | None:
@@ -166,8 +170,12 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
     record = await db.find_in_any_cell(
         secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
-    if record is None or record.revoked_at is not None or record.expires_at <= datetime.now(UTC):
+    if record is None:
         raise Unauthenticated(REFUSAL)
+    if record.revoked_at is not None:
+        raise CredentialEnded(REFUSAL)
+    if record.expires_at <= datetime.now(UTC):
+        raise TokenExpired(EXPIRED)
     if record.resource != resource:
         raise WrongResource(REFUSAL)
     if record.tenant_status != "active":

@@ -183,9 +183,11 @@ async def extend_grant(tx: Transaction, grant_id: UUID, *, lifetime: timedelta) 
     await tx.execute(queries.extend_grant, grant_id=grant_id, lifetime=lifetime)
 
 
-async def forget_tokens(tx: Transaction, grant_id: UUID, *, remembered: timedelta) -> None:
-    """Delete a grant's tokens that have expired, or were used too long ago to be recognised when used again."""
-    await tx.execute(queries.forget_access_tokens, grant_id=grant_id)
+async def forget_tokens(
+    tx: Transaction, grant_id: UUID, *, access_remembered: timedelta, remembered: timedelta
+) -> None:
+    """Delete a grant's tokens that have expired, or were used, too long ago to be recognised when used again."""
+    await tx.execute(queries.forget_access_tokens, grant_id=grant_id, remembered=access_remembered)
     await tx.execute(queries.forget_refresh_tokens, grant_id=grant_id, remembered=remembered)
 
 

@@ -14,11 +14,11 @@ import msgspec
 import structlog
 from authlib.oauth2.claims import JWTClaims
 from joserfc import jws
-from joserfc.errors import JoseError
+from joserfc.errors import ExpiredTokenError, JoseError
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, changed_fields, named
-from recollect.accounts.identity.service import ISSUER_SUBJECT, REFUSAL
+from recollect.accounts.identity.service import EXPIRED, ISSUER_SUBJECT, REFUSAL
 from recollect.accounts.oauth.issuers import store
 from recollect.accounts.oauth.issuers.model import (
     MAX_ISSUER,
@@ -35,7 +35,7 @@ from recollect.accounts.oauth.issuers.model import (
 )
 from recollect.accounts.oauth.issuers.store import IssuerRecord
 from recollect.caller import Caller, Rates, default_graph_of
-from recollect.errors import Conflict, ErrorCode, NotFound, TenantSuspended, Unauthenticated
+from recollect.errors import Conflict, ErrorCode, NotFound, TenantSuspended, TokenExpired, Unauthenticated
 from recollect.platform.db import Database
 from recollect.platform.issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
 from recollect.platform.transactions import Session, Transaction
@@ -119,7 +119,10 @@ async def trusted_addresses(db: Database, tenant: str) -> list[str]:
 
 
 async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken) -> Caller:
-    """The Caller of a token of a trusted issuer. Raises Unauthenticated, with one message for every reason."""
+    """The Caller of a token of a trusted issuer. Raises Unauthenticated, with one message for every reason.
+
+    It raises TokenExpired for a token that the issuer signed and whose time is over.
+    """
     try:
         address = _unverified_issuer(presented.secret)
         by = f"issuer {presented.tenant} {address}"
@@ -130,6 +133,8 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
             raise NotTrusted(REFUSAL)
         verified = await issuers.verified(record.tenant_id, record.issuer, presented.secret, record.algorithm)
         caller = _caller(record, _validated(record, verified.header, verified.claims, presented))
+    except ExpiredTokenError:  # Its signature was verified before.
+        raise TokenExpired(EXPIRED) from None
     except (TokenRefused, IssuerFailed, JoseError, ValueError, TypeError, OverflowError) as error:
         log.info("token of trusted issuer rejected", tenant=presented.tenant, reason=str(error))
         raise NotTrusted(REFUSAL) from None
