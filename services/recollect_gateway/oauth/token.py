@@ -90,7 +90,7 @@ async def _tokens(state: State, parameters: Parameters, client: Client | None) -
     if tenant_id is None or client is None:
         return _token_error(RequestServer(parameters, client), state)
     async with state.db.transaction(authorization_server(tenant_id)) as tx:
-        presented = await _present(state, tx, kind, secret, client)
+        presented = await _present(state, tx, kind, secret, client, verifier=parameters.get("code_verifier"))
         server = RequestServer(parameters, client, presented=presented)
         try:
             grant = server.require_valid_token_request(lambda uri: _find_resource(state, uri))
@@ -115,10 +115,10 @@ def _token_error(server: RequestServer, state: State) -> OAuthAnswer:
 
 
 async def _present(
-    state: State, tx: Transaction, kind: str, secret: str, client: Client
+    state: State, tx: Transaction, kind: str, secret: str, client: Client, *, verifier: str | None
 ) -> PresentedCode | PresentedRefresh | None:
     if kind == CODE:
-        return await grants.present_code(tx, secret, client.id, pepper=state.pepper)
+        return await grants.present_code(tx, secret, client.id, verifier=verifier, pepper=state.pepper)
     times = TokenTimes.of(state.settings)
     return await grants.present_refresh(tx, secret, client.id, times=times, pepper=state.pepper)
 

@@ -150,9 +150,9 @@ class EdgeSettings(BaseSettings):
         default=60,
         ge=1,
         le=1_000_000,
-        description="Maximum number of made-up API keys, tokens and sessions from one client address in a minute. Those "
-        "that were issued here and have expired, or were revoked, are not counted. After that, only keys that were valid "
-        "recently are looked up, and others are answered 429. Keys of the operator API are counted apart.",
+        description="Maximum number of made-up API keys, tokens and sessions from one client address in a minute. "
+        "Those that were issued here and have expired, or were revoked, are not counted. After that, only keys that "
+        "were valid recently are looked up, and others are answered 429. Keys of the operator API are counted apart.",
     )
 
     @field_validator("trusted_proxies", "outbound_networks", "outbound_refused_networks")

@@ -25,11 +25,12 @@ class PeopleSettings(BaseSettings):
         "for authorization again.",
     )
     oauth_refresh_grace_seconds: float = Field(
-        default=30.0,
+        default=3_600.0,
         ge=0,
-        le=600,
+        le=43_200,
         description="Time, in seconds, for which a used refresh token can be used again, by parallel sessions of its "
-        "client. After that, using it counts as theft and ends its grant.",
+        "client. After that, using it counts as theft and ends its grant. Keep it longer than an access token lasts: a "
+        "second process of a client comes with its own copy when its access token has expired.",
     )
     oauth_requests_per_minute: int = Field(
         default=600,

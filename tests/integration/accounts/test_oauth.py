@@ -287,7 +287,7 @@ class TestRefreshing:
         refreshed = await ada.refresh(issued.refresh)
         assert refreshed is not None
         await owner.execute(
-            "UPDATE oauth_refresh_tokens SET used_at = used_at - interval '31 seconds' WHERE hash = $1",
+            "UPDATE oauth_refresh_tokens SET used_at = used_at - interval '61 minutes' WHERE hash = $1",
             hash_secret(issued.refresh, PEPPER),
         )
         assert await ada.refresh(issued.refresh, client_id="https://other.example.com/oauth.json") is None
@@ -324,7 +324,9 @@ class TestRefreshing:
             assert issued is not None
             issued = await ada.refresh(issued.refresh)
         tenant_id = ada.caller.tenant_id
-        await owner.execute("UPDATE oauth_access_tokens SET expires_at = now() WHERE tenant_id = $1", tenant_id)
+        await owner.execute(
+            "UPDATE oauth_access_tokens SET expires_at = now() - interval '25 hours' WHERE tenant_id = $1", tenant_id
+        )
         await owner.execute(
             "UPDATE oauth_refresh_tokens SET used_at = used_at - interval '8 days' WHERE tenant_id = $1", tenant_id
         )

@@ -182,8 +182,11 @@ class TestToken:
         code = await client.code(visitor)
         issued = (await client.redeem(code)).json()
         assert (await call_tool(web, issued["access_token"], READ)).status_code == 200
-        again = await client.redeem(code)
+        again = await client.redeem(code)  # As a page does that was reloaded.
         assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
+        assert (await call_tool(web, issued["access_token"], READ)).status_code == 200
+        stolen = await client.redeem(code, code_verifier="x" * 43)
+        assert (stolen.status_code, stolen.json()["error"]) == (400, "invalid_grant")
         assert (await call_tool(web, issued["access_token"], READ)).status_code == 401
         assert (await client.refresh(issued["refresh_token"])).status_code == 400
 

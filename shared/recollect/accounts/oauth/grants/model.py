@@ -25,6 +25,15 @@ EXPIRED_REMEMBERED = timedelta(days=1)
 MAX_SIBLINGS = 20
 """How often a refresh token may be used within its grace window."""
 
+CODE_REPEATS = timedelta(seconds=10)
+"""How long a used code may come again with the same verifier, as a browser sends it that reloads the client's page."""
+
+MAX_REFRESH_TOKENS = 50
+"""The most refresh tokens of one grant that were not used yet, one for each parallel session; the oldest end."""
+
+MAX_REMEMBERED_TOKENS = 1_000
+"""The most used refresh tokens of one grant, and access tokens of it, that are stored; the oldest are forgotten."""
+
 MAX_GRANTS = 100
 """The most valid grants of one person in one tenant; one more ends the least recently used one."""
 

@@ -39,7 +39,9 @@ VALUES (:tenant_id, :grant_id, :hash, :redirect_uri, :code_challenge, :nonce, cl
 
 -- name: hold_code
 -- A code that a client presents, locked so that it is used once; with its grant and the role of its person.
-SELECT c.redirect_uri, c.code_challenge, c.nonce, c.used_at IS NOT NULL AS used, c.expires_at <= clock_timestamp() AS ended,
+-- just_used: no longer ago than :repeats.
+SELECT c.redirect_uri, c.code_challenge, c.nonce, c.used_at IS NOT NULL AS used,
+    coalesce(c.used_at > clock_timestamp() - :repeats::interval, false) AS just_used, c.expires_at <= clock_timestamp() AS ended,
     g.id AS grant_id, g.person_id, g.client_id, g.resource, g.scopes, m.role,
     g.revoked_at IS NULL AND t.status = 'active' AS holds
 FROM oauth_codes c
@@ -97,6 +99,27 @@ WHERE tenant_id = :tenant_id AND grant_id = :grant_id AND expires_at < clock_tim
 DELETE FROM oauth_refresh_tokens
 WHERE tenant_id = :tenant_id AND grant_id = :grant_id
     AND (expires_at < clock_timestamp() OR used_at < clock_timestamp() - :remembered::interval);
+
+-- name: end_oldest_refresh_tokens
+-- Delete refresh tokens of a grant beyond the :unused newest that were not used, and the :remembered last used.
+DELETE FROM oauth_refresh_tokens
+WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
+    SELECT r.id FROM (
+        SELECT o.id, o.used_at IS NULL AS is_unused,
+            row_number() OVER (PARTITION BY o.used_at IS NULL ORDER BY coalesce(o.used_at, o.created_at) DESC, o.id DESC)
+                AS place
+        FROM oauth_refresh_tokens o WHERE o.tenant_id = :tenant_id AND o.grant_id = :grant_id
+    ) AS r
+    WHERE r.place > CASE WHEN r.is_unused THEN :unused::bigint ELSE :remembered::bigint END
+));
+
+-- name: end_oldest_access_tokens
+-- Delete access tokens of a grant beyond the :remembered newest.
+DELETE FROM oauth_access_tokens
+WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
+    SELECT a.id FROM oauth_access_tokens a WHERE a.tenant_id = :tenant_id AND a.grant_id = :grant_id
+    ORDER BY a.expires_at DESC, a.id DESC OFFSET :remembered
+));
 
 -- name: find_refresh_facts
 -- The facts about a refresh token of a valid grant, for its client. A used one may still be revoked.

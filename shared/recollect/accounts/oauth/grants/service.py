@@ -5,9 +5,12 @@ repeated later than parallel sessions of one client explain, end their grant: al
 these use cases return None instead of raising.
 """
 
+import hmac
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
+
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
@@ -19,9 +22,12 @@ from recollect.accounts.oauth.grants.model import (
     ACCESS,
     CODE,
     CODE_LIFETIME,
+    CODE_REPEATS,
     EXPIRED_REMEMBERED,
     MAX_GRANTS,
     MAX_OWN_GRANTS,
+    MAX_REFRESH_TOKENS,
+    MAX_REMEMBERED_TOKENS,
     MAX_SIBLINGS,
     REFRESH,
     REUSE_REMEMBERED,
@@ -98,17 +104,23 @@ async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | Non
     )
 
 
-async def present_code(tx: Transaction, code: str, client_id: str, *, pepper: bytes) -> PresentedCode | None:
+async def present_code(
+    tx: Transaction, code: str, client_id: str, *, verifier: str | None = None, pepper: bytes
+) -> PresentedCode | None:
     """The code, locked for this transaction; None where it is not valid, or not for this client.
 
-    A code that was used before ends its grant.
+    A code that was used before ends its grant, unless it comes again at once and with its verifier, which only the
+    client knows: then it is refused, and the tokens that it gave stay.
     """
-    record = await find_under_any_secret(pepper, lambda accepted: store.hold_code(tx, hash_secret(code, accepted)))
+    record = await find_under_any_secret(
+        pepper, lambda accepted: store.hold_code(tx, hash_secret(code, accepted), repeats=CODE_REPEATS)
+    )
     if record is None or record.presented.standing.client_id != client_id:
         return None
     standing = record.presented.standing
     if record.used:
-        await _end_reused(tx, standing.grant_id)
+        if not (record.just_used and _is_verifier(verifier, record.presented.code_challenge)):
+            await _end_reused(tx, standing.grant_id)
         return None
     return record.presented if standing.holds and not record.ended else None
 
@@ -152,7 +164,11 @@ async def refresh(
         tx, presented.standing.grant_id, access_remembered=EXPIRED_REMEMBERED, remembered=REUSE_REMEMBERED
     )
     generation = presented.generation + 1
-    return await _issue(tx, presented.standing, allowed, generation=generation, times=times, pepper=pepper)
+    issued = await _issue(tx, presented.standing, allowed, generation=generation, times=times, pepper=pepper)
+    await store.end_oldest_tokens(
+        tx, presented.standing.grant_id, unused=MAX_REFRESH_TOKENS, remembered=MAX_REMEMBERED_TOKENS
+    )
+    return issued
 
 
 async def authenticate(db: Database, secret: str, *, resource: str | None, pepper: bytes) -> Caller:
@@ -285,6 +301,11 @@ async def _issue(
     lifetime: timedelta = times.access if generation is None else max(times.access, times.refresh)
     await store.extend_grant(tx, standing.grant_id, lifetime=lifetime)
     return IssuedTokens(access, refresh_token, int(times.access.total_seconds()), scopes)
+
+
+def _is_verifier(verifier: str | None, challenge: str) -> bool:
+    """Whether this is the verifier of a code by S256 (RFC 7636, 4.6)."""
+    return verifier is not None and hmac.compare_digest(create_s256_code_challenge(verifier), challenge)
 
 
 def _presented(record: RefreshRecord) -> PresentedRefresh | None:

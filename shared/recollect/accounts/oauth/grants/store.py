@@ -48,10 +48,11 @@ class AccessRecord:
 
 @dataclass(frozen=True, slots=True)
 class CodeRecord:
-    """A code as it is stored."""
+    """A code as it is stored; `just_used`: it was used, and no longer ago than a reloaded page explains."""
 
     presented: PresentedCode
     used: bool
+    just_used: bool
     ended: bool
 
 
@@ -123,13 +124,13 @@ async def insert_code(
     )
 
 
-async def hold_code(tx: Transaction, code_hash: bytes) -> CodeRecord | None:
+async def hold_code(tx: Transaction, code_hash: bytes, *, repeats: timedelta) -> CodeRecord | None:
     """The code with this hash, locked until the transaction ends."""
-    row = await tx.fetchrow(queries.hold_code, hash=code_hash)
+    row = await tx.fetchrow(queries.hold_code, hash=code_hash, repeats=repeats)
     if row is None:
         return None
     presented = PresentedCode(_standing(row), row["redirect_uri"], row["code_challenge"], row["nonce"])
-    return CodeRecord(presented, row["used"], row["ended"])
+    return CodeRecord(presented, row["used"], row["just_used"], row["ended"])
 
 
 async def use_code(tx: Transaction, grant_id: UUID) -> None:
@@ -189,6 +190,12 @@ async def forget_tokens(
     """Delete a grant's tokens that have expired, or were used, too long ago to be recognised when used again."""
     await tx.execute(queries.forget_access_tokens, grant_id=grant_id, remembered=access_remembered)
     await tx.execute(queries.forget_refresh_tokens, grant_id=grant_id, remembered=remembered)
+
+
+async def end_oldest_tokens(tx: Transaction, grant_id: UUID, *, unused: int, remembered: int) -> None:
+    """Delete a grant's oldest tokens beyond `unused` refresh tokens, and `remembered` used ones and access tokens."""
+    await tx.execute(queries.end_oldest_refresh_tokens, grant_id=grant_id, unused=unused, remembered=remembered)
+    await tx.execute(queries.end_oldest_access_tokens, grant_id=grant_id, remembered=remembered)
 
 
 async def find_facts(tx: Transaction, kind: TokenKind, token_hash: bytes) -> tuple[TokenFacts, Role] | None:
