@@ -9,7 +9,7 @@ from uuid import UUID
 from litestar import Request, Response
 
 from recollect.accounts.oauth.clients.model import destination, is_loopback, private_scheme
-from recollect.accounts.oauth.grants.model import IDENTITY_SCOPES, OPENID, Approval, within_role
+from recollect.accounts.oauth.grants.model import ADMINISTRATIVE_SCOPES, IDENTITY_SCOPES, OPENID, Approval, within_role
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.caller import Scope
 from recollect.errors import InvalidInput
@@ -69,7 +69,11 @@ def consent_page(request: AnyRequest, question: ConsentQuestion, *, fault: str =
         private_scheme=private_scheme(authorization.redirect_uri),
         me=question.person,
         membership=question.membership,
-        scopes=[(scope, SCOPE_LABELS[Scope(scope)]) for scope in question.scopes if scope not in IDENTITY_SCOPES],
+        scopes=[
+            (scope, SCOPE_LABELS[Scope(scope)], scope not in ADMINISTRATIVE_SCOPES)
+            for scope in question.scopes
+            if scope not in IDENTITY_SCOPES
+        ],
         left_out=[scope for scope in authorization.scopes if scope not in question.scopes],
         identity=OPENID in question.scopes,
         graphs=question.graphs,

@@ -7,7 +7,7 @@ from litestar import Controller, Request, Response, get
 from litestar.datastructures import State
 from litestar.params import FromPath
 
-from recollect.accounts.oauth.grants.model import DEFAULT_SCOPES, SCOPES
+from recollect.accounts.oauth.grants.model import ADVERTISED_SCOPES, DEFAULT_SCOPES
 from recollect.accounts.oauth.issuers import service as trusted
 from recollect.accounts.oauth.signing.model import ALGORITHM
 from recollect.errors import NotFound
@@ -59,7 +59,7 @@ def server_metadata(issuer: str, *, issuer_parameter: bool) -> dict[str, Any]:
         "revocation_endpoint": issuer + REVOKE,
         "introspection_endpoint": issuer + INTROSPECT,
         "jwks_uri": issuer + JWKS,
-        "scopes_supported": list(SCOPES),
+        "scopes_supported": list(ADVERTISED_SCOPES),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token"],

@@ -52,6 +52,15 @@ class InvalidTarget(OAuth2Error):
     description = "This server issues no tokens for the resource, or the resource is not the one that was granted."
 
 
+def without_unknown_scopes(parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters without scopes that this server does not have, which it may ignore (RFC 6749, 3.3).
+
+    If none remains, the client gets nothing that it asked for: then all stay, and are refused.
+    """
+    known = [scope for scope in parameters.get("scope", "").split() if scope in SCOPES]
+    return {**parameters, "scope": " ".join(known)} if known else dict(parameters)
+
+
 class RequestServer(AuthorizationServer):
     """Validates and answers one request. The client and what it presents (`presented`) are read before."""
 
@@ -65,7 +74,7 @@ class RequestServer(AuthorizationServer):
         method: str = "POST",
     ) -> None:
         super().__init__(scopes_supported=list(SCOPES))
-        self.request = KnownRequest(parameters, method=method)
+        self.request = KnownRequest(without_unknown_scopes(parameters), method=method)
         self.presented, self.issuer = presented, issuer
         self.revoked_token: TokenFacts | None = None
         self.code = ""

@@ -34,7 +34,7 @@ REFUSALS = [
     ({"code_challenge_method": None}, "invalid_request"),
     ({"code_challenge_method": "plain"}, "invalid_request"),
     ({"scope": "everything"}, "invalid_scope"),
-    ({"scope": "memory:read admin"}, "invalid_scope"),
+    ({"scope": "profile claudeai"}, "invalid_scope"),
     ({"resource": "https://elsewhere.example.com/mcp"}, "invalid_target"),
     ({"resource": "/mcp"}, "invalid_target"),
     ({"prompt": "none"}, "consent_required"),

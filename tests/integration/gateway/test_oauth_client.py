@@ -169,7 +169,7 @@ async def test_a_stolen_refresh_token_ends_the_grant(
         await answer(client, "read_graph")
     assert visitor.visits == 1
     await owner.execute(
-        "UPDATE oauth_refresh_tokens SET used_at = used_at - interval '1 minute' WHERE hash = $1",
+        "UPDATE oauth_refresh_tokens SET used_at = used_at - interval '61 minutes' WHERE hash = $1",
         hash_secret(stolen, pepper),
     )
     assert wallet.client is not None

@@ -48,6 +48,10 @@ SCOPES = (*(str(scope) for scope in Scope), *IDENTITY_SCOPES)
 DEFAULT_SCOPES = (str(Scope.MEMORY_READ), str(Scope.MEMORY_WRITE))
 """The scopes of a client that requests none."""
 
+ADMINISTRATIVE_SCOPES = frozenset({str(Scope.TENANT_ADMIN)})
+ADVERTISED_SCOPES = tuple(scope for scope in SCOPES if scope not in ADMINISTRATIVE_SCOPES)
+"""The scopes that discovery lists: some clients request them all. A client that needs more requests that by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenTimes:
