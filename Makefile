@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NODE_STAMP := tests/verify/node_modules/.installed
+MODEL_APIS := tests/verify/model_apis/.venv/.installed
 COLLECTOR := tests/verify/collector/.built/collector
 CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
 KUBERNETES := $(addprefix tests/verify/tools/.bin/,kube-apiserver kube-controller-manager etcd)
@@ -89,7 +90,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools come first, so that a missing one fails at once and not after ten minutes of tests.
-verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) conformance ## The tests that need other tools than Python (tests/verify)
+verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) $(MODEL_APIS) conformance ## The tests that need other tools than Python (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # If the result differs from docs/conformance.md, the page is rewritten and the target fails: read it, and commit it.
@@ -159,6 +160,13 @@ $(NODE_STAMP): tests/verify/package.json tests/verify/package-lock.json
 	@npm ci --prefix tests/verify --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The SDKs of model APIs, apart from the locked dependencies, which need none of theirs.
+$(MODEL_APIS): $(STAMP) tests/verify/model_apis/requirements.txt
+	@echo "Installing the SDKs of model APIs (once; about a minute)"
+	@$(BIN)/python -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(lastword $^)
+	@touch $@
+
 # Forty rounds of each test that kills workers and servers at random moments; `make test` runs two. Forty times as many
 # examples of each property test, new ones each time; `make test` tries the same ones.
 soak: setup ## Run fault tests and property tests for long: about two hours on two cores
@@ -180,6 +188,8 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' --extra local --group dev -c infra/locks/runtime.txt \
 		-o infra/locks/dev.txt pyproject.toml
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command 'make lock' -o tests/verify/model_apis/requirements.txt tests/verify/model_apis/requirements.in
 
 clean: ## Remove everything that the other targets made in the tree
-	rm -rf $(VENV) site tests/verify/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist

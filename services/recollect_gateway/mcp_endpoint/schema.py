@@ -20,6 +20,9 @@ SHARED_ARGUMENTS = frozenset({"graph", "as_of", "owner_id", "limit", "offset", "
 """Arguments that mean the same everywhere: the server's instructions describe them once."""
 
 
+PORTABLE_FORMATS = frozenset({"date-time"})
+"""Formats that a listed schema may have: the Gemini API refuses a request with a tool that has any other."""
+
 _DEFAULT = "x-default-setting"
 
 
@@ -41,21 +44,23 @@ def json_schema(type_: type[msgspec.Struct], *, settings: Settings | None = None
 def listed_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of a struct as `tools/list` has it: short, since its tokens are paid for in every conversation.
 
-    Bounds, defaults and the descriptions of shared arguments are left out.
+    Bounds, defaults and the descriptions of shared arguments are left out. What remains is in the subset of JSON Schema
+    that every model API takes: clients pass it on, and an API refuses the whole request for one schema outside of it.
     """
-    schema: dict[str, Any] = _without(json_schema(type_), UNLISTED_KEYWORDS)
+    schema: dict[str, Any] = _portable(_without(json_schema(type_), UNLISTED_KEYWORDS))
     for name in SHARED_ARGUMENTS & schema.get("properties", {}).keys() - set(schema.get("required", ())):
         schema["properties"][name].pop("description", None)
     return schema
 
 
 def outline(type_: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a struct one level deep: its fields and their types."""
-    fields = json_schema(type_)["properties"]
-    return {
-        "type": "object",
-        "properties": {name: {"type": field["type"]} if "type" in field else {} for name, field in fields.items()},
-    }
+    """The JSON Schema of a struct one level deep: its fields and their types, and those of the items of lists."""
+    fields = _portable(json_schema(type_))["properties"]
+    return {"type": "object", "properties": {name: _type_alone(field) for name, field in fields.items()}}
+
+
+def _type_alone(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": schema["type"]} | ({"items": _type_alone(schema["items"])} if schema["type"] == "array" else {})
 
 
 def items_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
@@ -110,11 +115,31 @@ def _without(schema: Any, keywords: frozenset[str]) -> Any:
     }
     if rest.get("required") == []:
         del rest["required"]
-    if options := rest.get("anyOf"):
-        types = [option["type"] for option in options if [*option] == ["type"]]
-        if len(types) == len(options):
-            rest = {"type": types} | {key: value for key, value in rest.items() if key != "anyOf"}
     return rest | ({"properties": properties} if "properties" in schema else {})
+
+
+def _portable(schema: Any) -> Any:
+    """A schema in which every value has one type, and no format is one that some model API does not know.
+
+    Of a union its text is listed, which callers may send for each of the others, too, or else what is not null.
+    """
+    if isinstance(schema, list):
+        return [_portable(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    properties = {name: _portable(field) for name, field in schema.get("properties", {}).items()}
+    rest = {key: _portable(value) for key, value in schema.items() if key != "properties"}
+    if options := rest.pop("anyOf", None):
+        rest = min(options, key=_portability) | rest
+    if "enum" in rest:
+        rest = {"type": "string"} | rest
+    if rest.get("format") not in PORTABLE_FORMATS:
+        rest.pop("format", None)
+    return rest | ({"properties": properties} if "properties" in schema else {})
+
+
+def _portability(option: dict[str, Any]) -> int:
+    return {"string": 0, "null": 2}.get(option["type"], 1)
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
