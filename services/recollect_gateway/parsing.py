@@ -39,7 +39,7 @@ def parse(type_: type[T], arguments: Any) -> T:
 
     It lists MAX_FAULTS of them at most. The items of `read_one_by_one` are left to the handler.
     """
-    faults = list(islice(_overlong_lists(type_, arguments), MAX_FAULTS + 1))
+    faults = list(islice(overlong_lists(type_, arguments), MAX_FAULTS + 1))
     try:
         if not faults:
             parsed = msgspec.convert(arguments, type_)
@@ -50,53 +50,13 @@ def parse(type_: type[T], arguments: Any) -> T:
     raise faults[0] if len(faults) == 1 else InvalidInputs(faults[:MAX_FAULTS], more=len(faults) > MAX_FAULTS)
 
 
-def parse_leniently(type_: type[T], arguments: Any) -> T:
-    """As `parse`, for arguments of a model: null counts as left out where that is allowed, and 5.0 counts as 5.
-
-    Many models fill in every argument, and some know no other numbers. To JSON Schema, 5.0 is an integer.
-    """
-    try:
-        return parse(type_, arguments)
-    except InvalidInput:
-        if any(_overlong_lists(type_, arguments)):
-            raise
-    return parse(type_, _normalized(type_, arguments))
-
-
 async def parse_in_thread(tenant_id: UUID, type_: type[T], arguments: Any, parser: Callable[..., T] = parse) -> T:
     """As `parse`, for large arguments, beside the event loop. Its cost is bounded by what a body may hold."""
     slices = in_one_slice(partial(parser, type_, arguments))
     return await compute(tenant_id, slices, seconds=inf, advice="")
 
 
-def _normalized(type_: Any, value: Any) -> Any:
-    """A value without nulls for fields that may be left out and not be null, and with integers for whole numbers."""
-    inner, _ = _unwrapped(type_)
-    if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-        fields = {field.encode_name: field for field in msgspec.structs.fields(inner)}
-        return {
-            name: _normalized(fields[name].type, part) if name in fields else part
-            for name, part in value.items()
-            if part is not None or name not in fields or fields[name].required or _takes(fields[name].type, NoneType)
-        }
-    if isinstance(value, list) and get_origin(inner) is list:
-        (element,) = get_args(inner)
-        return [_normalized(element, item) for item in value]
-    if isinstance(value, float) and value.is_integer() and _takes(type_, int) and not _takes(type_, float):
-        return int(value)
-    return value
-
-
-def _takes(type_: Any, option: type) -> bool:
-    """Whether a type is `option`, or a union that has it."""
-    while get_origin(type_) is Annotated:
-        type_ = get_args(type_)[0]
-    if get_origin(type_) in (Union, UnionType):
-        return any(_takes(member, option) for member in get_args(type_))
-    return type_ is option
-
-
-def _overlong_lists(type_: type[msgspec.Struct], arguments: Any) -> Iterator[InvalidInput]:
+def overlong_lists(type_: type[msgspec.Struct], arguments: Any) -> Iterator[InvalidInput]:
     """The faults of lists that are too long, before any of their elements is looked at."""
     if not isinstance(arguments, dict):
         return
@@ -111,7 +71,7 @@ def _bounded_lists(type_: type[msgspec.Struct]) -> dict[str, tuple[Any, int]]:
     """The lists of a struct that have a greatest length, by their names in JSON."""
     bounded = {}
     for field in msgspec.structs.fields(type_):
-        inner, bounds = _unwrapped(field.type)
+        inner, bounds = unwrapped(field.type)
         longest = min((b.max_length for b in bounds if getattr(b, "max_length", None) is not None), default=None)
         if get_origin(inner) is list and longest is not None:
             bounded[field.encode_name] = (field.type, longest)
@@ -144,7 +104,7 @@ def _parts_to_check(type_: Any, value: Any) -> Any:
 
 
 def _faults_of_parts(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
-    inner, bounds = _unwrapped(type_)
+    inner, bounds = unwrapped(type_)
     if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
         yield from _faults_of_fields(inner, value, path)
     elif isinstance(value, list) and get_origin(inner) is list:
@@ -175,7 +135,7 @@ def _faults_of_fields(type_: type[msgspec.Struct], value: dict[str, Any], path: 
                     yield fault
 
 
-def _unwrapped(type_: Any) -> tuple[Any, list[Any]]:
+def unwrapped(type_: Any) -> tuple[Any, list[Any]]:
     """A type without its annotations, null and `UnsetType`; and its annotations."""
     bounds: list[Any] = []
     while True:
@@ -247,7 +207,7 @@ def utc_through(time: datetime | None, path: str) -> datetime | None:
 
 def _choices(type_: Any) -> str:
     """The values of a Literal type, in order; empty for any other type."""
-    inner, _ = _unwrapped(type_)
+    inner, _ = unwrapped(type_)
     return ", ".join(sorted(get_args(inner))) if get_origin(inner) is Literal else ""
 
 

@@ -39,7 +39,15 @@ RelationType = Annotated[str, Meta(min_length=1, max_length=256)]
 Text = Annotated[str, Meta(max_length=10_000)]
 Tag = Annotated[str, Meta(min_length=1, max_length=128)]
 Importance = Annotated[float, Meta(ge=0, le=10)]
+UP_TO = "up_to"
+"""In `extra` of a time that is an upper bound: sent as a day, it is the end of that day."""
+
+EMPTY_IS_A_VALUE = "empty_is_a_value"
+"""In `extra` of an argument that may be left out, and whose empty text does not count as left out: it narrows what a
+call takes away, which a client that fills in every argument must not widen, or it clears a field."""
+
 Time = Annotated[datetime, Meta(tz=True)]
+Until = Annotated[datetime, Meta(tz=True, extra={UP_TO: True})]
 Ttl = Annotated[float, Meta(ge=0, le=3650)]
 """Days that a memory lasts; 0: for ever."""
 

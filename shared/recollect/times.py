@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK, _MILLISECOND = timedelta(microseconds=1), timedelta(milliseconds=1)
+_DAY = timedelta(days=1) - _TICK
 FIRST, LAST = datetime.min.replace(tzinfo=UTC) + _TICK, datetime.max.replace(tzinfo=UTC) - _TICK
 """The driver uses the times beyond these for infinity: they come back without a zone."""
 
@@ -30,6 +31,19 @@ def through(time: datetime) -> datetime:
     the shown time must find the row. A time with microseconds stays as it is. Lower bounds need no change.
     """
     return time if time.microsecond % 1_000 else min(time + (_MILLISECOND - _TICK), LAST)
+
+
+def parse_moment(text: str, *, last: bool = False) -> datetime:
+    """Parse a day or a time, in UTC where it names no offset; raises ValueError or OverflowError.
+
+    `last`: the last moment of the day or millisecond, not the first.
+    """
+    at = datetime.fromisoformat(text)
+    at = storable(at if at.tzinfo else at.replace(tzinfo=UTC))
+    if not last:
+        return at
+    is_day = "T" not in text and ":" not in text
+    return through(storable(at + _DAY) if is_day else at)
 
 
 def from_milliseconds(milliseconds: int) -> datetime:

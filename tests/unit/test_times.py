@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.times import FIRST, LAST, NEEDED, from_milliseconds, in_plain_words, milliseconds, storable, through
+from recollect.times import (
+    FIRST,
+    LAST,
+    NEEDED,
+    from_milliseconds,
+    in_plain_words,
+    milliseconds,
+    parse_moment,
+    storable,
+    through,
+)
 
 EAST = timezone(timedelta(hours=14))
 
@@ -60,3 +70,16 @@ def test_a_time_in_microseconds_is_exact(at: datetime) -> None:
 
 def test_the_last_millisecond_of_the_calendar_ends_at_its_last_moment() -> None:
     assert through(datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC)) == LAST
+
+
+def test_a_day_or_a_time_without_an_offset_is_in_utc(subtests: pytest.Subtests) -> None:
+    cases = [
+        ("2026-06-01", "2026-06-01T00:00:00+00:00", "2026-06-01T23:59:59.999999+00:00"),
+        ("2026-06-01T10:00", "2026-06-01T10:00:00+00:00", "2026-06-01T10:00:00.000999+00:00"),
+        ("2026-06-01T10:00:00.000001", "2026-06-01T10:00:00.000001+00:00", "2026-06-01T10:00:00.000001+00:00"),
+        ("2026-06-01T10:00:00+02:00", "2026-06-01T08:00:00+00:00", "2026-06-01T08:00:00.000999+00:00"),
+    ]
+    for text, first, last in cases:
+        with subtests.test(text):
+            assert parse_moment(text).isoformat() == first
+            assert parse_moment(text, last=True).isoformat() == last

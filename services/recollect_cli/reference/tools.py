@@ -11,6 +11,7 @@ from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
 from recollect_gateway.mcp_endpoint.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES, TOOL
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.unknown_arguments import CLIENT_ARGUMENTS, MAX_IGNORED
 
 CLIENTS = {
     "the structured content": "Claude Code, Codex, Cursor",
@@ -90,6 +91,22 @@ def _opening() -> Iterator[str]:
         "All that is wrong with a call is told, a line each with its path (`entities.0.name: Required`); nothing was "
         "written then, and the call can be mended and repeated. In results, `?` marks what is left out where there is "
         "nothing to say.",
+        "",
+        "What clients do to arguments is undone, as far as it is plain what was meant:",
+        "",
+        "- A list, an object, a number or `true` and `false` may be sent as JSON text, at any depth, where no text is "
+        'valid: `"[\\"tea\\"]"` for a list of tags. Where a text is valid, it is that text.',
+        "- Null or an empty text for an optional argument counts as left out. An empty text does not where it narrows "
+        "what is taken away (`actor` of `undo_changes`, `relation_type` of `delete_relation`, `olderThan` of "
+        "`archive_entities`) or clears a field (`update_node`).",
+        "- A time needs no offset, and may be a day: both are in UTC then. A day is its beginning (`since`, `at`), or "
+        "its end where it bounds from above (`until`, `to`, `at_time`, `as_of`).",
+        "- An argument that the tool does not have is ignored, and a text after the answer names it: clients add their "
+        f"own ({', '.join(f'`{name}`' for name in sorted(CLIENT_ARGUMENTS))}). It is refused where it resembles one of "
+        "the tool's, at any depth, where the tool takes away or has a dry run (but for those four), inside objects, "
+        f"and among more than {MAX_IGNORED}.",
+        "",
+        "The management API takes only what its OpenAPI document says.",
         "",
     )
 

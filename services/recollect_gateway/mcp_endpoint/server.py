@@ -31,6 +31,7 @@ from recollect.platform.metrics import record_tool
 from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services, read_by_replica
+from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.mcp_endpoint import subscriptions
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
@@ -46,7 +47,8 @@ from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.parsing import parse_in_thread, parse_leniently
+from recollect_gateway.mcp_endpoint.unknown_arguments import ignored_arguments, name_ignored
+from recollect_gateway.parsing import parse_in_thread
 from recollect_gateway.tracing import forget_tool_name
 
 INSTRUCTIONS = (
@@ -107,12 +109,15 @@ class McpHandlers:
         started = time.perf_counter()
         code: str | None = "cancelled"
         try:
-            arguments = await _parse_arguments(request, tool, params.arguments or {})
+            given = params.arguments or {}
+            ignored = ignored_arguments(tool, given)
+            arguments = await _parse_arguments(request, tool, _without(given, ignored))
             progress = context.session.report_progress
             answer = await self._answer(request, tool, arguments, progress, round_of(context, params))
             max_bytes = self.services.settings.max_reply_bytes if tool.read_only else None
             task = self.tasks.task_for(context, answer)
             result = await render_result(request, tool, answer, max_bytes) if task is None else task
+            name_ignored(result, ignored)
             code = None
             return result
         except MCPError:
@@ -166,6 +171,10 @@ def _unknown_tool_message(request: McpRequest, name: str, tool: ToolSpec | None)
     if tool is not None and isinstance(sender, Caller) and request.selection.may_offer(tool, sender):
         return f"Unknown tool: {name}. It is for credentials that have the scope {tool.scope}"
     return f"Unknown tool: {name}"
+
+
+def _without(arguments: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name not in names} if names else arguments
 
 
 async def _parse_arguments(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:

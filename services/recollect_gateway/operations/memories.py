@@ -24,6 +24,7 @@ from recollect_gateway.shapes import (
     Tag,
     Time,
     Ttl,
+    Until,
     as_text,
     check_metadata,
 )
@@ -79,7 +80,7 @@ class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     under: Annotated[Name, Meta(description="Only about this entity and its descendants")] | None = None
     min_importance: Importance | None = None
     since: Time | None = None
-    until: Time | None = None
+    until: Until | None = None
     fresh_only: bool = False
     include_outdated: bool = False
     explain: Annotated[bool, Meta(description="Return the terms of each score")] = False

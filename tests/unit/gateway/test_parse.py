@@ -9,8 +9,9 @@ from msgspec import structs
 
 from recollect.errors import InvalidInput, InvalidInputs
 from recollect_gateway import parsing
+from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.parsing import MAX_FAULTS, parse, parse_leniently
+from recollect_gateway.parsing import MAX_FAULTS, parse
 
 
 def faults(tool: str, arguments: dict[str, Any]) -> list[str]:
@@ -124,7 +125,8 @@ class TestLenientParsing:
         assert type(self.parsed("set_importance", {"entityName": "A", "importance": 5.0}).importance) is float
 
     @pytest.mark.parametrize(
-        ("limit", "message"), [(5.5, "Expected"), ("5", "Expected"), (True, "Expected"), (1e9, "less")]
+        ("limit", "message"),
+        [(5.5, "Expected"), ("5.5", "Expected"), ("five", "Expected"), (True, "Expected"), (1e9, "less")],
     )
     def test_no_other_value_is_accepted_as_an_integer(self, limit: object, message: str) -> None:
         with pytest.raises(InvalidInput, match=f"^limit: .*{message}") as error:

@@ -12,7 +12,7 @@ from recollect.accounts.quotas.model import Quotas
 from recollect.errors import ErrorCode, InvalidInput
 from recollect.json_values import same_json
 from recollect.platform.transactions import ExpectedGraph
-from recollect.times import from_milliseconds, storable, through
+from recollect.times import from_milliseconds, parse_moment, through
 
 GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")
 
@@ -243,15 +243,13 @@ def parse_as_of(as_of: str) -> int | datetime:
     """A revision or a time, from text; raises InvalidInput.
 
     A time may also be a number of milliseconds since 1970, as in the graph-memory contract. A time without microseconds
-    means the end of its millisecond.
+    means the end of its millisecond, and a day its end; both are in UTC where they name no offset.
     """
     try:
         if re.fullmatch(r"[0-9]{1,15}", as_of):
             number = int(as_of)
             return number if number < LEAST_MILLISECONDS else through(from_milliseconds(number))
-        at = datetime.fromisoformat(as_of)
-        if at.tzinfo is not None:
-            return through(storable(at))
+        return parse_moment(as_of, last=True)
     except (ValueError, OverflowError):
         pass
     raise InvalidInput("Must be a revision such as 42, or a time such as 2027-01-31T12:00:00Z", path="as_of")

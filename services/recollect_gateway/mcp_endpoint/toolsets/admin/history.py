@@ -13,6 +13,7 @@ from recollect.graph.graphs.model import Change
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
+from recollect_gateway.shapes import EMPTY_IS_A_VALUE
 
 RevisionNumber = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -33,7 +34,15 @@ class UndoChanges(Arguments, frozen=True, rename=None):
         | None
     ) = None
     actor: (
-        Annotated[str, Meta(min_length=1, max_length=256, description="Whose changes to undo; default everybody's")]
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=256,
+                description="Whose changes to undo; default everybody's",
+                extra={EMPTY_IS_A_VALUE: True},
+            ),
+        ]
         | None
     ) = None
     dry_run: Annotated[bool, Meta(description="Only report what would be done")] = False

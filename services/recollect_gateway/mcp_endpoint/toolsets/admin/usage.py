@@ -15,11 +15,10 @@ from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
+from recollect_gateway.shapes import Time, Until
 
 MAX_STORED = 20
 """Graphs whose stored counts are listed, at most: a page has rows, too. `GET /v1/usage/stored` lists them in pages."""
-
-Time = Annotated[datetime, Meta(tz=True)]
 
 
 class Usage(Arguments, frozen=True, rename=None):
@@ -28,7 +27,7 @@ class Usage(Arguments, frozen=True, rename=None):
     since: Annotated[Time, Meta(description="Hours from that of this time on; default: a day before `to`")] | None = (
         msgspec.field(default=None, name="from")
     )
-    until: Annotated[Time, Meta(description="Hours that begin before this time; default: now")] | None = msgspec.field(
+    until: Annotated[Until, Meta(description="Hours that begin before this time; default: now")] | None = msgspec.field(
         default=None, name="to"
     )
     per: Annotated[Per, Meta(description="Sum by hour, day or month, or over all")] = "hour"

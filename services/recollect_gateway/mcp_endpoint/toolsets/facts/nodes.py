@@ -35,7 +35,7 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     node_id,
     node_out,
 )
-from recollect_gateway.shapes import Kind
+from recollect_gateway.shapes import EMPTY_IS_A_VALUE, Kind
 
 MAX_LINKS = 100
 MAX_SUMMARIZED = 100
@@ -65,6 +65,8 @@ SaidAt = Annotated[
 ]
 Thread = Annotated[str, Meta(max_length=256, description="Conversation or document it came from")]
 TtlDays = Annotated[float, Meta(description="Days until it expires")]
+KEPT_EMPTY = Meta(extra={EMPTY_IS_A_VALUE: True})
+"""An empty text clears the field, or is refused."""
 
 
 class LinkIn(Struct, forbid_unknown_fields=True, frozen=True):
@@ -109,13 +111,13 @@ class UpdateNode(OwnedArguments, frozen=True, rename=None):
     """Arguments of `update_node`."""
 
     node_id: NodeId
-    text: Text | None = None
-    source: Source | None = None
+    text: Annotated[Text, KEPT_EMPTY] | None = None
+    source: Annotated[Source, KEPT_EMPTY] | None = None
     metadata: Annotated[dict[str, Any], Meta(description="Replaces the old metadata")] | None = None
     status: Status | None = None
     ttl_days: TtlDays | None = None
     expires_at: Milliseconds | None = None
-    entity_type: Annotated[Kind, Meta(description="Entities only")] | None = None
+    entity_type: Annotated[Kind, Meta(description="Entities only"), KEPT_EMPTY] | None = None
     kind: Annotated[FactKind, Meta(description="Facts only")] | None = None
     versioning: Annotated[bool, Meta(description="Return the new version's number; history is always kept")] = False
 

@@ -23,7 +23,7 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     graph_of,
     node_id,
 )
-from recollect_gateway.shapes import Kind, Name, RelationType, SoughtName
+from recollect_gateway.shapes import EMPTY_IS_A_VALUE, Kind, Name, RelationType, SoughtName
 
 REPLACES = "Replaces the properties of an existing relation; omitted: they stay"
 
@@ -64,7 +64,9 @@ class DeleteRelation(OwnedArguments, frozen=True, rename=None):
 
     from_id: NodeId
     to_id: NodeId
-    relation_type: Annotated[SoughtName, Meta(description="Only relations of this type")] | None = None
+    relation_type: (
+        Annotated[SoughtName, Meta(description="Only relations of this type", extra={EMPTY_IS_A_VALUE: True})] | None
+    ) = None
 
 
 class TripletOut(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -26,11 +26,11 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     Offset,
     Tag,
     Tags,
-    Time,
     node_out,
     require_small,
 )
 from recollect_gateway.parsing import utc, utc_through
+from recollect_gateway.shapes import Time, Until
 
 Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="The node's text")]
 Summary = Annotated[str, Meta(max_length=1_000, description="A short form of the content, for lists")]
@@ -70,7 +70,7 @@ class GetNodeByLineage(Arguments, frozen=True, rename=None):
 
     lineage_id: LineageId
     at_version: Annotated[int, Meta(ge=1, le=2**31 - 1, description="The version with this number")] | None = None
-    at_time: Annotated[Time, Meta(description="The newest version at this time")] | None = None
+    at_time: Annotated[Until, Meta(description="The newest version at this time")] | None = None
 
 
 class History(Arguments, frozen=True, rename=None):

@@ -14,7 +14,6 @@ from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call
 from recollect_gateway.shapes import check_metadata
 
-Time = Annotated[datetime, Meta(tz=True)]
 LineageId = Annotated[UUID, Meta(description="A lineage's id")]
 Kind = Annotated[str, Meta(min_length=1, max_length=256)]
 Tag = Annotated[str, Meta(min_length=1, max_length=128)]

@@ -15,6 +15,7 @@ from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import writing
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect_gateway.calls import Call
+from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.mcp_endpoint.pages import cut_short, paged
 from recollect_gateway.mcp_endpoint.schema import items_schema
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
@@ -33,7 +34,7 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.nodes import (
     draft_of,
 )
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import CreatedBy, Kind, Offset, require_small
-from recollect_gateway.parsing import parse, parse_leniently
+from recollect_gateway.parsing import parse
 
 MAX_NODES = 50
 MAX_EDGES = 100

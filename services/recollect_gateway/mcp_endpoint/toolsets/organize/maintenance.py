@@ -1,6 +1,5 @@
 """Handlers and shapes of upkeep: duplicates, compression, archiving, validation."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -20,7 +19,7 @@ from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArgument
 from recollect_gateway.mcp_endpoint.toolsets import jobs
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, more_note
 from recollect_gateway.parsing import utc
-from recollect_gateway.shapes import Importance, Tag
+from recollect_gateway.shapes import EMPTY_IS_A_VALUE, Importance, Tag, Time
 
 MAX_GROUPS = 10_000
 MAX_FAULTS = 500
@@ -80,7 +79,9 @@ class CompressGraph(Arguments, frozen=True):
 class ArchiveEntities(Arguments, frozen=True):
     """Arguments of `archive_entities`."""
 
-    older_than: Annotated[datetime, Meta(tz=True, description="Last changed before this time")] | None = None
+    older_than: (
+        Annotated[Time, Meta(description="Last changed before this time", extra={EMPTY_IS_A_VALUE: True})] | None
+    ) = None
     importance_below: (
         Annotated[Importance, Meta(description="With an importance below this; entities without one do not match")]
         | None

@@ -1,7 +1,7 @@
 """What the tools of toolset `organize` share: the shapes of entities and relations, and the rendering of errors."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated
 
 from mcp_types import CallToolResult, TextContent
@@ -11,12 +11,9 @@ from recollect.errors import InvalidInput, RecollectError
 from recollect.graph.entities.model import Entity
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations.model import Relation
-from recollect.times import storable, through
+from recollect.times import parse_moment
 from recollect_gateway.mcp_endpoint.errors import tool_error
 from recollect_gateway.shapes import Name
-
-_DAY = timedelta(days=1, microseconds=-1)
-"""The time from the first moment of a day to its last."""
 
 EntityName = Annotated[Name, Meta(description="The name of the entity")]
 
@@ -106,16 +103,8 @@ def moment(text: str | None, path: str, *, last: bool = False) -> datetime | Non
     if text is None:
         return None
     try:
-        at = datetime.fromisoformat(text)
-        at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-        if not last:
-            return storable(at)
-        return through(storable(at + _DAY if _is_day(text) else at))
+        return parse_moment(text, last=last)
     except (ValueError, OverflowError):
         raise InvalidInput(
             "Must be a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z", path=path
         ) from None
-
-
-def _is_day(text: str) -> bool:
-    return "T" not in text and ":" not in text

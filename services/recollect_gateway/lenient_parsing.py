@@ -1,0 +1,174 @@
+"""Arguments as models and clients send them: values in JSON text, empty texts, nulls, 5.0 for 5, days for times.
+
+Clients send lists and objects as text, and fill in every argument; models know no other numbers. What is valid as it
+stands is taken as it stands.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from recollect.errors import InvalidInput
+from recollect.numbers import MAX_DIGITS
+from recollect.times import parse_moment
+from recollect_gateway.parsing import overlong_lists, parse, unwrapped
+from recollect_gateway.shapes import EMPTY_IS_A_VALUE, UP_TO
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_JSON_TYPES: dict[Any, tuple[type, ...]] = {
+    list: (list,),
+    dict: (dict,),
+    bool: (bool,),
+    int: (int, float),
+    float: (int, float),
+    NoneType: (NoneType,),
+}
+"""The types of JSON that a type takes, for those that take no text."""
+
+_WITHOUT_OFFSET = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
+"""A day, or a time that names no offset."""
+_MANY_DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
+
+
+def parse_leniently(type_: type[T], arguments: Any) -> T:
+    """As `parse`, for arguments of a model.
+
+    Where a value is not valid as it stands: a text of JSON is read where no text is valid, null counts as left out,
+    5.0 counts as 5, and a day or a time without an offset is one of UTC. An empty text counts as left out wherever an
+    argument may be left out, unless its type says otherwise.
+    """
+    try:
+        if not any(_empty_texts(type_, arguments)):
+            return parse(type_, arguments)
+    except InvalidInput:
+        if any(overlong_lists(type_, arguments)):
+            raise
+    return parse(type_, _normalized(type_, arguments))
+
+
+def _empty_texts(type_: Any, value: Any) -> Iterator[bool]:
+    """True for each empty text that counts as left out."""
+    inner, _ = unwrapped(type_)
+    if isinstance(value, dict) and _is_struct(inner):
+        fields = _fields(inner)
+        for name, part in value.items():
+            if name in fields:
+                if _is_left_out(fields[name], part):
+                    yield True
+                yield from _empty_texts(fields[name].type, part)
+    elif isinstance(value, list) and (element := _element(inner)) is not None and _is_struct(unwrapped(element)[0]):
+        for item in value:
+            yield from _empty_texts(element, item)
+
+
+def _normalized(type_: Any, value: Any) -> Any:
+    """A value with what its type wants in place of what clients send for it."""
+    inner, bounds = unwrapped(type_)
+    if isinstance(value, str):
+        value = _moment(value, bounds) if inner is datetime else _decoded(type_, value)
+    if isinstance(value, dict) and _is_struct(inner):
+        fields = _fields(inner)
+        return {
+            name: normalized
+            for name, part in value.items()
+            for normalized in [_normalized(fields[name].type, part) if name in fields else part]
+            if name not in fields or not (_is_left_out(fields[name], part) or _is_left_out(fields[name], normalized))
+        }
+    if isinstance(value, list) and (element := _element(inner)) is not None and not _is_too_long(value, bounds):
+        return [_normalized(element, item) for item in value]
+    if isinstance(value, float) and value.is_integer() and _takes(type_, int) and not _takes(type_, float):
+        return int(value)
+    return value
+
+
+def _is_left_out(field: msgspec.structs.FieldInfo, value: Any) -> bool:
+    """Whether a value counts as none: an empty text, or a null where null is not valid."""
+    if field.required:
+        return False
+    if value == "":
+        return not _says(unwrapped(field.type)[1], EMPTY_IS_A_VALUE)
+    return value is None and not _takes(field.type, NoneType)
+
+
+def _decoded(type_: Any, text: str) -> Any:
+    """The value that a text of JSON stands for, where the type takes such a value and no text; else the text."""
+    taken = _json_types(type_)
+    if not taken or _MANY_DIGITS.search(text):
+        return text
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return text
+    return value if type(value) in taken else text
+
+
+def _json_types(type_: Any) -> frozenset[type]:
+    """The types of JSON that a type takes; none where a text is valid, too."""
+    found: set[type] = set()
+    for option in _options(type_):
+        plain = dict if _is_struct(option) else get_origin(option) or option
+        if plain is msgspec.UnsetType:
+            continue
+        if plain not in _JSON_TYPES:
+            return frozenset()
+        found.update(_JSON_TYPES[plain])
+    return frozenset(found)
+
+
+def _moment(text: str, bounds: list[msgspec.Meta]) -> str:
+    """A time with its offset, in place of a day or of a time without one, which are taken for UTC.
+
+    A day is its beginning, or its end for an upper bound.
+    """
+    if not _WITHOUT_OFFSET.fullmatch(text):
+        return text
+    try:
+        return parse_moment(text, last=_says(bounds, UP_TO)).isoformat()
+    except ValueError:
+        return text
+
+
+def _options(type_: Any) -> Iterator[Any]:
+    """The members of a union, or the type alone, without annotations."""
+    while get_origin(type_) is Annotated:
+        type_ = get_args(type_)[0]
+    if get_origin(type_) in (Union, UnionType):
+        for member in get_args(type_):
+            yield from _options(member)
+    else:
+        yield type_
+
+
+def _takes(type_: Any, wanted: type) -> bool:
+    """Whether a type is `wanted`, or a union that has it."""
+    return wanted in _options(type_)
+
+
+def _is_struct(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, msgspec.Struct)
+
+
+def _says(bounds: list[msgspec.Meta], word: str) -> bool:
+    """Whether the annotations of a type have a word in `extra`."""
+    return any(word in (bound.extra or {}) for bound in bounds)
+
+
+def _is_too_long(value: list[Any], bounds: list[msgspec.Meta]) -> bool:
+    return any(bound.max_length is not None and len(value) > bound.max_length for bound in bounds)
+
+
+def _element(type_: Any) -> Any:
+    """The type of a list's elements; None where it is no list."""
+    return get_args(type_)[0] if get_origin(type_) is list else None
+
+
+@cache
+def _fields(type_: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """The fields of a struct, by their names in JSON."""
+    return {field.encode_name: field for field in msgspec.structs.fields(type_)}
