@@ -325,6 +325,7 @@ EXAMPLES |= {  # facts
         "include_outdated": True,
         "as_of": _NOW,
     },
+    "fetch": {"id": FACT},
     "find_similar": {
         **_OWNED,
         "fact_id": FACT,

@@ -24,10 +24,17 @@ from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, OF_ANOTHER_GRAPH, OF_NO_GRAPH, Played
 from tests.support.gateway import MODES, NewApiKey, RunningGateway, revision_of, rpc_headers
 
-DEFINITIONS = {
-    f"{'+'.join(sorted(told.toolsets))}: {told.name}": told for tool in CATALOGUE for told in (tool, *tool.dialects)
-}
-"""Every definition of a tool, by the toolsets that list it and its name there."""
+EVERY_DEFINITION = pytest.mark.parametrize(
+    "tool",
+    [told for tool in CATALOGUE for told in (tool, *tool.dialects)],
+    ids=lambda tool: f"{'+'.join(sorted(tool.toolsets))}: {tool.name}",
+)
+EVERY_TOOL = pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+WITH_A_GRAPH = pytest.mark.parametrize(
+    "tool",
+    [tool for tool in CATALOGUE if tool.name != "fetch"],  # It has the one argument that OpenAI's contract names.
+    ids=lambda tool: tool.name,
+)
 AGENT_TOKENS = 2_000
 LISTED_TOKENS = {"agent": 1_500, "memory": 3_500, "all": 16_000}
 IDEMPOTENT_AS_CALLED_HERE = frozenset({"put_node", "revise"})
@@ -243,7 +250,7 @@ class TestRefusals:
         subtests: pytest.Subtests,
     ) -> None:
         """Those that may be misspelt ones of the tool's own; `test_client_arguments.py` has the others."""
-        misspelt = "Graph-"
+        misspelt = f"{next(iter(definition(tool).input_schema['properties'])).upper()}-"
         arguments = {**EXAMPLES[tool.name], misspelt: 1}
         assert await refusal(gateway, http, tool, arguments) == (misspelt, f"{misspelt}: Unknown argument")
 
@@ -281,6 +288,7 @@ class TestRefusals:
                     assert text.startswith(f"{name}: Expected ")
                 assert await revision_of(db, tenant_caller) == 0
 
+    @WITH_A_GRAPH
     async def test_invalid_graph_names_are_refused(
         self,
         gateway: RunningGateway,

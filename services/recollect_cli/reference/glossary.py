@@ -9,6 +9,9 @@ TOOLSETS = {
     "facts": 'The graph-memory contract: `{"success": true, …}`, or `{"success": false, "error", "error_code"}`; times '
     "in milliseconds; `owner_id` is the graph.",
     "lineage": "The memgraph package: graphs, immutable versions and conflicts, edges that may lead into other graphs.",
+    "openai": "What ChatGPT and OpenAI's deep research ask of a server, in the credential's graph. `search` has one "
+    'argument, `query`, and answers `{"results": [{"id", "title", "url"}]}`; `fetch` takes such an `id`. Where '
+    "`facts` is selected, too, as in `all`, `search` is that of `facts`: no address has both.",
     "admin": "For operators' agents: jobs for work too long for one call, the log of a graph, and undoing changes.",
 }
 """What each toolset is, in the order of the page."""

@@ -166,7 +166,7 @@ def _home(tool: ToolSpec) -> str:
 def _tool(tool: ToolSpec) -> Iterator[str]:
     arguments = json_schema(tool.arguments)
     own = list(_arguments(arguments))
-    shared = listed(f"`{name}`" for name in SHARED if name in arguments["properties"])
+    shared = [f"`{name}`" for name in SHARED if name in arguments["properties"]]
     elsewhere = sorted(tool.toolsets - {_home(tool)})
     hints = [*_hints(tool), *(f"also in `{toolset}`" for toolset in elsewhere)]
     yield from (f"### `{tool.name}`", "", tool.description, "", f"{' · '.join(hints)}", "")
@@ -175,7 +175,7 @@ def _tool(tool: ToolSpec) -> Iterator[str]:
         yield from (_row(*argument) for argument in own)
         yield ""
     yield from (
-        f"{'And' if own else 'Takes'} {shared}. Answers:",
+        f"{'And' if own else 'Takes'} {listed(shared)}. Answers:" if shared else "Answers:",
         "",
         "```",
         shape_of(json_schema(tool.result)),

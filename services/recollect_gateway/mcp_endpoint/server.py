@@ -61,6 +61,9 @@ INSTRUCTIONS = (
 )
 LIST_TTL_MS = 60_000
 
+OUTLINED_TOOLSETS = frozenset({"agent", "openai"})
+"""Toolsets whose tools are listed with what they answer."""
+
 _LIST_HINT = CacheHint(ttl_ms=LIST_TTL_MS, scope="private")
 CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
     "tools/list": _LIST_HINT,
@@ -225,7 +228,7 @@ def definition(tool: ToolSpec) -> Tool:
         title=tool.title,
         description=tool.description,
         input_schema=listed_schema(tool.arguments),
-        output_schema=outline(tool.result) if "agent" in tool.toolsets else {"type": "object"},
+        output_schema=outline(tool.result) if tool.toolsets <= OUTLINED_TOOLSETS else {"type": "object"},
         annotations=_hints(tool),
         _meta=None if tool.view is None else {"ui": {"resourceUri": tool.view}},
     )

@@ -14,6 +14,8 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, not_found
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound
+from recollect.graph.observations import service as observations
+from recollect.graph.observations.model import Observation
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
@@ -32,6 +34,15 @@ class GraphStatistics:
     types: list[tuple[str, int]]
     waiting: int
     refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """A memory with its node: an observation, or else the node itself, of which `observations` tell, oldest first."""
+
+    node: Version
+    observation: Observation | None = None
+    observations: tuple[str, ...] = ()
 
 
 async def open_nodes(view: GraphView, names: Sequence[str]) -> Subgraph:
@@ -80,6 +91,21 @@ async def get_node(view: GraphView, node_id: UUID) -> tuple[Version, tuple[str, 
         raise not_found(node_id)
     texts = await entities.observations_of(view, [node_id])
     return found[0], texts.get(node_id, ())
+
+
+async def find_memory(view: GraphView, memory_id: UUID) -> FoundMemory | None:
+    """A live memory by its id: an observation, or a node with its observations; None where there is none."""
+    if not view.is_there:
+        return None
+    observation = (await observations.observations_by_id(view.tx, view.graph, [memory_id])).get(memory_id)
+    node_id = memory_id if observation is None else observation.node_id
+    found = await lineages.get_nodes(view, [node_id])
+    if not found:
+        return None
+    if observation is not None:
+        return FoundMemory(found[0], observation)
+    texts = await entities.observations_of(view, [node_id])
+    return FoundMemory(found[0], observations=texts.get(node_id, ()))
 
 
 async def node_called(view: GraphView, id_or_name: str) -> UUID:

@@ -38,6 +38,7 @@ KEYED: dict[str, dict[str, Any]] = {
     "open_nodes": {"names": [NAME]},
     "describe_entity": {"name": NAME},
     "get_node": {"node_id": ID},
+    "fetch": {"id": ID},
     "get_context": {"node_id": ID, "depth": 1, "max_nodes": 10},
     "get_node_by_lineage": {"lineage_id": ID},
     "history": {"lineage_id": ID},

@@ -1,5 +1,6 @@
 """The tools of toolset `facts`: those of the graph-memory contract, in its order."""
 
+from recollect_gateway.mcp_endpoint.catalogue.openai import SEARCH
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.facts import (
     health,
@@ -77,13 +78,14 @@ FACTS: tuple[ToolSpec, ...] = (
         name="search",
         title="Search",
         description="Find facts and entities by words, by meaning and by name.",
-        toolsets=frozenset({"facts"}),
+        toolsets=frozenset({"facts", "openai"}),
         arguments=search.Search,
         result=search.SearchResults,
         handler=search.search,
         read_only=True,
         idempotent=True,
         render_error=render_error,
+        dialects=(SEARCH,),
     ),
     ToolSpec(
         name="find_similar",

@@ -1,0 +1,122 @@
+"""`search` and `fetch` as ChatGPT and OpenAI's deep research call them: one text in, JSON with these fields out.
+
+https://platform.openai.com/docs/mcp: each of the two tools has one argument, and answers the same as structured content
+and as JSON in its one text. ChatGPT cites what has a `url`.
+"""
+
+from typing import Annotated
+from urllib.parse import quote
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from recollect.errors import ErrorCode, NotFound
+from recollect.graph.graphs.model import spelled_id
+from recollect.graph.lineages.model import Version
+from recollect.graph.observations.model import Observation
+from recollect.memory import reading
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply
+from recollect_gateway.mcp_endpoint.toolsets.agent.lines import in_one_line
+from recollect_gateway.operations.memories import Query, RecallBody, recall
+
+MAX_FOUND, MAX_TOKENS = 20, 20_000
+"""Memories that one search returns, and tokens of their texts, of which titles have the beginnings, at most."""
+
+MAX_TITLE = 100
+"""Characters of a title, at most."""
+
+
+class Search(Struct, forbid_unknown_fields=True, frozen=True):
+    """Arguments of `search`."""
+
+    query: Annotated[Query, Meta(description="A question or a few words")]
+
+
+class Fetch(Struct, forbid_unknown_fields=True, frozen=True):
+    """Arguments of `fetch`."""
+
+    id: Annotated[str, Meta(max_length=256, description="The id of a search result")]
+
+
+class FoundDocument(Struct, frozen=True):
+    """A memory that was found."""
+
+    id: str
+    title: str
+    url: str
+
+
+class FoundDocuments(Struct, frozen=True):
+    """Result of `search`, best first."""
+
+    results: list[FoundDocument]
+
+
+class Document(Struct, frozen=True):
+    """Result of `fetch`. `metadata`: what else is known of the memory, as texts."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, str]
+
+
+async def search(call: Call, arguments: Search) -> Listing:
+    """Find memories by words and meaning, in the credential's graph."""
+    recalled = await recall(call, None, RecallBody(query=arguments.query, limit=MAX_FOUND, token_budget=MAX_TOKENS))
+    found = [
+        FoundDocument(str(hit.memory_id), _title(hit.name, hit.text), _url(call, hit.node_id, hit.memory_id))
+        for hit in recalled.hits
+    ]
+    return Listing(len(found), lambda count: Reply(FoundDocuments(found[:count])))
+
+
+async def fetch(call: Call, arguments: Fetch) -> Reply:
+    """Return a memory whole. An entity is told with its observations; raises NotFound."""
+    memory_id = spelled_id(arguments.id)
+    if memory_id is None:
+        raise _unknown(arguments.id)
+    async with call.reading(None, keyed=True) as view:
+        found = await reading.find_memory(view, memory_id)
+    if found is None:
+        raise _unknown(arguments.id)
+    node, observation = found.node, found.observation
+    text = observation.content if observation else "\n".join([*filter(None, [node.content]), *found.observations])
+    title = _title(node.name, text)
+    url = _url(call, node.node_id, memory_id)
+    return Reply(Document(str(memory_id), title, text or title, url, _metadata(node, observation)))
+
+
+def _unknown(memory_id: str) -> NotFound:
+    return NotFound(f"There is no memory {memory_id}. Give an id that search returned.", code=ErrorCode.NODE_NOT_FOUND)
+
+
+def _title(name: str | None, text: str) -> str:
+    """The beginning of a memory in one line, with the name of the entity that it is about."""
+    line = in_one_line(text)
+    title = line if name is None or line.startswith(name) else f"{name}: {line}" if line else name
+    return title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
+
+
+def _url(call: Call, node_id: UUID, memory_id: UUID) -> str:
+    """The address of a memory's node; it can be opened with a key. An observation is a place on it."""
+    graph = quote(call.graph_name(None), safe="")
+    place = "" if memory_id == node_id else f"#{memory_id}"
+    return f"{call.settings.base_url}/v1/graphs/{graph}/nodes/{node_id}{place}"
+
+
+def _metadata(node: Version, observation: Observation | None) -> dict[str, str]:
+    """What is known of a memory beside its text, without what is not known."""
+    own = observation or node
+    known = {
+        "entity": node.name,
+        "kind": own.kind or node.kind,
+        "tags": ", ".join(own.tags or node.tags),
+        "said_at": own.said_at.isoformat() if own.said_at else None,
+        "source": own.source or node.source,
+        "thread": own.thread,
+        "status": own.status,
+    }
+    return {key: value for key, value in known.items() if value}
