@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from recollect.errors import InvalidInput
+from recollect.graph.nodes.model import ACTIVE
 from recollect.times import in_plain_words
 
 END = r"$(?!\n)"
@@ -83,6 +84,11 @@ def check_metadata(metadata: dict[str, Any] | None, path: str, max_size: int) ->
     """Raise InvalidInput for metadata that takes more than `max_size` bytes of JSON."""
     if metadata and len(msgspec.json.encode(metadata)) > max_size:
         raise InvalidInput(f"Metadata too large (max {max_size} bytes)", path=path)
+
+
+def hidden_status(status: str) -> str | None:
+    """The mark of what recall leaves out, `outdated` or `archived`; None of what is active."""
+    return None if status == ACTIVE else status
 
 
 def as_text(as_of: str | int | None) -> str | None:

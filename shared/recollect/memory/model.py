@@ -8,6 +8,7 @@ from uuid import UUID
 
 from recollect.errors import InvalidInput, RecollectError
 from recollect.graph.lineages.model import Draft, PutOutcome, Version
+from recollect.graph.nodes.model import ACTIVE
 from recollect.graph.observations.model import Attributes
 from recollect.graph.relations.model import Edge, EdgeUpsert
 from recollect.retrieval.recall.model import NearDuplicate, Question, RecallFilter
@@ -83,6 +84,15 @@ class MemoryPatch:
     reason: str | None = None
     based_on: int | None = None
 
+    @property
+    def says_anew(self) -> bool:
+        """Whether it has a text, and no status: then the text holds, also where the former one did not any more."""
+        return self.text is not None and self.status is None
+
+    def status_after(self, before: str) -> str:
+        """The status after the amendment."""
+        return self.status or (ACTIVE if self.says_anew else before)
+
 
 @dataclass(frozen=True, slots=True)
 class Revised:
@@ -109,6 +119,7 @@ class NeighbourNode:
     kind: str | None
     content: str | None
     observations: tuple[str, ...]
+    status: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import unique
+from recollect.graph.nodes.model import ACTIVE, unique
+from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import (
     MENTIONS_ENTITY,
@@ -74,8 +75,10 @@ async def create_triplet(
         await require_nodes(GraphView(tx, revision.graph), [fact_id])
     ends = unique([triplet.source, triplet.target])
     new_entities = [NewEntity(triplet.source, kinds[0]), NewEntity(triplet.target, kinds[1])]
-    await entities.create_entities(tx, revision, new_entities, paths=["subject_type", "object_type"])
+    await entities.create_entities(tx, revision, new_entities, paths=["subject_type", "object_type"], bring_back=False)
     named = await nodes.require_entities(tx, revision.graph, ends)
+    if named[triplet.source].status != ACTIVE:
+        await observations.bring_back(tx, revision, [named[triplet.source].id])
     source, target = named[triplet.source].id, named[triplet.target].id
     if fact_id is not None:
         mentions = [NewEdge(fact_id, node_id, MENTIONS_ENTITY) for node_id in unique([source, target])]

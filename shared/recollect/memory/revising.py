@@ -49,11 +49,16 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
     Each gets a new version under its id, unless nothing differs. An observation whose new text another observation of
     its entity has already gives way to that one, whose id is returned. Raises NotFound, and InvalidInput for what
     observations do not have: numbered versions, and the status `archived`.
+
+    A new text without a status holds from now on: what was outdated or archived is active again, and what else was
+    known of such an entity is outdated.
     """
     observation = await _find_observation(tx, revision.graph, target)
     if observation is not None:
         return await _revise_observation(tx, revision, observation, amendment)
     head = await _find_head(tx, revision.graph, target)
+    if head.is_hidden and amendment.says_anew:
+        await observations.outdate_former(tx, revision, [head])
     put = await lineages.put_node(
         tx, revision, Draft(_amended(head.fields, amendment, revision.at), head.id, based_on=amendment.based_on)
     )
@@ -129,6 +134,8 @@ async def _revise_observation(
         )
     if amendment.based_on is not None:
         raise InvalidInput("A statement about an entity has no numbered versions", path="based_on_version")
+    if amendment.says_anew:
+        observation = await _brought_back(tx, revision, observation)
     amended = _amended_observation(observation, amendment, revision.at)
     if amended.content != observation.content:
         amended = replace(amended, created_by=revision.actor)
@@ -136,9 +143,19 @@ async def _revise_observation(
     return Revised(written.id, written.node_id, None, written.content, unchanged=written.is_same_as(observation))
 
 
+async def _brought_back(tx: Transaction, revision: Revision, observation: Observation) -> Observation:
+    """The observation once its entity is active: bringing that back makes what was known of it outdated."""
+    head = (await nodes.read_heads(tx, revision.graph, [observation.node_id])).get(observation.node_id)
+    if head is None or not head.is_hidden:
+        return observation
+    await observations.bring_back(tx, revision, [head.id])
+    found = await observations.observations_by_id(tx, revision.graph, [observation.id])
+    return found.get(observation.id, observation)
+
+
 def _amended_observation(observation: Observation, amendment: MemoryPatch, now: datetime) -> Observation:
     """The observation with the amendment."""
-    status, text = amendment.status or observation.status, amendment.text or observation.content
+    status, text = amendment.status_after(observation.status), amendment.text or observation.content
     return replace(
         observation,
         content=text,
@@ -155,7 +172,7 @@ def _expiry_of(before: datetime | None, amendment: MemoryPatch, now: datetime) -
 
 
 def _amended(fields: NodeFields, amendment: MemoryPatch, now: datetime) -> NodeFields:
-    status = amendment.status or fields.status
+    status = amendment.status_after(fields.status)
     return replace(
         fields,
         content=fields.content if amendment.text is None else amendment.text,

@@ -10,7 +10,8 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import PutOutcome, Version
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import NewFact, NodeFields, unique
+from recollect.graph.nodes.model import ACTIVE, NewFact, NodeFields, unique
+from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
 from recollect.memory import links
 from recollect.memory.links import RequestedLink
@@ -79,7 +80,8 @@ async def create_entity(
     """Create an entity with its links; a placeholder of that name becomes the entity.
 
     A known entity gets the links that it lacks, and a new version with the changes of `patch`, where anything
-    differs. Raises NotFound for a link's target, InvalidInput for a kind that the whitelist leaves out.
+    differs; one that was outdated or archived is active again, and what was known of it is outdated. Raises NotFound
+    for a link's target, InvalidInput for a kind that the whitelist leaves out.
     """
     expires_at = expiry(revision.at, fields.ttl_days, fields.expires_at)
     known = (await nodes.find_named(GraphView(tx, revision.graph), [name])).get(name)
@@ -88,6 +90,7 @@ async def create_entity(
         node_id, updated = await _make_entity(tx, revision, name, fields), False
     else:
         node_id = known.id
+        await observations.bring_back(tx, revision, [node_id] if known.status != ACTIVE else [])
         updated = patch is not None and await rewrite_node(tx, revision, node_id, patch)
     await links.link(tx, revision, node_id, requested_links)
     return StoredNode(await newest_version(tx, revision.graph, node_id), updated)

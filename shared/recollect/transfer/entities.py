@@ -39,6 +39,13 @@ class _ExistingEntity:
     record: EntityRecord
     fields: NodeFields
 
+    def comes_back(self, strategy: Strategy) -> bool:
+        """Whether it was hidden, and the file says that it holds, so that what was known of it is outdated.
+
+        REPLACE removes that instead.
+        """
+        return strategy is not Strategy.REPLACE and is_brought_back(self.head, self.record)
+
 
 async def import_entities(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
@@ -57,11 +64,12 @@ async def import_entities(
     fresh = {name: m.record for name, m in merged.items() if name not in existing_names}
     known = await _read_existing(tx, revision, {name: merged[name].record for name in existing_names}, found, strategy)
     ids = await _create(tx, revision, fresh, found) | {name: entity.head.id for name, entity in known.items()}
+    await observations.outdate_former(tx, revision, [e.head for e in known.values() if e.comes_back(strategy)])
     changed = await _rewrite(tx, revision, ids, fresh, known, strategy)
     touched, added = await _observe(tx, revision, fresh, known, strategy)
     placed, problems = await _place(tx, revision, merged, ids, found, known, strategy)
     updated = changed | touched | placed
-    unchanged = existing_names if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
+    unchanged = existing_names - known.keys() if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
     return _count(merged, set(fresh), updated, added, problems), unchanged
 
 
@@ -102,20 +110,35 @@ async def _read_existing(
     found: Mapping[str, NodeRef],
     strategy: Strategy,
 ) -> dict[str, _ExistingEntity]:
-    """The existing entities that the strategy changes."""
-    if strategy in (Strategy.SKIP, Strategy.FAIL) or not records:
+    """The existing entities that the strategy changes.
+
+    SKIP leaves what is there, but takes an outdated or archived entity that the file has as active for a new one.
+    """
+    if strategy is Strategy.FAIL or not records:
         return {}
     heads = await nodes.read_heads(tx, revision.graph, [found[name].id for name in records])
     known = {}
     for name, record in records.items():
         head = heads.get(found[name].id)
-        if head is None:  # It has just expired.
-            continue
+        if head is None or (strategy is Strategy.SKIP and not is_brought_back(head, record)):
+            continue  # A head that is None has just expired.
         fields = fields_of(record, head.fields.parent_id)
         if strategy is Strategy.MERGE:
-            fields = enriched(head.fields, fields)
+            fields = enriched(_held(head, record), fields)
         known[name] = _ExistingEntity(head, record, replace(fields, last_dedup_at=head.fields.last_dedup_at))
     return known
+
+
+def is_brought_back(head: NodeHead, record: EntityRecord) -> bool:
+    """Whether an outdated or archived entity is active in a file."""
+    return head.is_hidden and record.status == ACTIVE
+
+
+def _held(head: NodeHead, record: EntityRecord) -> NodeFields:
+    """What an existing entity keeps under MERGE: all, but neither text nor summary where it is brought back."""
+    if not is_brought_back(head, record):
+        return head.fields
+    return replace(head.fields.brought_back(), content=None, summary=None)
 
 
 async def _create(

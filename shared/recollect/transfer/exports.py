@@ -131,6 +131,7 @@ async def export_step(
             export.snapshot,
             export.selection,
             named=not writer.holds_facts,
+            hidden=writer.holds_status,
             after=cursor.after,
             limit=page_items,
             max_bytes=page_bytes,
@@ -140,7 +141,14 @@ async def export_step(
     if not named and not writer.holds_facts:
         return ExportChunk("", 0, Cursor(Stage.RELATIONS, begun=cursor.begun and writer.is_one_list))
     nodes = await store.nodes_as_of(
-        tx, export.snapshot, export.selection, named=named, after=cursor.after, limit=page_items, max_bytes=page_bytes
+        tx,
+        export.snapshot,
+        export.selection,
+        named=named,
+        hidden=writer.holds_status,
+        after=cursor.after,
+        limit=page_items,
+        max_bytes=page_bytes,
     )
     shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
     page = store.ExportPage(shown, nodes.last)

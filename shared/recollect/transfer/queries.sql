@@ -21,7 +21,7 @@ ORDER BY node_id OFFSET 0
 -- name: nodes_as_of
 -- The next lineages after :after, oldest first, each as it was at revision :as_of_revision and time :as_of_time.
 -- `shown`: whether it was a node at that revision, has a name if :named and none if not, and matches :kind (kind),
--- :tags (any of these), :since and :until (its last change). At most :limit lineages, and of those the first whose
+-- :tags (any of these), :since and :until (its last change); active, unless :hidden. At most :limit lineages, and of those the first whose
 -- texts, metadata (as stored, compressed) and observations with their attributes come to :max_bytes bytes, but at least
 -- one. Nodes that were live then are still live, or were removed since: the removed ones are few, and the log names
 -- them. The condition that a node is live is written so that the planner takes no partial index: while a table has no
@@ -61,7 +61,8 @@ WITH live AS (
             LIMIT 1
         ) AS w
         WHERE NOT w.deleted AND (w.name IS NOT NULL) = :named AND coalesce(w.name, w.content) IS NOT NULL
-            AND (w.expires_at IS NULL OR w.expires_at > :as_of_time) AND (:kind::text IS NULL OR w.kind = :kind)
+            AND (w.expires_at IS NULL OR w.expires_at > :as_of_time) AND (:hidden::boolean OR w.status = 'active')
+            AND (:kind::text IS NULL OR w.kind = :kind)
             AND (cardinality(:tags::text[]) = 0 OR EXISTS (
                 SELECT FROM unnest(w.tags) AS t (tag) JOIN unnest(:tags::text[]) AS o (tag) ON lower(t.tag) = lower(o.tag)))
             AND NOT (w.placeholder AND (:kind IS NOT NULL OR cardinality(:tags) > 0
@@ -124,7 +125,7 @@ ORDER BY v.lineage;
 -- name: relations_as_of
 -- The next relations of the graph after :after, oldest first, that were live at revision :as_of_revision; at most
 -- :limit. `shown` is false if an end did not exist, had expired at the time :as_of_time, had no name although :named is
--- set, or does not match :kind (kind), :tags (any of these), :since and :until (its last change). Relations into other
+-- set, was outdated or archived although :hidden is not set, or does not match :kind (kind), :tags (any of these), :since and :until (its last change). Relations into other
 -- graphs are left out. A relation whose properties changed since is returned with its old properties and its present
 -- id. Of these relations, the first whose metadata and facts at their ends come to :max_bytes bytes, but at least one.
 WITH live AS (
@@ -159,7 +160,8 @@ WITH live AS (
         LIMIT 1
     ) AS v
     WHERE NOT v.deleted AND coalesce(v.name, v.content) IS NOT NULL AND NOT (:named AND v.name IS NULL)
-        AND (v.expires_at IS NULL OR v.expires_at > :as_of_time) AND (:kind::text IS NULL OR v.kind = :kind)
+        AND (v.expires_at IS NULL OR v.expires_at > :as_of_time) AND (:hidden::boolean OR v.status = 'active')
+        AND (:kind::text IS NULL OR v.kind = :kind)
         AND (cardinality(:tags::text[]) = 0 OR EXISTS (
             SELECT FROM unnest(v.tags) AS t (tag) JOIN unnest(:tags::text[]) AS o (tag) ON lower(t.tag) = lower(o.tag)))
         AND NOT (v.placeholder AND (:kind IS NOT NULL OR cardinality(:tags) > 0 OR :since::timestamptz IS NOT NULL

@@ -43,13 +43,15 @@ async def nodes_as_of(
     selection: ExportSelection,
     *,
     named: bool,
+    hidden: bool,
     after: UUID,
     limit: int,
     max_bytes: int,
 ) -> ExportPage[ExportedNode]:
     """Nodes of a state after the lineage `after`, oldest first: with names, placeholders too, or (not `named`) without.
 
-    At most `limit`, and about `max_bytes` of texts, metadata and observations.
+    `hidden`: outdated and archived ones, too. At most `limit`, and about `max_bytes` of texts, metadata and
+    observations.
     """
     await tx.look_up()
     rows = await tx.fetch(
@@ -59,6 +61,7 @@ async def nodes_as_of(
         limit=limit,
         max_bytes=max_bytes,
         named=named,
+        hidden=hidden,
     )
     nodes = await map_yielding(_shown(rows), _exported_node)
     return ExportPage(nodes, rows[-1]["id"] if rows else None)
@@ -70,13 +73,15 @@ async def relations_as_of(
     selection: ExportSelection,
     *,
     named: bool,
+    hidden: bool,
     after: UUID,
     limit: int,
     max_bytes: int,
 ) -> ExportPage[ExportedEdge]:
     """Relations of a state after the relation `after`, oldest first. `named`: only those between nodes with names.
 
-    At most `limit`, and about `max_bytes` of metadata and of facts at their ends.
+    `hidden`: also those of outdated and archived nodes. At most `limit`, and about `max_bytes` of metadata and of
+    facts at their ends.
     """
     await tx.search()
     rows = await tx.fetch(
@@ -86,6 +91,7 @@ async def relations_as_of(
         limit=limit,
         max_bytes=max_bytes,
         named=named,
+        hidden=hidden,
     )
     edges = await map_yielding(_shown(rows), _exported_edge)
     return ExportPage(edges, rows[-1]["id"] if rows else None)

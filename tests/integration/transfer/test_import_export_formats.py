@@ -338,7 +338,7 @@ class TestRoundTrips:
             export = await exports.open_export(tx, str(agent.graph), format_name)
             text = numbered(whole.decode()) if format_name in ("dot", "mermaid") else whole.decode()
             assert await exports.export_whole(tx, export, max_bytes=1_000_000, max_pages=6) == text
-            assert await exports.export_whole(tx, export, max_bytes=100, max_pages=6) is None
+            assert await exports.export_whole(tx, export, max_bytes=50, max_pages=6) is None
             assert await exports.export_whole(tx, export, max_bytes=1_000_000, max_pages=2) is None
         assert export.facts_left_out == (0 if FORMATS[format_name].writer.holds_facts else 2)
 

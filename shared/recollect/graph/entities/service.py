@@ -24,18 +24,26 @@ from recollect.platform.transactions import Transaction
 
 
 async def create_entities(
-    tx: Transaction, revision: Revision, entities: Sequence[NewEntity], *, paths: Sequence[str] = ()
+    tx: Transaction,
+    revision: Revision,
+    entities: Sequence[NewEntity],
+    *,
+    paths: Sequence[str] = (),
+    bring_back: bool = True,
 ) -> list[tuple[UUID, NewEntity]]:
     """Create entities with their observations, except where the name is taken; return the new ones, in order, with ids.
 
-    Raises InvalidInput for a new entity of a kind that the graph's whitelist leaves out; `paths`: for each entity, the
-    argument that holds its kind (default: `entities.0.entityType` and so on).
+    `bring_back`: an outdated or archived entity counts as new: it gets these fields, under its id, and what was known
+    of it is outdated. Raises InvalidInput for a new entity of a kind that the graph's whitelist leaves out; `paths`:
+    for each entity, the argument that holds its kind (default: `entities.0.entityType` and so on).
     """
     distinct = unique_by(lambda entity: entity.name, entities)
     await nodes.release_names(tx, revision, [entity.name for entity in distinct])
     inserted = {node.name: node for node in await store.insert_entities(tx, revision, distinct)}
     made = [(inserted[entity.name].id, entity) for entity in distinct if entity.name in inserted]
-    _require_kinds(revision.graph, entities, inserted, paths)
+    taken = [entity.name for entity in distinct if entity.name not in inserted]
+    hidden = await nodes.hidden_heads(tx, revision.graph, taken) if bring_back else {}
+    _require_kinds(revision.graph, entities, {*inserted, *hidden}, paths)
     if made:
         promoted = sum(node.promoted for node in inserted.values())
         node_ids = [node_id for node_id, _ in made]
@@ -49,17 +57,50 @@ async def create_entities(
         first, known_as = _first_observations(made, revision), None if promoted else _known_as(tx, made)
         await observations.attach(tx, revision, first, across_threads=True, known_as=known_as)
         await nodes.reindex(tx, revision, [i for i, entity in made if entity.content])
-    return made
+    if not hidden:
+        return made
+    ids = {name: head.id for name, head in hidden.items()} | {entity.name: i for i, entity in made}
+    await _bring_back(tx, revision, hidden, [entity for entity in distinct if entity.name in hidden])
+    return [(ids[entity.name], entity) for entity in distinct if entity.name in ids]
+
+
+async def _bring_back(
+    tx: Transaction, revision: Revision, hidden: Mapping[str, NodeHead], entities: Sequence[NewEntity]
+) -> None:
+    """Give outdated and archived entities, by name, the fields and observations of new ones of these names."""
+    fields = {hidden[entity.name].id: _renewed(hidden[entity.name], entity) for entity in entities}
+    await observations.bring_back(tx, revision, list(fields), fields=fields)
+    said = [NewObservation(entity.name, content) for entity in entities for content in entity.observations]
+    await observations.add_observations(tx, revision, said)
+
+
+def _renewed(head: NodeHead, entity: NewEntity) -> NodeFields:
+    """The fields of an entity that is created anew: those that the call says, and its place in the hierarchy."""
+    return NodeFields(
+        name=head.name,
+        kind=entity.kind,
+        content=entity.content,
+        tags=entity.tags,
+        importance=entity.importance,
+        metadata=entity.metadata,
+        parent_id=head.parent_id,
+        source=entity.source,
+    )
 
 
 async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[UpsertResult]:
     """Create entities, or give those that exist the observations that they lack; return the outcomes in order.
 
-    An entity that exists keeps its kind, whatever the whitelist says. Raises InvalidInput for the kind of a new entity
-    that the graph's whitelist leaves out.
+    An entity that exists keeps its kind, whatever the whitelist says; one that is outdated or archived is active
+    again, and what was known of it is outdated. Raises InvalidInput for the kind of a new entity that the graph's
+    whitelist leaves out.
     """
-    made = {entity.name: entity for _, entity in await create_entities(tx, revision, entities)}
+    created = await create_entities(tx, revision, entities, bring_back=False)
+    made = {entity.name: entity for _, entity in created}
     known = [entity for entity in entities if made.get(entity.name) is not entity]
+    said_nothing = [entity.name for entity in known if not entity.observations]
+    hidden = await nodes.hidden_heads(tx, revision.graph, said_nothing)
+    await observations.bring_back(tx, revision, [head.id for head in hidden.values()])
     to_add = [NewObservation(entity.name, content) for entity in known for content in entity.observations]
     added = await observations.add_observations(tx, revision, to_add) if to_add else []
     new = {(o.entity, o.content) for o in added}

@@ -68,7 +68,8 @@ class Draft:
     """A version to write: of a new lineage, or of `node_id`. `based_on`: the version that its writer had read.
 
     `content_only`: an existing node gets kind, content, summary, tags, metadata and freshness from `fields`, and
-    thread and time where these are set; the rest (its name, parent, importance, …) stays as it is.
+    thread and time where these are set; the rest (its name, parent, importance, …) stays as it is. An outdated or
+    archived node is active again.
     """
 
     fields: NodeFields
@@ -82,7 +83,7 @@ class Draft:
         if not self.content_only:
             return self.fields
         origin = {name: getattr(self.fields, name) for name in ORIGIN if getattr(self.fields, name) is not None}
-        return replace(head.fields, **{name: getattr(self.fields, name) for name in CONTENT}, **origin)
+        return replace(head.fields.brought_back(), **{name: getattr(self.fields, name) for name in CONTENT}, **origin)
 
 
 CONTENT = ("kind", "content", "summary", "tags", "metadata", "freshness_at")

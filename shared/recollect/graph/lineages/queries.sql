@@ -17,13 +17,15 @@
 -- fragment: living
 -- The live nodes of a graph; :as_of_revision, :as_of_time: those that lived at that revision and its time, where they are
 -- not null.
-SELECT n.id, n.kind, n.tags, coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
+SELECT n.id, n.kind, n.tags, n.status <> 'active' AS hidden,
+    coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
 FROM nodes n
 WHERE :as_of_revision::bigint IS NULL AND n.tenant_id = :tenant_id AND n.graph_id = :graph_id
     AND n.removed_revision IS NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
 UNION ALL
-SELECT n.node_id, n.kind, n.tags, coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
+SELECT n.node_id, n.kind, n.tags, n.status <> 'active' AS hidden,
+    coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
 WHERE :as_of_revision::bigint IS NOT NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > :as_of_time::timestamptz);
@@ -31,7 +33,7 @@ WHERE :as_of_revision::bigint IS NOT NULL AND NOT n.placeholder
 -- fragment: labelled
 -- The observations of live nodes of a graph that have a kind or tags of their own; in the past as `living`. The node of a
 -- live observation is live unless it has expired, so that no node is looked up for each.
-SELECT o.id, o.kind, o.tags, o.content AS text
+SELECT o.id, o.node_id, o.kind, o.tags, o.status <> 'active' AS hidden, o.content AS text
 FROM observations o
 WHERE :as_of_revision::bigint IS NULL AND o.tenant_id = :tenant_id AND o.graph_id = :graph_id
     AND o.removed_revision IS NULL AND (o.kind IS NOT NULL OR o.tags <> '{}')
@@ -42,7 +44,7 @@ WHERE :as_of_revision::bigint IS NULL AND o.tenant_id = :tenant_id AND o.graph_i
             AND removed_revision IS NULL
     )
 UNION ALL
-SELECT o.id, o.kind, o.tags, o.content AS text
+SELECT o.id, o.node_id, o.kind, o.tags, o.status <> 'active' AS hidden, o.content AS text
 FROM observations_at(:tenant_id, :graph_id, :as_of_revision) o
 WHERE :as_of_revision::bigint IS NOT NULL AND (o.kind IS NOT NULL OR o.tags <> '{}')
     AND (o.expires_at IS NULL OR o.expires_at > :as_of_time::timestamptz)
@@ -186,22 +188,23 @@ GROUP BY h.node_id, h.id;
 
 -- name: describe_kinds
 -- Kinds of the live nodes of a graph and of their observations, most used first, each with short texts of :examples of its
--- newest, nodes before observations; and how many nodes there are at all.
+-- newest that are active, nodes before observations; and how many nodes there are at all.
 WITH living AS (
     -- include: living
 ), labelled AS (
     -- include: labelled
 ), placed AS (
-    SELECT coalesce(kind, '') AS kind, left(text, 120) AS text, is_node,
-        row_number() OVER (PARTITION BY kind ORDER BY is_node DESC, id DESC) AS place
+    SELECT coalesce(kind, '') AS kind, left(text, 120) AS text, is_node, hidden,
+        row_number() OVER (PARTITION BY kind ORDER BY hidden, is_node DESC, id DESC) AS place
     FROM (
-        SELECT id, kind, text, true AS is_node FROM living
+        SELECT id, kind, text, true AS is_node, hidden FROM living
         UNION ALL
-        SELECT id, kind, text, false FROM labelled WHERE kind IS NOT NULL
+        SELECT id, kind, text, false, hidden OR node_id IN (SELECT id FROM living WHERE hidden)
+        FROM labelled WHERE kind IS NOT NULL
     ) AS u
 )
 SELECT kind, count(*) FILTER (WHERE is_node) AS count, count(*) FILTER (WHERE NOT is_node) AS observations,
-    array_agg(text ORDER BY place) FILTER (WHERE place <= :examples) AS examples,
+    coalesce(array_agg(text ORDER BY place) FILTER (WHERE place <= :examples AND NOT hidden), '{}') AS examples,
     (sum(count(*) FILTER (WHERE is_node)) OVER ())::bigint AS total
 FROM placed
 GROUP BY kind

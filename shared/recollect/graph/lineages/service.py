@@ -26,6 +26,7 @@ from recollect.graph.lineages.model import (
 )
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, occurrences
+from recollect.graph.observations import service as observations
 from recollect.platform.transactions import Transaction
 
 MAX_WORDS = 100
@@ -63,6 +64,12 @@ async def _put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft
     rewrites = [step for step in steps if isinstance(step, Rewrite)]
     fields, actors = [draft.fields for draft in creations], [draft.actor for draft in creations]
     created = iter(await nodes.create_nodes(tx, revision, fields, actors=actors))
+    brought_back = [
+        step.head
+        for draft, step in zip(drafts, steps, strict=True)
+        if draft.content_only and isinstance(step, Rewrite) and step.head.is_hidden
+    ]
+    await observations.outdate_former(tx, revision, brought_back)
     await nodes.rewrite(tx, revision, rewrites)
     return [_outcome(step, created, names) for step in steps]
 

@@ -14,6 +14,9 @@ from recollect.json_values import same_json
 
 T = TypeVar("T")
 
+ACTIVE = "active"
+"""The status of what holds; the others (`outdated`, `archived`) hide it from recall."""
+
 
 class EntityNotFound(NotFound):
     """No live entity has this name."""
@@ -47,6 +50,7 @@ class NodeRef:
     id: UUID
     name: str
     placeholder: bool
+    status: str = ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,10 @@ class NodeFields:
     placeholder: bool = False
     reason: str | None = None
 
+    def brought_back(self) -> "NodeFields":
+        """These fields as active, without the reason why they were not."""
+        return self if self.status == ACTIVE else replace(self, status=ACTIVE, reason=None)
+
     def is_same_as(self, other: "NodeFields") -> bool:
         """Whether versions with these fields and with `other` are the same, so that none need be written."""
         return replace(self, last_dedup_at=other.last_dedup_at) == other and same_json(self.metadata, other.metadata)
@@ -88,6 +96,11 @@ class NodeHead(NodeFields):
     created_at: datetime
     created_by: str
     updated_at: datetime
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is outdated or archived: recall leaves it out, and other reads mark it."""
+        return self.status != ACTIVE
 
     @property
     def fields(self) -> NodeFields:

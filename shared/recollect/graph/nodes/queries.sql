@@ -322,7 +322,7 @@ GROUP BY id;
 
 -- name: find_named
 -- The live nodes with these names, placeholders too.
-SELECT n.id, n.name, n.placeholder FROM -- include: named
+SELECT n.id, n.name, n.placeholder, n.status FROM -- include: named
 WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
 
 -- name: find_named_heads
@@ -332,7 +332,7 @@ WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_ti
 
 -- name: find_named_at
 -- The nodes that had these names at a revision and its time, placeholders too.
-SELECT n.node_id AS id, n.name, n.placeholder
+SELECT n.node_id AS id, n.name, n.placeholder, n.status
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
 WHERE n.expires_at IS NULL OR n.expires_at > :as_of_time;

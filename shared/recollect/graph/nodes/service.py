@@ -136,6 +136,12 @@ async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[st
     return {name: heads[name] for name in names}
 
 
+async def hidden_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
+    """The outdated and archived entities among those with these names, by name."""
+    found = await store.find_named_heads(tx, graph, unique(names)) if names else []
+    return {head.name: head for head in found if head.is_hidden and head.name is not None}
+
+
 async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
     """Write a new version of each node; each node may occur only once.
 

@@ -11,7 +11,7 @@ from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import Rewrite, unique, unique_by
+from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, unique_by
 from recollect.graph.observations import store
 from recollect.graph.observations.model import Key, NewObservation, Observation, count_active, own_texts
 from recollect.graph.observations.store import RemovedObservation
@@ -48,7 +48,7 @@ async def add_observations(
     known_as = {entity.id: entity for entity in entities.values()}
     lapsed = {i for i, entity in known_as.items() if entity.status != "active"} if revive else set[UUID]()
     if lapsed:
-        await _revive(tx, revision, unique(o.node_id for o in new_observations if o.node_id in lapsed))
+        await bring_back(tx, revision, unique(o.node_id for o in new_observations if o.node_id in lapsed))
     added = await attach(tx, revision, new_observations, across_threads=across_threads, known_as=known_as)
     if added:
         touched = unique(observation.node_id for observation in added)
@@ -212,27 +212,42 @@ async def _remove_replaced(
     return {observation.id for observation in removed}
 
 
-async def _revive(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Make entities active again, and their former observations outdated, so that nothing forgotten comes back.
+async def bring_back(
+    tx: Transaction, revision: Revision, node_ids: Sequence[UUID], *, fields: Mapping[UUID, NodeFields] | None = None
+) -> None:
+    """Make entities active again, and what was known of them outdated, so that nothing forgotten comes back.
 
-    An entity's own text becomes an outdated observation, and its summary, which has no status, stays in history only.
-    Raises TooLarge for more than MAX_REVIVED observations: the graph's lock is held meanwhile.
+    `fields`: those that an entity gets; else it keeps its own, without its text (which becomes an outdated observation)
+    and its summary (which has no status, and stays in history only). Raises TooLarge as `outdate_former` does.
     """
+    if not node_ids:
+        return
     heads = await nodes.read_heads(tx, revision.graph, node_ids)
-    former = [o for o in await store.list_observations(tx, list(heads)) if o.is_active]
+    await outdate_former(tx, revision, list(heads.values()))
+    own = {i: replace(h.fields.brought_back(), content=None, summary=None) for i, h in heads.items()}
+    revived = own | dict(fields or {})
+    await nodes.rewrite(tx, revision, [Rewrite(head, revived[i]) for i, head in heads.items()])
+
+
+async def outdate_former(tx: Transaction, revision: Revision, heads: Sequence[NodeHead]) -> None:
+    """Make all that is known of these entities outdated, for the reason of each: the caller makes them active.
+
+    The text of an entity becomes an outdated observation; the caller replaces it. Facts are left out. Raises TooLarge
+    for more than MAX_REVIVED observations: the graph's lock is held meanwhile.
+    """
+    reasons = {head.id: head.reason for head in heads if head.name is not None}
+    if not reasons:
+        return
+    former = [o for o in await store.list_observations(tx, list(reasons)) if o.is_active]
     if len(former) > MAX_REVIVED:
         raise TooLarge(
             f"The outdated or archived entities have more than {MAX_REVIVED} observations, each of which would have to "
             "be marked as outdated. Make such an entity active first (revise, status), or name another one.",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
-    await rewrite(tx, revision, former, await map_yielding(former, lambda o: o.as_outdated(heads[o.node_id].reason)))
-    texts = own_texts(heads.values(), None, revision.at)
-    revived = [
-        Rewrite(h, replace(h.fields, status="active", reason=None, content=None, summary=None)) for h in heads.values()
-    ]
-    await nodes.rewrite(tx, revision, revived)
-    outdated_texts = [replace(text, id=new_id()).as_outdated(heads[text.node_id].reason) for text in texts]
+    await rewrite(tx, revision, former, await map_yielding(former, lambda o: o.as_outdated(reasons[o.node_id])))
+    texts = own_texts([head for head in heads if head.id in reasons], None, revision.at)
+    outdated_texts = [replace(text, id=new_id()).as_outdated(reasons[text.node_id]) for text in texts]
     await attach(tx, revision, outdated_texts, across_threads=False)
 
 

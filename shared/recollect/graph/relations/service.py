@@ -10,7 +10,8 @@ from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import not_found
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import occurrences, unique, unique_by
+from recollect.graph.nodes.model import ACTIVE, occurrences, unique, unique_by
+from recollect.graph.observations import service as observations
 from recollect.graph.relations import store
 from recollect.graph.relations.counted import EdgeCounts
 from recollect.graph.relations.model import (
@@ -231,7 +232,10 @@ async def list_relations(view: GraphView, *, offset: int = 0, limit: int | None 
 
 
 async def _between_names(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewEdge]:
+    """The edges between the nodes of these names. A relation says something of its source, which it brings back."""
     ends = await nodes.ensure_named(tx, revision, unique(name for r in relations for name in (r.source, r.target)))
+    sources = unique(ends[relation.source] for relation in relations)
+    await observations.bring_back(tx, revision, [source.id for source in sources if source.status != ACTIVE])
     return [NewEdge(ends[r.source].id, ends[r.target].id, r.type, metadata=r.metadata) for r in relations]
 
 

@@ -37,6 +37,7 @@ class CsvWriter(Writer):
     """Writes a table for each stage."""
 
     holds_facts = True
+    holds_status = True
 
     def opening(self, stage: Stage) -> str:
         """Write the name of the table and its columns."""

@@ -42,6 +42,7 @@ class GraphmlWriter(Writer):
     """Writes one graph."""
 
     holds_facts = True
+    holds_status = True
     holds_placeholders = True
 
     def opening(self, stage: Stage) -> str:

@@ -15,7 +15,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import CUT, cut_short
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.agent.lines import in_one_line
-from recollect_gateway.shapes import MAX_ITEMS, Name, RelationType, check_metadata
+from recollect_gateway.shapes import MAX_ITEMS, Name, RelationType, check_metadata, hidden_status
 
 MAX_NODES = 30
 """Nodes of an exploration, at most, if the caller does not say how many."""
@@ -69,12 +69,13 @@ class RelatedTriples(Struct, frozen=True):
 
 
 class ExploredNode(Struct, frozen=True, omit_defaults=True):
-    """A node, and what is known of it, shortened."""
+    """A node, and what is known of it, shortened. `status`: outdated or archived, where it no longer holds."""
 
     id: str
     name: str | None = None
     kind: str | None = None
     text: str | None = None
+    status: str | None = None
 
 
 class ExploredEdge(Struct, frozen=True):
@@ -153,7 +154,10 @@ def _explored_graph(found: Explored, nodes: Sequence[NeighbourNode], cut: str | 
     """The first nodes of what was found, with the relations that touch none of the nodes left out."""
     left_out = {node.id for node in found.nodes[len(nodes) :]}
     return ExploredGraph(
-        [ExploredNode(str(node.id), node.name, node.kind, _excerpt(node)) for node in nodes],
+        [
+            ExploredNode(str(node.id), node.name, node.kind, _excerpt(node), hidden_status(node.status))
+            for node in nodes
+        ],
         [
             ExploredEdge(found.labels[edge.from_node], edge.type, found.labels[edge.to_node], edge.created_at)
             for edge in found.edges
@@ -171,15 +175,17 @@ def _excerpt(node: NeighbourNode) -> str | None:
     return (text if len(text) <= MAX_EXCERPT else f"{text[: MAX_EXCERPT - 1]}…") or None
 
 
+def _notes(node: ExploredNode) -> str:
+    notes = ", ".join(note for note in (node.kind, node.status) if note)
+    return f" ({notes})" if notes else ""
+
+
 def _explored_text(explored: ExploredGraph) -> str:
     lines = [" → ".join(path) for path in explored.paths]
     lines += [
         f"{edge.subject} -{edge.predicate}-> {edge.object} ({edge.created_at:%Y-%m-%d})" for edge in explored.relations
     ]
-    lines += [
-        f"- {node.name or node.id}{f' ({node.kind})' if node.kind else ''}: {node.text or ''}"
-        for node in explored.nodes
-    ]
+    lines += [f"- {node.name or node.id}{_notes(node)}: {node.text or ''}" for node in explored.nodes]
     lines = [in_one_line(line) for line in lines]
     if explored.cut == CUT:
         lines.append(

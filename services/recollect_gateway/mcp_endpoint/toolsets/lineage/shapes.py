@@ -12,7 +12,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.lineages.model import Version
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call
-from recollect_gateway.shapes import check_metadata
+from recollect_gateway.shapes import check_metadata, hidden_status
 
 LineageId = Annotated[UUID, Meta(description="A lineage's id")]
 Kind = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -43,7 +43,7 @@ class NodeVersionOut(Struct, frozen=True, omit_defaults=True):
 
     `conflicts`: the other heads of its lineage, where sibling versions wait to be settled. Like `is_current` and
     `superseded_by` it tells of now, whichever version is read; with `as_of`, of then. `reason`: why it was last
-    changed, where that was told.
+    changed, where that was told. `status`: `outdated` or `archived`, where it does not hold any more.
     """
 
     id: str
@@ -70,6 +70,7 @@ class NodeVersionOut(Struct, frozen=True, omit_defaults=True):
     thread: str | None = None
     at: datetime | None = None
     reason: str | None = None
+    status: str | None = None
 
 
 class LineageEdgeOut(Struct, frozen=True, omit_defaults=True):
@@ -125,6 +126,7 @@ def node_out(node: Version, graph: str, *, compact: bool = False, observations: 
         name=node.name,
         deleted=node.deleted,
         observations=list(observations),
+        status=hidden_status(node.status),
     )
     return out if compact else _with_all_fields(out, node)
 

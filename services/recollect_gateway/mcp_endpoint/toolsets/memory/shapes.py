@@ -8,6 +8,7 @@ from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation
 from recollect_gateway.mcp_endpoint.pages import CUT
 from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.shapes import hidden_status
 
 MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000
@@ -23,13 +24,15 @@ Content = Annotated[
 class EntityOut(Struct, rename="camel", omit_defaults=True, frozen=True):
     """An entity as it comes back. `content` is there only where it has a text of its own, as `put_node` gives it one.
 
-    It is no observation: `delete_observations` does not take it away, and it counts as none.
+    It is no observation: `delete_observations` does not take it away, and it counts as none. `status` is there only
+    where the entity was forgotten (`outdated`) or archived: what it says does not hold any more.
     """
 
     name: str
     entity_type: str
     observations: list[str]
     content: str | None = None
+    status: str | None = None
 
 
 class RelationOut(Struct, rename="camel", frozen=True):
@@ -49,7 +52,13 @@ class Done(Struct, frozen=True):
 
 def entity_out(entity: Entity) -> EntityOut:
     """An entity in the official shape."""
-    return EntityOut(entity.name, entity.kind or "", list(entity.observations), entity.content or None)
+    return EntityOut(
+        entity.name,
+        entity.kind or "",
+        list(entity.observations),
+        entity.content or None,
+        hidden_status(entity.status),
+    )
 
 
 def relation_out(relation: Relation) -> RelationOut:

@@ -13,7 +13,7 @@ from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations.model import Relation
 from recollect.times import parse_moment
 from recollect_gateway.mcp_endpoint.errors import tool_error
-from recollect_gateway.shapes import Name
+from recollect_gateway.shapes import Name, hidden_status
 
 EntityName = Annotated[Name, Meta(description="The name of the entity")]
 
@@ -74,7 +74,7 @@ def organized(entity: Entity) -> OrganizedEntity:
         entity.importance,
         entity.parent,
         entity.content or None,
-        None if entity.status == "active" else entity.status,
+        hidden_status(entity.status),
     )
 
 
