@@ -362,7 +362,9 @@ class TestForget:
         assert ada["observations"] == ["likes green tea"]
 
     async def test_unknown_ids_and_names_are_ignored(self, agent: ToolAgent) -> None:
-        assert await agent("forget", ids=[str(uuid4())], names=["Nobody"]) == {"forgotten": []}
+        unknown = str(uuid4())
+        forgotten = await agent("forget", ids=[unknown], names=["Nobody"])
+        assert forgotten == {"forgotten": [], "not_found": [unknown, "Nobody"]}
         assert await agent.refused("forget") == "invalid_input"
 
 

@@ -70,6 +70,14 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The ids of what was forgotten, and the targets that do not exist."""
+
+    ids: list[UUID]
+    unknown: list[Target]
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryPatch:
     """What to change of a memory or node; None leaves a field. `based_on`: the version that the writer had read.
 

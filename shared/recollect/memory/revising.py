@@ -16,7 +16,7 @@ from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation, each_tag_once
 from recollect.graph.relations import service as relations
-from recollect.memory.model import MemoryPatch, Revised, Target, expiry, reason_of, require_short_name
+from recollect.memory.model import Forgotten, MemoryPatch, Revised, Target, expiry, reason_of, require_short_name
 from recollect.memory.reading import newest_version
 from recollect.platform.transactions import Transaction
 
@@ -70,11 +70,11 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
 
 async def forget(
     tx: Transaction, revision: Revision, targets: Sequence[Target], *, reason: str | None = None, delete: bool = False
-) -> list[UUID]:
-    """Mark memories and nodes as outdated (recall returns them on request only), or delete them; return their ids.
+) -> Forgotten:
+    """Mark memories and nodes as outdated (recall returns them on request only), or delete them.
 
-    Targets that do not exist are skipped. An outdated observation is no longer listed with its entity. All of it stays
-    in history.
+    Targets that do not exist are skipped, and returned. An outdated observation is no longer listed with its entity.
+    All of it stays in history.
     """
     ids = unique(target.id for target in targets if target.id is not None)
     found = await observations.observations_by_id(tx, revision.graph, ids)  # Expired ones are not found.
@@ -95,7 +95,10 @@ async def forget(
         await nodes.rewrite(
             tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
         )
-    return [*found, *(head.id for head in heads)]
+    forgotten = [*found, *(head.id for head in heads)]
+    ids_by_name = {name: node.id for name, node in named.items()}
+    unknown = [t for t in targets if (t.id or ids_by_name.get(t.name or "")) not in forgotten]
+    return Forgotten(forgotten, unknown)
 
 
 async def change(tx: Transaction, revision: Revision, node_id: UUID, patch: NodePatch) -> Version:

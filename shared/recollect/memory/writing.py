@@ -118,11 +118,12 @@ async def put_subgraph(
     return WrittenSubgraph(outcomes, await connect(tx, revision, edges, refs))
 
 
-async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> None:
-    """Delete entities, or placeholders, with all that belongs to them; names that no node has are skipped."""
+async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> set[str]:
+    """Delete entities, or placeholders, with all that belongs to them; return the names that were there."""
     found = await nodes.find_named(GraphView(tx, revision.graph), unique(names))
     if found:
         await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
+    return set(found)
 
 
 async def _make_entity(tx: Transaction, revision: Revision, name: str, fields: NodeFields) -> UUID:

@@ -59,7 +59,8 @@ async def revise(agent: Agent, target: UUID, **amendment: Any) -> Revised:
 
 async def forget(agent: Agent, *ids: UUID, reason: str | None = None, delete: bool = False) -> list[UUID]:
     async with agent.writing() as (tx, revision):
-        return await revising.forget(tx, revision, [Target(id=i) for i in ids], reason=reason, delete=delete)
+        forgotten = await revising.forget(tx, revision, [Target(id=i) for i in ids], reason=reason, delete=delete)
+    return forgotten.ids
 
 
 async def all_observations(agent: Agent) -> list[tuple[str, str, str | None]]:

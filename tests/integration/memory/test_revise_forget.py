@@ -44,7 +44,8 @@ async def revise(agent: Agent, target: UUID | str, **amendment: Any) -> Revised:
 
 async def forget(agent: Agent, *targets: UUID | str, delete: bool = False, reason: str | None = None) -> list[UUID]:
     async with agent.writing() as (tx, revision):
-        return await revising.forget(tx, revision, [_target(t) for t in targets], reason=reason, delete=delete)
+        forgotten = await revising.forget(tx, revision, [_target(t) for t in targets], reason=reason, delete=delete)
+    return forgotten.ids
 
 
 def _target(target: UUID | str) -> Target:

@@ -131,6 +131,14 @@ class Observation(Attributes):
         return replace(self, **{name: getattr(attributes, name) for name in ATTRIBUTES})
 
 
+@dataclass(frozen=True, slots=True)
+class RemovedStatements:
+    """Which of the (entity, content) that were to be removed were there, and which of the entities exist."""
+
+    removed: set[tuple[str, str]]
+    entities: set[str]
+
+
 def own_texts(heads: Iterable[NodeHead], known: str | None, at: datetime) -> list[Observation]:
     """The own texts (`content`) of entities as observations under the entities' ids, without the text `known`.
 

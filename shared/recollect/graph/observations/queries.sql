@@ -126,7 +126,7 @@ WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY 
         ORDER BY node_id OFFSET 0
     ) AS o
 ))
-RETURNING id, node_id, status;
+RETURNING id, node_id, status, content;
 
 -- name: remove_outdated
 -- Remove outdated observations by their node, content and thread; looked up as above.

@@ -13,7 +13,14 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, unique_by
 from recollect.graph.observations import store
-from recollect.graph.observations.model import Key, NewObservation, Observation, count_active, own_texts
+from recollect.graph.observations.model import (
+    Key,
+    NewObservation,
+    Observation,
+    RemovedStatements,
+    count_active,
+    own_texts,
+)
 from recollect.graph.observations.store import RemovedObservation
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
@@ -155,13 +162,17 @@ async def enrich(tx: Transaction, revision: Revision, duplicates: Sequence[Obser
     return [new for old, new in zip(known, enriched, strict=True) if not new.is_same_as(old)]
 
 
-async def remove_observations(tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]) -> list[UUID]:
-    """Remove observations by (entity, content), skipping unknown ones; return the ids of the removed ones."""
+async def remove_observations(
+    tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]
+) -> RemovedStatements:
+    """Remove observations by (entity, content), skipping unknown ones; return which were there."""
     named = await nodes.find_named(GraphView(tx, revision.graph), unique(entity for entity, _ in statements))
     keys = unique((named[entity].id, content) for entity, content in statements if entity in named)
     removed = await store.remove_observations(tx, revision, keys)
     await _note_removed(tx, revision, removed)
-    return [observation.id for observation in removed]
+    there = {(observation.node_id, observation.content) for observation in removed}
+    known = {(entity, text) for entity, text in statements if entity in named}
+    return RemovedStatements({pair for pair in known if (named[pair[0]].id, pair[1]) in there}, set(named))
 
 
 async def remove_observations_by_id(tx: Transaction, revision: Revision, ids: Sequence[UUID]) -> list[UUID]:

@@ -29,6 +29,13 @@ class RemovedObservation:
     status: str
 
 
+@dataclass(frozen=True, slots=True)
+class RemovedByText(RemovedObservation):
+    """An observation that was removed by its text."""
+
+    content: str
+
+
 async def insert_observations(
     tx: Transaction, revision: Revision, observations: Sequence[Observation], *, across_threads: bool
 ) -> list[Observation]:
@@ -89,7 +96,7 @@ async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int
 
 async def remove_observations(
     tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
-) -> list[RemovedObservation]:
+) -> list[RemovedByText]:
     """Remove observations by node and content; return those that existed."""
     rows = await tx.fetch(
         queries.remove_observations,
@@ -97,7 +104,7 @@ async def remove_observations(
         node_ids=[k[0] for k in keys],
         contents=[k[1] for k in keys],
     )
-    return [RemovedObservation(**row) for row in rows]
+    return [RemovedByText(**row) for row in rows]
 
 
 async def remove_outdated(tx: Transaction, revision: Revision, keys: Sequence[Key]) -> list[RemovedObservation]:

@@ -69,7 +69,7 @@ WHERE r.tenant_id = :tenant_id AND coalesce(r.removed_revision, 0) = 0 AND r.id 
         ORDER BY from_node, type LIMIT 1
     ) AS e
 ))
-RETURNING r.id, r.from_node, r.to_node;
+RETURNING r.id, r.from_node, r.to_node, r.type;
 
 -- name: remove_touching
 -- Remove every edge of this graph with an end among these nodes. An edge from another graph stays and dangles.
@@ -87,7 +87,7 @@ WHERE r.tenant_id = :tenant_id AND (r.graph_id = :graph_id) IS TRUE AND coalesce
             ORDER BY to_node OFFSET 0)
         ) AS e
     ))
-RETURNING r.id, r.from_node, r.to_node;
+RETURNING r.id, r.from_node, r.to_node, r.type;
 
 -- name: find_orphaned_placeholders
 -- Those of these nodes of a graph that are placeholders without an edge in it. An edge from another graph does not count:
@@ -285,7 +285,7 @@ RETURNING r.id;
 UPDATE relations SET removed_revision = :revision
 WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:edge_ids::uuid[])
     AND coalesce(removed_revision, 0) = 0
-RETURNING id, from_node, to_node;
+RETURNING id, from_node, to_node, type;
 
 -- name: edges_between
 -- Live edges of this graph from one node to another, of the type :type (null: any).

@@ -53,14 +53,23 @@ async def upsert_relations(tx: Transaction, revision: Revision, relations: Seque
     return await upsert_edges(tx, revision, await _between_names(tx, revision, relations))
 
 
-async def delete_relations(tx: Transaction, revision: Revision, triples: Sequence[tuple[str, str, str]]) -> None:
-    """Remove (source, target, type) edges, ignoring unknown ones. Orphaned placeholders are removed, too."""
+async def delete_relations(
+    tx: Transaction, revision: Revision, triples: Sequence[tuple[str, str, str]]
+) -> set[tuple[str, str, str]]:
+    """Remove (source, target, type) edges, ignoring unknown ones; return those that were there.
+
+    Orphaned placeholders are removed, too.
+    """
     ends = await nodes.find_named(
         GraphView(tx, revision.graph), unique(name for source, target, _ in triples for name in (source, target))
     )
     edges = [(ends[s].id, ends[t].id, type_) for s, t, type_ in unique(triples) if s in ends and t in ends]
     removed = await store.remove_relations(tx, revision, edges) if edges else []
     await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
+    there = {(edge.from_node, edge.to_node, edge.type) for edge in removed}
+    return {
+        (s, t, type_) for s, t, type_ in triples if s in ends and t in ends and (ends[s].id, ends[t].id, type_) in there
+    }
 
 
 async def delete_nodes(

@@ -35,11 +35,12 @@ MAX_LOOKED_UP = 2_000
 
 @dataclass(frozen=True, slots=True)
 class RemovedRelation:
-    """A removed edge and its ends."""
+    """A removed edge, its ends and its type."""
 
     id: UUID
     from_node: UUID
     to_node: UUID
+    type: str
 
 
 async def remove_relations(

@@ -9,6 +9,7 @@ from recollect.errors import InvalidInput
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, Target
 from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.agent.lines import under_its_line
 from recollect_gateway.shapes import MAX_ITEMS, Importance, Name, Reason, Tag, Ttl
@@ -51,10 +52,11 @@ class RevisedMemory(Struct, frozen=True, omit_defaults=True):
     conflict: list[str] = []
 
 
-class ForgottenMemories(Struct, frozen=True):
-    """Result of `forget`: what was there and is let go."""
+class ForgottenMemories(Struct, frozen=True, omit_defaults=True):
+    """Result of `forget`: what was there and is let go, and the ids and names that are unknown."""
 
     forgotten: list[str]
+    not_found: list[str] = []
 
 
 async def revise(call: Call, arguments: Revise) -> Reply:
@@ -87,5 +89,8 @@ async def forget(call: Call, arguments: Forget) -> Reply:
     targets = [*(Target(id=id_) for id_ in arguments.ids), *(Target(name=name) for name in arguments.names)]
     should_delete = arguments.mode == "delete"
     async with call.writing(arguments.graph) as (tx, revision):
-        ids = await revising.forget(tx, revision, targets, reason=arguments.reason, delete=should_delete)
-    return Reply(ForgottenMemories([str(id_) for id_ in ids]), f"forgotten: {len(ids)} of {len(targets)}")
+        forgotten = await revising.forget(tx, revision, targets, reason=arguments.reason, delete=should_delete)
+    unknown = [str(target.name or target.id) for target in forgotten.unknown]
+    text = f"forgotten: {len(targets) - len(unknown)} of {len(targets)}"
+    result = ForgottenMemories([str(id_) for id_ in forgotten.ids], unknown)
+    return Reply(result, f"{text}; not found: {listed(unknown)}" if unknown else text)

@@ -10,6 +10,7 @@ from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.memory import reading, writing
 from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.pages import cut_short
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
@@ -141,10 +142,14 @@ async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
 
 
 async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
-    """Delete entities with all that belongs to them."""
+    """Delete entities with all that belongs to them; answer which were not there."""
     async with call.writing(arguments.graph) as (tx, revision):
-        await writing.delete_entities(tx, revision, arguments.entity_names)
-    return done("Entities deleted successfully")
+        there = await writing.delete_entities(tx, revision, arguments.entity_names)
+    unknown = [name for name in arguments.entity_names if name not in there]
+    if not unknown:
+        return done("Entities deleted successfully")
+    total = len(arguments.entity_names)
+    return done(f"Deleted {total - len(unknown)} of {total} entities. Not found: {listed(unknown)}")
 
 
 async def get_entity(call: Call, arguments: GetEntity) -> Reply:

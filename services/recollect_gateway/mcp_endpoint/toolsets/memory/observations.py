@@ -1,5 +1,6 @@
 """Observations of entities: add and delete them."""
 
+from collections.abc import Container, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -8,6 +9,7 @@ from recollect.graph.nodes.model import unique
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, done
 from recollect_gateway.shapes import Name, SoughtName, Text
@@ -63,11 +65,23 @@ async def add_observations(call: Call, arguments: AddObservations) -> Reply:
 
 
 async def delete_observations(call: Call, arguments: DeleteObservations) -> Reply:
-    """Delete observations."""
+    """Delete observations; answer which were not there."""
     pairs = [(d.entity_name, content) for d in arguments.deletions for content in d.observations]
     async with call.writing(arguments.graph) as (tx, revision):
-        await observations.remove_observations(tx, revision, pairs)
-    return done("Observations deleted successfully")
+        found = await observations.remove_observations(tx, revision, pairs)
+    unknown = [pair for pair in pairs if pair not in found.removed]
+    if not unknown:
+        return done("Observations deleted successfully")
+    return done(_deleted_some(len(pairs), unknown, found.entities))
+
+
+def _deleted_some(total: int, unknown: Sequence[tuple[str, str]], known_entities: Container[str]) -> str:
+    """How many observations were deleted, and why the others were not, as the official server begins it."""
+    entities = unique(entity for entity, _ in unknown if entity not in known_entities)
+    texts = [f"{entity}: {content}" for entity, content in unknown if entity in known_entities]
+    reasons = [f"Entities not found: {listed(entities)}"] if entities else []
+    reasons += [f"Observations not found: {listed(texts)}"] if texts else []
+    return f"Deleted {total - len(unknown)} of {total} observations. {'. '.join(reasons)}"
 
 
 def _take_added(addition: Addition, added: set[tuple[str, str]]) -> Added:

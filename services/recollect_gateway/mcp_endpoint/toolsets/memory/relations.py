@@ -7,6 +7,7 @@ from msgspec import Meta, Struct, field
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation, RelationFilter
 from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
@@ -77,11 +78,15 @@ async def create_relations(call: Call, arguments: CreateRelations) -> Reply:
 
 
 async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
-    """Delete relations."""
+    """Delete relations; answer which were not there."""
     triples = [(r.from_, r.to, r.relation_type) for r in arguments.relations]
     async with call.writing(arguments.graph) as (tx, revision):
-        await relations.delete_relations(tx, revision, triples)
-    return done("Relations deleted successfully")
+        there = await relations.delete_relations(tx, revision, triples)
+    unknown = [f"{s} {type_} {t}" for s, t, type_ in triples if (s, t, type_) not in there]
+    if not unknown:
+        return done("Relations deleted successfully")
+    deleted = len(triples) - len(unknown)
+    return done(f"Deleted {deleted} of {len(triples)} relations. The rest matched nothing: {listed(unknown)}")
 
 
 async def search_relations(call: Call, arguments: SearchRelations) -> Reply | Listing:
