@@ -241,7 +241,7 @@ class TestRevise:
     async def test_arguments_that_do_not_apply_to_observations_are_refused(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"])
         assert await agent.refused("revise", id=memory["id"], status="archived") == "invalid_input"
-        assert await agent.refused("revise", id=memory["id"], text="x", based_on_version=1) == "invalid_input"
+        assert await agent.refused("revise", id=memory["id"], text="x", based_on_version=2) == "invalid_input"
 
     @pytest.mark.proves("agent: revise")
     async def test_revising_a_fact_makes_a_new_version(self, agent: ToolAgent) -> None:
@@ -269,7 +269,7 @@ class TestRevise:
             ("kitchen", False),
         ]
         first, second, _ = (await agent.text("recall", **asked)).splitlines()
-        assert first.endswith(f", outdated) [{memory['id']}]")
+        assert first.endswith(f", version 2, outdated) [{memory['id']}]")
         assert "outdated" not in second
 
     @pytest.mark.proves("agent-toolset: conflicts-show-both-texts")
@@ -322,7 +322,9 @@ class TestForget:
         found = (await agent("recall", query="likes tea", include_outdated=True))["memories"]
         [outdated] = [one for one in found if one.get("outdated")]
         assert (outdated["text"], outdated["reason"]) == ("likes tea", "no more")
-        assert "likes tea (2026-01-31, outdated) [" in await agent.text("recall", query="tea", include_outdated=True)
+        assert "likes tea (2026-01-31, version 2, outdated) [" in await agent.text(
+            "recall", query="tea", include_outdated=True
+        )
         assert (await agent("graph_stats"))["totalObservations"] == 1
         [ada] = (await agent("read_graph"))["entities"]
         assert ada["observations"] == ["plays chess"]

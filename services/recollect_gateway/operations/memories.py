@@ -124,8 +124,9 @@ class RecalledMemory(Struct, frozen=True, omit_defaults=True):
     """One memory that was found, with what it says of itself.
 
     `part`: the memory is longer, and `text` the part of it that was found.
-    `outdated`: it no longer holds. `conflicts`: the other versions that stand beside it, unsettled; `version`: its own,
-    where it is not the newest. `reason`: why it was last changed, where that was told. `why`: the terms of its score,
+    `outdated`: it no longer holds. `version`: the number of its newest version, on which to base a revision.
+    `conflicts`: the other versions that stand beside it, unsettled; `version_id`: its own, where it is not the newest.
+    `reason`: why it was last changed, where that was told. `why`: the terms of its score,
     each from 0 to 1, where asked for.
     """
 
@@ -137,7 +138,8 @@ class RecalledMemory(Struct, frozen=True, omit_defaults=True):
     name: str | None = None
     at: datetime | None = None
     outdated: bool = False
-    version: str | None = None
+    version: int | None = None
+    version_id: str | None = None
     conflicts: list[str] = []
     why: dict[str, float] | None = None
     kind: str | None = None
@@ -203,7 +205,8 @@ def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, i
         name=hit.name,
         at=hit.at,
         outdated=hit.outdated,
-        version=None if hit.version_id is None else str(hit.version_id),
+        version=attributes.version if hit.version_id is None else None,
+        version_id=None if hit.version_id is None else str(hit.version_id),
         conflicts=[str(other) for other in hit.conflicts],
         why=why,
         kind=attributes.kind,

@@ -149,11 +149,17 @@ async def _explored(
     live = await lineages.get_nodes(view, node_ids)
     texts = await entities.observations_of(view, [node.node_id for node in live])
     return Explored(
-        nodes=[NeighbourNode(n.node_id, n.name, n.kind, n.content, texts.get(n.node_id, ()), n.status) for n in live],
+        nodes=[_neighbour(node, texts.get(node.node_id, ())) for node in live],
         labels=await nodes.labels_of(view, node_ids),
         edges=list(edges),
         paths=[list(path) for path in paths],
         cut=cut,
+    )
+
+
+def _neighbour(node: Version, observations: tuple[str, ...]) -> NeighbourNode:
+    return NeighbourNode(
+        node.node_id, node.name, node.kind, node.content, observations, status=node.status, version=node.version
     )
 
 

@@ -104,18 +104,20 @@ class MemoryPatch:
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """The outcome of a revision: the memory's id, its node, and the node's version (None for an observation).
+    """The outcome of a revision: the memory's id, its node, and its newest version, with the text of that.
 
     `conflict` are the texts of the other heads, where the version was recorded beside them. `unchanged`: nothing
-    differed, and nothing was written.
+    differed, and nothing was written. `refused`: nothing was written, because the revision was based on an older
+    version; `conflict` is then the text that it would have written, if it had one.
     """
 
     id: UUID
     node_id: UUID
-    version: int | None
+    version: int
     text: str | None
     conflict: tuple[str, ...] = ()
     unchanged: bool = False
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class NeighbourNode:
     content: str | None
     observations: tuple[str, ...]
     status: str
+    version: int
 
 
 @dataclass(frozen=True, slots=True)

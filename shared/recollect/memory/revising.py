@@ -47,8 +47,10 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
     """Change a memory or a node; the former state stays in history.
 
     Each gets a new version under its id, unless nothing differs. An observation whose new text another observation of
-    its entity has already gives way to that one, whose id is returned. Raises NotFound, and InvalidInput for what
-    observations do not have: numbered versions, and the status `archived`.
+    its entity has already gives way to that one, whose id is returned. A revision that is based on another version than
+    the newest is a conflict, and nothing is written; a node of a graph with the policy `manual` gets it as a sibling.
+    Raises NotFound, and InvalidInput for a version that there never was, or for the status `archived` of an
+    observation.
 
     A new text without a status holds from now on: what was outdated or archived is active again, and what else was
     known of such an entity is outdated.
@@ -57,11 +59,13 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
     if observation is not None:
         return await _revise_observation(tx, revision, observation, amendment)
     head = await _find_head(tx, revision.graph, target)
+    fields = _amended(head.fields, amendment, revision.at)
+    is_manual = revision.graph.conflict_policy == "manual"
+    if not is_manual and not fields.is_same_as(head.fields) and _is_overtaken(amendment, head.version):
+        return _refused(head.id, head.id, head.version, head.content, amendment)
     if head.is_hidden and amendment.says_anew:
         await observations.outdate_former(tx, revision, [head])
-    put = await lineages.put_node(
-        tx, revision, Draft(_amended(head.fields, amendment, revision.at), head.id, based_on=amendment.based_on)
-    )
+    put = await lineages.put_node(tx, revision, Draft(fields, head.id, based_on=amendment.based_on))
     node = await lineages.get_node(GraphView(tx, revision.graph), head.id)
     siblings = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
     conflict = tuple(sibling.content or "" for sibling in siblings)
@@ -135,15 +139,30 @@ async def _revise_observation(
         raise InvalidInput(
             "A statement about an entity can be active or outdated only; archive the entity instead", path="status"
         )
-    if amendment.based_on is not None:
-        raise InvalidInput("A statement about an entity has no numbered versions", path="based_on_version")
+    amended = _amended_observation(observation, amendment, revision.at)
+    if _is_overtaken(amendment, observation.version) and not amended.is_same_as(observation):
+        return _refused(observation.id, observation.node_id, observation.version, observation.content, amendment)
     if amendment.says_anew:
         observation = await _brought_back(tx, revision, observation)
-    amended = _amended_observation(observation, amendment, revision.at)
+        amended = _amended_observation(observation, amendment, revision.at)
     if amended.content != observation.content:
         amended = replace(amended, created_by=revision.actor)
     written = await observations.rewrite_one(tx, revision, observation, amended)
-    return Revised(written.id, written.node_id, None, written.content, unchanged=written.is_same_as(observation))
+    unchanged = written.is_same_as(observation)
+    return Revised(written.id, written.node_id, written.version, written.content, unchanged=unchanged)
+
+
+def _is_overtaken(amendment: MemoryPatch, newest: int) -> bool:
+    """Whether an amendment is based on an older version. Raises InvalidInput for a version that there never was."""
+    if amendment.based_on is not None and not 1 <= amendment.based_on <= newest:
+        raise InvalidInput(f"It has versions 1 to {newest}", path="based_on_version")
+    return amendment.based_on not in (None, newest)
+
+
+def _refused(id_: UUID, node_id: UUID, version: int, text: str | None, amendment: MemoryPatch) -> Revised:
+    """The outcome of an amendment that came too late: what holds, and the text that was not written."""
+    refused = () if amendment.text is None else (amendment.text,)
+    return Revised(id_, node_id, version, text, refused, refused=True)
 
 
 async def _brought_back(tx: Transaction, revision: Revision, observation: Observation) -> Observation:

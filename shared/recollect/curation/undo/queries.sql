@@ -130,7 +130,7 @@ LIMIT :limit;
 -- whether somebody else wrote or removed a later one; at most :limit.
 SELECT o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
     o.expires_at, o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision, o.kind,
-    o.tags, o.importance, o.source, o.metadata, o.added_revision = ANY (:revisions::bigint[]) AS added,
+    o.tags, o.importance, o.source, o.metadata, o.version, o.added_revision = ANY (:revisions::bigint[]) AS added,
     o.removed_revision IS NULL AS lives, coalesce(o.expires_at <= statement_timestamp(), false) AS expired, EXISTS (
         SELECT 1 FROM observations l
         WHERE l.tenant_id = :tenant_id AND l.id = o.id AND l.added_revision > o.added_revision

@@ -88,6 +88,7 @@ class Observation(Attributes):
 
     `created_by`: its first author, also where another caller attached it again. `reason`: why it was last changed, if
     stated. `first_revision`: the revision of its first version, which orders it among its entity's; None: it is new.
+    `version`: the number of this version; two that differ in it alone say the same.
     """
 
     id: UUID
@@ -101,6 +102,7 @@ class Observation(Attributes):
     status: str = "active"
     reason: str | None = None
     first_revision: int | None = None
+    version: int = field(default=1, compare=False)
 
     @property
     def is_active(self) -> bool:
@@ -114,6 +116,10 @@ class Observation(Attributes):
     def as_outdated(self, reason: str | None) -> "Observation":
         """The observation as outdated, for this reason; one that is outdated already stays as it is."""
         return replace(self, status="outdated", reason=reason) if self.is_active else self
+
+    def following(self, before: "Observation") -> "Observation":
+        """This as the version that comes after `before`; the same version where it says the same."""
+        return replace(self, version=before.version + (0 if self.is_same_as(before) else 1))
 
     @property
     def key(self) -> "Key":

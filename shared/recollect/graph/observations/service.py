@@ -105,7 +105,8 @@ async def rewrite(
     `after` has the new version of each of `before`, in order, with the same entity. An observation that becomes
     outdated replaces one that already was and has the same text: an outdated text is stored once.
     """
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if not new.is_same_as(old)]
+    pairs = zip(before, after, strict=True)
+    changed = [(old, new.following(old)) for old, new in pairs if not new.is_same_as(old)]
     replaced = await _remove_replaced(tx, revision, changed)
     changed = [(old, new) for old, new in changed if new.id not in replaced]
     if not changed:
@@ -134,13 +135,13 @@ async def rewrite_one(tx: Transaction, revision: Revision, old: Observation, new
     known = (await store.find_observations(tx, revision, [(new.node_id, new.content)])).get(new.key)
     if known is None or known.id == old.id or not new.is_active:
         await rewrite(tx, revision, [old], [new])
-        return new
+        return new.following(old)
     await remove_observations_by_id(tx, revision, [old.id])
     later = known.united(new).expires_at
     expires_at = later if new.expires_at == old.expires_at else new.expires_at
     merged = replace(known.with_attributes(new.enriched(known)), expires_at=expires_at)
     await rewrite(tx, revision, [known], [merged])
-    return merged
+    return merged.following(known)
 
 
 async def enrich(tx: Transaction, revision: Revision, duplicates: Sequence[Observation]) -> list[Observation]:

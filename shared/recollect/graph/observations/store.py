@@ -146,7 +146,7 @@ async def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
     }
 
 
-_JSON_FIELDS = (*ATTRIBUTES, "status", "reason", "first_revision")
+_JSON_FIELDS = (*ATTRIBUTES, "status", "reason", "first_revision", "version")
 
 
 def _observation(row: asyncpg.Record) -> Observation:

@@ -194,11 +194,12 @@ class SearchScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryAttributes(Attributes):
-    """A memory's attributes, and the reason of its last change, if one was given.
+    """A memory's attributes, the number of its newest version, and the reason of its last change, if one was given.
 
     `text`: its text, or the beginning of that.
     """
 
+    version: int | None = None
     reason: str | None = None
     text: str | None = None
 

@@ -559,7 +559,8 @@ ORDER BY i.place, c.score DESC, c.id;
 SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
     coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
-    coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason
+    coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason,
+    coalesce(o.version, n.version)::bigint AS version
 FROM unnest(:memory_ids::uuid[]) AS i (id)
 LEFT JOIN LATERAL (
     SELECT * FROM observations
@@ -574,7 +575,8 @@ LEFT JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = i.i
 SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
     coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
-    coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason
+    coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason,
+    coalesce(o.version, n.version)::bigint AS version
 FROM unnest(:memory_ids::uuid[]) AS i (id)
 LEFT JOIN LATERAL (
     SELECT * FROM observations

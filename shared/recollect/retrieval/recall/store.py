@@ -218,6 +218,7 @@ async def attributes_of(
             importance=row["importance"],
             source=row["source"],
             metadata=row["metadata"] or {},
+            version=row["version"],
             reason=row["reason"],
             text=row["text"],
         )

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, Target
+from recollect.memory.model import MemoryPatch, Revised, Target
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
@@ -26,7 +26,10 @@ class Revise(Arguments, frozen=True, rename=None):
     status: Literal["active", "outdated", "archived"] | None = None
     ttl_days: Ttl | None = None
     reason: Reason | None = None
-    based_on_version: Annotated[int, Meta(ge=1)] | None = None
+    based_on_version: (
+        Annotated[int, Meta(ge=1, description="Version that you read; if there is a newer one, that is a conflict")]
+        | None
+    ) = None
 
 
 class Forget(Arguments, frozen=True, rename=None):
@@ -39,16 +42,17 @@ class Forget(Arguments, frozen=True, rename=None):
 
 
 class RevisedMemory(Struct, frozen=True, omit_defaults=True):
-    """Result of `revise`. `status`: revised, unchanged (nothing was written) or conflict.
+    """Result of `revise`: the newest version. `status`: revised, unchanged (nothing was written) or conflict.
 
-    `conflict`: the texts of other versions that stand beside this one, unsettled.
+    `conflict`: the text that was not written, because there was a newer version; in a graph whose policy is `manual`,
+    the texts of other versions that stand beside this one, unsettled.
     """
 
     id: str
     node: str
     status: str
+    version: int
     text: str | None = None
-    version: int | None = None
     conflict: list[str] = []
 
 
@@ -74,12 +78,19 @@ async def revise(call: Call, arguments: Revise) -> Reply:
     )
     async with call.writing(arguments.graph) as (tx, revision):
         revised = await revising.revise(tx, revision, Target(arguments.id, arguments.name), patch)
-    status = "conflict" if revised.conflict else "unchanged" if revised.unchanged else "revised"
+    is_conflict = revised.refused or revised.conflict
+    status = "conflict" if is_conflict else "unchanged" if revised.unchanged else "revised"
     result = RevisedMemory(
-        str(revised.id), str(revised.node_id), status, revised.text, revised.version, list(revised.conflict)
+        str(revised.id), str(revised.node_id), status, revised.version, revised.text, list(revised.conflict)
     )
-    conflicts = "".join(f"\n  beside: {under_its_line(text)}" for text in revised.conflict)
-    return Reply(result, f"{status} {revised.id}: {under_its_line(revised.text or '')}{conflicts}")
+    return Reply(result, _revised_text(revised, status))
+
+
+def _revised_text(revised: Revised, status: str) -> str:
+    label = "not written" if revised.refused else "beside"
+    others = "".join(f"\n  {label}: {under_its_line(text)}" for text in revised.conflict)
+    newest = f" (version {revised.version} is the newest; revise that)" if revised.refused else ""
+    return f"{status} {revised.id}{newest}: {under_its_line(revised.text or '')}{others}"
 
 
 async def forget(call: Call, arguments: Forget) -> Reply:

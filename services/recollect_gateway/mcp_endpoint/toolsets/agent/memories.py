@@ -65,7 +65,10 @@ def _remembered_text(remembered: Sequence[Remembered]) -> str:
 
 
 def _recalled_text(recalled: Recalled, explain: bool) -> str:
-    lines = [_line(hit, explain, hit.key in recalled.parts) for hit in recalled.hits] or ["Nothing found."]
+    lines = [
+        _line(hit, explain, hit.key in recalled.parts, recalled.attributes[hit.memory_id].version)
+        for hit in recalled.hits
+    ] or ["Nothing found."]
     if any(hit.key in recalled.parts for hit in recalled.hits):
         lines.append("Of a long memory only the best part is shown: raise token_budget to get it whole.")
     if recalled.more:
@@ -76,10 +79,12 @@ def _recalled_text(recalled: Recalled, explain: bool) -> str:
     return "\n".join(lines)
 
 
-def _line(hit: Hit, explain: bool, is_part: bool) -> str:
+def _line(hit: Hit, explain: bool, is_part: bool, version: int | None) -> str:
+    """A memory in one line; its version is told from the second on, and not of one of several in conflict."""
     prefix = f"{hit.name}: " if hit.name and not hit.text.startswith(hit.name) else ""
     notes = [f"{hit.at:%Y-%m-%d}"] if hit.at else []
     notes += ["part"] if is_part else []
+    notes += [f"version {version}"] if version and version > 1 and hit.version_id is None else []
     notes += ["outdated"] if hit.outdated else []
     notes += [f"one of {len(hit.conflicts) + 1} versions in conflict"] if hit.conflicts else []
     suffix = f" ({', '.join(notes)})" if notes else ""

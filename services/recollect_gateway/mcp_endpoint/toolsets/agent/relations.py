@@ -69,9 +69,13 @@ class RelatedTriples(Struct, frozen=True):
 
 
 class ExploredNode(Struct, frozen=True, omit_defaults=True):
-    """A node, and what is known of it, shortened. `status`: outdated or archived, where it no longer holds."""
+    """A node, and what is known of it, shortened. `status`: outdated or archived, where it no longer holds.
+
+    `version`: the number of its newest version, on which to base a revision.
+    """
 
     id: str
+    version: int
     name: str | None = None
     kind: str | None = None
     text: str | None = None
@@ -155,7 +159,7 @@ def _explored_graph(found: Explored, nodes: Sequence[NeighbourNode], cut: str | 
     left_out = {node.id for node in found.nodes[len(nodes) :]}
     return ExploredGraph(
         [
-            ExploredNode(str(node.id), node.name, node.kind, _excerpt(node), hidden_status(node.status))
+            ExploredNode(str(node.id), node.version, node.name, node.kind, _excerpt(node), hidden_status(node.status))
             for node in nodes
         ],
         [
