@@ -175,7 +175,7 @@ class TestBoolean:
 class TestFuzzy:
     @pytest.mark.proves("organize: fuzzy_search", "enhanced-server: fuzzy-search")
     async def test_entities_within_the_threshold_are_found(self, client: Client, subtests: pytest.Subtests) -> None:
-        for query, more, names in [
+        cases: list[tuple[str, dict[str, Any], list[str]]] = [
             ("Alcie", {}, []),  # 1 - 2/5 = 0.6
             ("Alcie", {"threshold": 0.6}, ["Alice"]),
             ("alic", {}, ["Alice"]),
@@ -184,7 +184,8 @@ class TestFuzzy:
             ("Teahuose", {}, ["Teahouse"]),  # 1 - 2/8 = 0.75
             ("chess", {}, []),  # a word of a field is not the field
             ("BOB", {"threshold": 1}, ["Bob"]),
-        ]:
+        ]
+        for query, more, names in cases:
             with subtests.test(f"{query} {more}"):
                 assert await found(client, "fuzzy_search", query=query, **more) == names
 
