@@ -21,7 +21,6 @@ from recollect.graph.entities.model import NewEntity
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
-from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
@@ -207,31 +206,29 @@ READING_CALLERS = {
 @pytest.mark.usefixtures("everything_waits")
 class TestAtWork:
     @pytest.mark.proves("security: abandoned-calls")
-    @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
     async def test_a_tool_ends_with_its_client(
-        self, narrow: RunningGateway, admin: httpx2.AsyncClient, observer: asyncpg.Connection, tool: ToolSpec
+        self, narrow: RunningGateway, admin: httpx2.AsyncClient, observer: asyncpg.Connection, subtests: pytest.Subtests
     ) -> None:
-        waited = await left_at_work(observer, called(narrow, admin, tool.name))
-        assert waited or tool.name in WITHOUT_TABLES | READING_GRAPHS
+        for tool in CATALOGUE:
+            with subtests.test(tool.name):
+                waited = await left_at_work(observer, called(narrow, admin, tool.name))
+                assert waited or tool.name in WITHOUT_TABLES | READING_GRAPHS
 
-    @pytest.mark.parametrize(("method", "params"), OTHER_REQUESTS, ids=lambda value: str(value))
     async def test_another_request_of_mcp_ends_with_its_client(
-        self,
-        narrow: RunningGateway,
-        admin: httpx2.AsyncClient,
-        observer: asyncpg.Connection,
-        method: str,
-        params: dict[str, Any],
+        self, narrow: RunningGateway, admin: httpx2.AsyncClient, observer: asyncpg.Connection, subtests: pytest.Subtests
     ) -> None:
-        assert await left_at_work(observer, narrow.post(admin, method, params, path="/mcp/x/all")), params
+        for method, params in OTHER_REQUESTS:
+            with subtests.test(f"{method} {params}"):
+                assert await left_at_work(observer, narrow.post(admin, method, params, path="/mcp/x/all")), params
 
     @pytest.mark.proves("security: abandoned-calls")
-    @pytest.mark.parametrize(("method", "path"), OPERATIONS)
     async def test_a_route_ends_with_its_client(
-        self, admin: httpx2.AsyncClient, observer: asyncpg.Connection, method: str, path: str
+        self, admin: httpx2.AsyncClient, observer: asyncpg.Connection, subtests: pytest.Subtests
     ) -> None:
-        waited = await left_at_work(observer, sent(admin, request_of(method, path)))
-        assert waited or (method, path) in READING_CALLERS
+        for method, path in OPERATIONS:
+            with subtests.test(f"{method} {path}"):
+                waited = await left_at_work(observer, sent(admin, request_of(method, path)))
+                assert waited or (method, path) in READING_CALLERS
 
 
 @pytest.mark.proves("security: abandoned-calls")

@@ -33,27 +33,28 @@ def types_of(tool: ToolSpec) -> list[type[msgspec.Struct]]:
     return [NodeIn, EdgeIn] if getattr(tool.arguments, "read_one_by_one", ()) else [tool.arguments]
 
 
-@pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
-def test_patterns_match_to_the_end_and_are_listed_portably(tool: ToolSpec) -> None:
-    enforced = [*patterns(msgspec.json.schema_components(types_of(tool)))]
-    assert enforced
-    assert all(pattern.endswith(END) for pattern in enforced)
-    listed = [*patterns(json_schema(tool.arguments))]
-    assert len(listed) >= len(set(enforced))
-    assert all(pattern.endswith("$") for pattern in listed)
+def test_patterns_match_to_the_end_and_are_listed_portably(subtests: pytest.Subtests) -> None:
+    for tool in CATALOGUE:
+        with subtests.test(tool.name):
+            enforced = [*patterns(msgspec.json.schema_components(types_of(tool)))]
+            assert enforced
+            assert all(pattern.endswith(END) for pattern in enforced)
+            listed = [*patterns(json_schema(tool.arguments))]
+            assert len(listed) >= len(set(enforced))
+            assert all(pattern.endswith("$") for pattern in listed)
 
 
-@pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
-def test_no_tool_accepts_a_graph_name_that_ends_with_a_line_feed(tool: ToolSpec) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        parse(tool.arguments, {"graph": "default\n"})
-    faults = getattr(refused.value, "faults", [refused.value])
-    assert "graph" in [fault.path for fault in faults]
+def test_no_tool_accepts_a_graph_name_that_ends_with_a_line_feed(subtests: pytest.Subtests) -> None:
+    for tool in CATALOGUE:
+        with subtests.test(tool.name):
+            with pytest.raises(InvalidInput) as refused:
+                parse(tool.arguments, {"graph": "default\n"})
+            faults = getattr(refused.value, "faults", [refused.value])
+            assert "graph" in [fault.path for fault in faults]
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "path"),
-    [
+def test_an_impossible_name_is_refused_with_its_path(subtests: pytest.Subtests) -> None:
+    for tool, arguments, path in [
         ("get_node", {"node_id": "x", "owner_id": "a\n"}, "owner_id"),
         ("create_relation", {"from_id": "x", "to_id": "y", "relation_type": "X\n"}, "relation_type"),
         ("create_graph", {"name": "a\n"}, "name"),
@@ -62,12 +63,11 @@ def test_no_tool_accepts_a_graph_name_that_ends_with_a_line_feed(tool: ToolSpec)
         ("get_node", {"node_id": "x", "owner_id": ""}, "owner_id"),
         ("get_node", {"node_id": "x", "owner_id": "a\nb"}, "owner_id"),
         ("get_node", {"node_id": "x", "owner_id": "x" * 129}, "owner_id"),
-    ],
-)
-def test_an_impossible_name_is_refused_with_its_path(tool: str, arguments: dict[str, str], path: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        parse(TOOLS[tool].arguments, arguments)
-    assert refused.value.path == path
+    ]:
+        with subtests.test(f"{tool} {arguments}"):
+            with pytest.raises(InvalidInput) as refused:
+                parse(TOOLS[tool].arguments, arguments)
+            assert refused.value.path == path
 
 
 @pytest.mark.parametrize("status", ["outdated\n", "\noutdated", "secret", ""])
