@@ -1,7 +1,7 @@
 """A tool answers or refuses any arguments that a model makes up, and never fails."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
@@ -37,6 +37,9 @@ ODD_VALUES: list[Any] = [None, True, [], {}, [[]], {"a": {}}, *ODD_TEXTS, *ODD_T
 SHARE = 8
 """Each value is tried in every eighth place, its neighbours in others; in `make soak` in all, for minutes."""
 
+SOAK_SECONDS = 7_200
+"""As long as `make soak` may try examples, of which each tool gets some hundreds."""
+
 odd = st.sampled_from(ODD_VALUES)
 anything = st.recursive(
     odd | st.integers() | st.floats() | st.text(max_size=20),
@@ -45,11 +48,19 @@ anything = st.recursive(
 )
 
 
-@pytest.fixture
-def http(gateway: RunningGateway, key: str) -> Iterator[httpx2.Client]:
-    headers = rpc_headers() | {"Authorization": f"Bearer {key}"}
-    with httpx2.Client(base_url=gateway.url, headers=headers, timeout=MAX_WAIT_SECONDS, verify=NO_AUTHORITIES) as http:
+@pytest.fixture(scope="module")
+def anybody(gateway: RunningGateway) -> Iterator[httpx2.Client]:
+    with httpx2.Client(
+        base_url=gateway.url, headers=rpc_headers(), timeout=MAX_WAIT_SECONDS, verify=NO_AUTHORITIES
+    ) as http:
         yield http
+
+
+@pytest.fixture
+def http(anybody: httpx2.Client, key: str) -> httpx2.Client:
+    """The client, with a key of the test's tenant."""
+    anybody.headers["Authorization"] = f"Bearer {key}"
+    return anybody
 
 
 def call(http: httpx2.Client, tool: str, arguments: Any, played: Played | None = None) -> bool:
@@ -72,11 +83,22 @@ def call(http: httpx2.Client, tool: str, arguments: Any, played: Played | None =
 
 
 @pytest.mark.proves("rules: any-json-is-handled")
-@pytest.mark.parametrize("tool", EXAMPLES)
-@examples(8)
-@given(arguments=anything)
-def test_any_json_is_answered_or_refused(http: httpx2.Client, tool: str, arguments: Any) -> None:
-    call(http, tool, arguments)
+@pytest.mark.hypothesis
+@pytest.mark.timeout(SOAK_SECONDS)
+def test_any_json_is_answered_or_refused(http: httpx2.Client, subtests: pytest.Subtests) -> None:
+    for tool in EXAMPLES:
+        with subtests.test(tool):
+            any_json(http, tool)()
+
+
+def any_json(http: httpx2.Client, tool: str) -> Callable[[], None]:
+    """A property of one tool. Its name determines the examples, of which each tool gets others."""
+
+    def is_answered_or_refused(arguments: Any) -> None:
+        call(http, tool, arguments)
+
+    is_answered_or_refused.__name__ += f"_by_{tool}"
+    return examples(8)(given(arguments=anything)(is_answered_or_refused))
 
 
 @pytest.mark.proves("rules: any-json-is-handled")
@@ -98,9 +120,10 @@ def test_the_valid_calls_are_accepted(http: httpx2.Client) -> None:
     assert taken == dict.fromkeys(EXAMPLES, True)
 
 
-@pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
-def test_examples_give_every_argument(tool: Any) -> None:
-    assert given_in(EXAMPLES[tool.name]) >= named_in(definition(tool).input_schema)
+def test_examples_give_every_argument(subtests: pytest.Subtests) -> None:
+    for tool in CATALOGUE:
+        with subtests.test(tool.name):
+            assert given_in(EXAMPLES[tool.name]) >= named_in(definition(tool).input_schema)
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
