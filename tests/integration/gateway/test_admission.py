@@ -152,14 +152,17 @@ async def list_often(client: Client) -> None:
         await client.list_tools()
 
 
+MOST = 3
+
+
+@pytest.fixture(scope="module")
+def few(settings: Settings) -> Iterator[RunningGateway]:
+    """A gateway that serves three calls of a tenant at once."""
+    with serving(settings.model_copy(update={"concurrent_calls_per_tenant": MOST})) as gateway:
+        yield gateway
+
+
 class TestConcurrentCalls:
-    MOST = 3
-
-    @pytest.fixture
-    def few(self, settings: Settings) -> Iterator[RunningGateway]:
-        with serving(settings.model_copy(update={"concurrent_calls_per_tenant": self.MOST})) as gateway:
-            yield gateway
-
     @pytest.fixture
     async def at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """No call waits for another."""
@@ -175,7 +178,7 @@ class TestConcurrentCalls:
         holding = (await issue(await new_limited(**limits))).secret
         async with few.http(holding) as client, few.http(key) as neighbour:
             with ExitStack() as stack:
-                calls = [stack.enter_context(under_way(few, holding)) for _ in range(most or self.MOST)]
+                calls = [stack.enter_context(under_way(few, holding)) for _ in range(most or MOST)]
                 refused = await ask(client)
                 assert (refused.status_code, refused.json()["code"]) == (429, "too_many_concurrent_calls")
                 assert f"{len(calls)} calls" in refused.json()["detail"]
@@ -184,7 +187,7 @@ class TestConcurrentCalls:
                 calls[0].sendall(b"{}")
                 assert calls[0].recv(65536).startswith(b"HTTP/1.1 400")
                 await eventually(lambda: serves(client, ask))
-            await eventually(lambda: serves_at_once(client, most or self.MOST))
+            await eventually(lambda: serves_at_once(client, most or MOST))
 
     async def test_a_call_waits_a_while_for_a_place(
         self, few: RunningGateway, issue: NewApiKey, caller: Caller, monkeypatch: pytest.MonkeyPatch
@@ -192,13 +195,13 @@ class TestConcurrentCalls:
         monkeypatch.setattr(admission, "CALL_WAIT_SECONDS", MAX_WAIT_SECONDS)
         key = (await issue(caller)).secret
         async with few.http(key) as client, AsyncExitStack() as stack:
-            holding = [stack.enter_context(under_way(few, key)) for _ in range(self.MOST)]
-            waiting = [asyncio.create_task(list_graphs(client)) for _ in range(self.MOST + 1)]
+            holding = [stack.enter_context(under_way(few, key)) for _ in range(MOST)]
+            waiting = [asyncio.create_task(list_graphs(client)) for _ in range(MOST + 1)]
             done, _ = await asyncio.wait(waiting, timeout=MAX_WAIT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             assert [task.result().status_code for task in done] == [429], "as many wait as are served, and no more"
             holding[0].sendall(b"{}")
             answers = await asyncio.gather(*waiting)
-            assert sorted(answer.status_code for answer in answers) == [200] * self.MOST + [429]
+            assert sorted(answer.status_code for answer in answers) == [200] * MOST + [429]
 
     @pytest.mark.usefixtures("at_once")
     async def test_a_streamed_answer_keeps_its_place_until_its_end(

@@ -201,18 +201,20 @@ class TestJoining:
         assert f"/t/{caller.tenant}/mcp" not in (await http.get("/account")).text
 
 
-class TestAttempts:
-    """With a limit that a test can reach, on a gateway and from addresses of their own."""
+@pytest.fixture(scope="module")
+def few(settings: Settings) -> Iterator[RunningGateway]:
+    """A gateway that allows few attempts of an address, which `X-Forwarded-For` says."""
+    update = {
+        "sign_ins_per_minute": 3,
+        "trusted_proxies": ["127.0.0.0/8"],
+        "rate_limit_wait_seconds": MAX_WAIT_SECONDS,
+    }
+    with serving(settings.model_copy(update=update)) as gateway:
+        yield gateway
 
-    @pytest.fixture
-    def few(self, settings: Settings) -> Iterator[RunningGateway]:
-        update = {
-            "sign_ins_per_minute": 3,
-            "trusted_proxies": ["127.0.0.0/8"],
-            "rate_limit_wait_seconds": MAX_WAIT_SECONDS,
-        }
-        with serving(settings.model_copy(update=update)) as gateway:
-            yield gateway
+
+class TestAttempts:
+    """With a limit that a test can reach, on a gateway of their own, each from addresses of its own."""
 
     async def test_attempts_of_an_address_are_limited(self, few: RunningGateway) -> None:
         async with few.http(**{"X-Forwarded-For": "198.51.100.7"}) as http:
