@@ -1,6 +1,6 @@
 """Checks of JSON bodies before they are parsed: a parser makes an object of each value, and blocks the event loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import anyio.to_thread
@@ -14,6 +14,10 @@ T = TypeVar("T")
 
 MAX_VALUES = 200_000
 """Values of one body at most: 20 ms of parsing. 4 MB could hold more than a million, which are of no use."""
+
+MAX_MEMBERS = 50_000
+"""Members of the objects of one body at most: each key makes a text and an entry of a table, which takes a parser ten
+times as long as a number does."""
 
 LARGE = 64 * 1024
 """Bytes from which on a body is checked beside the event loop."""
@@ -35,7 +39,8 @@ async def read_body(body: bytes, read: Callable[[bytes], T]) -> T:
 async def require_quick_to_parse(body: bytes) -> None:
     """Refuse JSON that takes a parser long; what is no JSON is left to the parser.
 
-    Raises TooLarge for more values than a request may hold, InvalidInput for a number of too many digits.
+    Raises TooLarge for more values, or members of objects, than a request may hold, InvalidInput for a number of too
+    many digits.
     """
     if (
         sum(body.count(separator) for separator in _SEPARATORS) > MAX_VALUES
@@ -44,6 +49,15 @@ async def require_quick_to_parse(body: bytes) -> None:
         raise TooLarge(
             f"A request may have at most {MAX_VALUES} values, including all those in its lists and objects. Send less "
             "in one call; POST /v1/graphs/{graph}/imports accepts large files",
+            code=ErrorCode.REQUEST_TOO_LARGE,
+        )
+    if (
+        body.count(b":") > MAX_MEMBERS
+        and await anyio.to_thread.run_sync(_count_outside_texts, body, (b":",)) > MAX_MEMBERS
+    ):
+        raise TooLarge(
+            f"A request may have at most {MAX_MEMBERS} members in all its objects. Send less in one call; "
+            "POST /v1/graphs/{graph}/imports accepts large files",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
     if (
@@ -56,8 +70,12 @@ async def require_quick_to_parse(body: bytes) -> None:
 
 def _count_values(body: bytes) -> int:
     """About how many values JSON holds: its separators outside of texts."""
+    return _count_outside_texts(body, _SEPARATORS)
+
+
+def _count_outside_texts(body: bytes, characters: Iterable[bytes]) -> int:
     outside = _outside_texts(body)
-    return sum(int(np.count_nonzero(outside == ord(separator))) for separator in _SEPARATORS)
+    return sum(int(np.count_nonzero(outside == ord(character))) for character in characters)
 
 
 def _holds_long_number(body: bytes) -> bool:

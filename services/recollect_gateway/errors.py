@@ -47,6 +47,7 @@ TITLES = {
     431: "Headers too large",
     500: "Internal error",
     503: "Unavailable",
+    505: "HTTP version not supported",
 }
 HEADERS = {
     401: {"WWW-Authenticate": 'Bearer realm="recollect"'},

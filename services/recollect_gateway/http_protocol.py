@@ -5,6 +5,8 @@ in C) and counts what the parser reports:
 
 - Headers are bounded in number and size (431), trailers count as headers and are dropped, and the requests that a
   client sends ahead of their answers are bounded in number.
+- A request has one meaning: HTTP/1.0 or 1.1 (505), no chunks in HTTP/1.0, and a target of the authority that `Host`
+  names (400).
 - While a part of a request is missing, one clock runs: for its headers from their first byte, for its body by windows,
   each of which must bring a share of it (408). The clock stands still while the gateway itself does not read.
 - A client that does not take its answer is cut off.
@@ -14,6 +16,7 @@ in C) and counts what the parser reports:
 """
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -272,6 +275,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The request begins to be served."""
         self._report(Awaited.BODY)
+        self._require_one_meaning()
         super().on_headers_complete()
         self.limiter.note_at_work(self._host, self)
         if self.drain.begun:
@@ -383,6 +387,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refusal = _answer(*self._headers_too_large())
             raise _RefusedError
 
+    def _require_one_meaning(self) -> None:
+        """Stop at a request that we and a proxy in front could read in two ways (RFC 9112, 3.2.2 and 6.1)."""
+        version = self.parser.get_http_version()
+        if version not in ("1.0", "1.1"):
+            self._stop(505, "This server speaks HTTP/1.1")
+        if version == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
+            self._stop(400, "A request of HTTP/1.0 has no Transfer-Encoding")
+        authority = _authority_of(self.url)
+        if authority is not None and [authority] != [value.lower() for name, value in self.headers if name == b"host"]:
+            self._stop(400, "The target of a request and its Host header must name the same authority")
+
+    def _stop(self, status: int, detail: str) -> None:
+        self._refusal = _answer(status, ErrorCode.INVALID_INPUT, detail)
+        raise _RefusedError
+
     def _headers_too_large(self) -> tuple[int, ErrorCode, str]:
         bounds = self.bounds
         detail = f"A request may have at most {bounds.headers} headers, of {bounds.header_bytes} bytes together."
@@ -408,6 +427,14 @@ def bounded(settings: Settings, drain: Drain) -> type[BoundedProtocol]:
     bounds = ConnectionBounds.of(settings)
     limiter = ConnectionLimiter(bounds, TrustedProxies(settings.trusted_proxies))
     return type("ServerProtocol", (BoundedProtocol,), {"bounds": bounds, "limiter": limiter, "drain": drain})
+
+
+def _authority_of(target: bytes) -> bytes | None:
+    """The authority of a target in absolute form, in lower case; None for a target that is a path."""
+    _, separator, rest = target.partition(b"://")
+    if target.startswith(b"/") or not separator:
+        return None
+    return re.split(rb"[/?#]", rest, maxsplit=1)[0].lower()
 
 
 def _answer(status: int, code: ErrorCode, detail: str) -> bytes:

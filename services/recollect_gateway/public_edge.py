@@ -5,6 +5,7 @@ further. A route may set a header of its answer itself, such as `Cache-Control` 
 leaves that header alone.
 
 - Methods and paths: only those that have one meaning to us and to any proxy in front.
+- Bodies come as they are: a body with a `Content-Encoding` would be read as something else (415).
 - `Host` must be one of our names (DNS rebinding), `Origin` one of our pages or an origin that the operator allowed. A
   request with a cookie must come from our own pages.
 - CORS for those origins, and for every origin where documents are public. Credentials of browsers are never allowed: a
@@ -95,6 +96,7 @@ class _Request:
     origins: tuple[str, ...]
     is_preflight: bool
     has_cookie: bool
+    encodings: tuple[str, ...]
 
     @classmethod
     def of(cls, scope: dict[str, Any]) -> "_Request":
@@ -102,7 +104,10 @@ class _Request:
         asks_for_method = bool(_values(scope, b"access-control-request-method"))
         is_preflight = scope["method"] == "OPTIONS" and bool(origins) and asks_for_method
         has_cookie = bool(_values(scope, b"cookie"))
-        return cls(scope["method"], scope["path"], scope["raw_path"], hosts, origins, is_preflight, has_cookie)
+        encodings = _values(scope, b"content-encoding")
+        return cls(
+            scope["method"], scope["path"], scope["raw_path"], hosts, origins, is_preflight, has_cookie, encodings
+        )
 
     @property
     def host(self) -> str:
@@ -130,7 +135,7 @@ class PublicEdge:
         request = _Request.of(scope)
         sending = self._adding_headers(send, self._origins.headers_for(request))
         refusal = _odd_method(request) or _odd_path(request) or self._hosts.refuse(request)
-        refusal = refusal or self._origins.refuse(request)
+        refusal = refusal or self._origins.refuse(request) or _encoded_body(request)
         if refusal is not None:
             note_code(scope, str(refusal.code))
             await _answer(sending, refusal.status, _refusal_headers(refusal), refusal.body())
@@ -236,6 +241,12 @@ def _odd_method(request: _Request) -> Refusal | None:
     return Refusal(405, ErrorCode.METHOD_NOT_ALLOWED, "This method is not served anywhere")
 
 
+def _encoded_body(request: _Request) -> Refusal | None:
+    if set(request.encodings) <= {"", "identity"}:
+        return None
+    return Refusal(415, ErrorCode.INVALID_INPUT, "Send the body as it is: no Content-Encoding is accepted")
+
+
 def _odd_path(request: _Request) -> Refusal | None:
     if not _ODD_PATH.search(request.raw_path) and _is_text(request.raw_path):
         return None
@@ -261,6 +272,8 @@ def _refusal_headers(refusal: Refusal) -> HeaderList:
     headers = [(b"content-type", MEDIA_TYPE.encode())]
     if refusal.status == 405:
         headers.append((b"allow", ", ".join(METHODS).encode()))
+    if refusal.status == 415:
+        headers.append((b"accept-encoding", b"identity"))
     return headers
 
 

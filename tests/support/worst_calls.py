@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect_gateway.bodies import MAX_VALUES
+from recollect_gateway.bodies import MAX_MEMBERS, MAX_VALUES
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 
@@ -163,7 +163,8 @@ def _enlarged_to_fit(schema: dict[str, Any], example: Any) -> Any:
     while share <= 1:  # It starts small, because arguments at all bounds would have gigabytes.
         larger = _enlarged(schema, example, share)
         told = json.dumps(larger)
-        if len(told) > MAX_BYTES or told.count(",") + told.count("[") + told.count("{") > MAX_VALUES:
+        values = told.count(",") + told.count("[") + told.count("{")
+        if len(told) > MAX_BYTES or values > MAX_VALUES or told.count(":") > MAX_MEMBERS:
             break
         worst, share = larger, share * 2
     return worst

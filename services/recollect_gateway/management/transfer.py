@@ -237,8 +237,6 @@ def read_format(request: AnyRequest, format: str | None) -> str:
 
     Where a format is given, the type of a form is ignored: curl sends it with any body.
     """
-    if request.headers.get("Content-Encoding", "identity") != "identity":
-        raise ClientException(status_code=415, detail="Compressed input is not accepted; send the uncompressed file")
     content_type = request.content_type[0]
     if format is not None and content_type == FORM:
         return format
