@@ -9,6 +9,24 @@ _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\
 """Characters that make a text look like another by changing the direction of a part."""
 
 
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+"""Characters that show nothing though Unicode counts them as letters, marks or symbols."""
+
+
+def hides(text: str) -> bool:
+    """Whether the text holds characters that show nothing, so that it can look like another text or like none.
+
+    They are format characters, such as a zero width space, and fillers. Some languages and emoji join letters by them:
+    this is for short names by which people recognise somebody.
+    """
+    return any(unicodedata.category(character) == "Cf" or character in _FILLERS for character in text)
+
+
+def is_visible(text: str) -> bool:
+    """Whether the text holds a letter, number, punctuation mark or symbol that shows."""
+    return any(unicodedata.category(character)[0] in "LNPS" and character not in _FILLERS for character in text)
+
+
 def controls(text: str) -> bool:
     """Whether the text holds invisible characters that have an effect."""
     return any(map(_is_control, text))

@@ -1,8 +1,9 @@
 """Issuers of tokens that a tenant chose: the documents that they publish, and the verification of their tokens.
 
 An issuer's addresses are chosen by a stranger, so they are requested by `platform.outbound`. The documents are cached
-for a while, for each tenant by itself: no tenant learns from another's requests. A token that names an unknown key has
-them read anew, since issuers rotate their keys; but only so often, however many such tokens come.
+for a while, for each tenant by itself: no tenant learns from another's requests. A token that names an unknown key, or
+whose signature does not fit the key that it names, has them read anew, since issuers rotate their keys, and some keep
+the name of the key; but only so often, however many such tokens come.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ import msgspec
 import structlog
 from cachetools import TTLCache
 from joserfc import jws, jwt
-from joserfc.errors import JoseError
+from joserfc.errors import BadSignatureError, JoseError
 from joserfc.jwk import ECKey, RSAKey
 from joserfc.jws import JWSRegistry
 from msgspec import Struct
@@ -65,6 +66,10 @@ class TokenRefused(Exception):
     """A token is not of this issuer, or not valid. The message is for the log, not for the bearer of the token."""
 
 
+class KeyDoesNotFit(TokenRefused):
+    """No key that we know of this issuer signed the token; the issuer may have published another since."""
+
+
 class IssuerMetadata(Struct, frozen=True):
     """An issuer's metadata (OpenID Discovery; RFC 8414): the part of it that we use."""
 
@@ -111,19 +116,20 @@ class Issuers:
 
         The caller has to check its claims. Raises TokenRefused, or IssuerFailed.
         """
-        key = await self._key(tenant_id, address, _kid(token, algorithm), algorithm)
-        try:
-            return jwt.decode(token, key, registry=JWSRegistry(algorithms=[algorithm], strict_check_header=False))
-        except (JoseError, ValueError) as error:
-            raise TokenRefused(f"its signature: {error}") from None
+        kid, known = _kid(token, algorithm), self._cached.get((tenant_id, address))
+        if known is not None:
+            try:
+                return _decoded_token(token, known.key(kid, algorithm), algorithm)
+            except KeyDoesNotFit as refused:
+                if not self._may_ask(tenant_id, address):
+                    raise
+                log.info("keys of an issuer are read again", reason=str(refused))
+        return _decoded_token(token, (await self._read(tenant_id, address)).key(kid, algorithm), algorithm)
 
-    async def _key(self, tenant_id: UUID, address: str, kid: str | None, algorithm: str) -> PublicKey:
-        found = (await self.issuer(tenant_id, address)).key(kid, algorithm)
-        if found is None:
-            found = (await self._read(tenant_id, address)).key(kid, algorithm)
-        if found is None:
-            raise TokenRefused("no key of its issuer matches")
-        return found
+    def _may_ask(self, tenant_id: UUID, address: str) -> bool:
+        """Whether the issuer's documents can be requested now, or are being requested."""
+        key = tenant_id, address
+        return key in self._pending or key not in self._recently_asked
 
     async def _read(self, tenant_id: UUID, address: str) -> Issuer:
         """Request the issuer's documents, once for all calls that need them at the same time."""
@@ -184,6 +190,18 @@ class Issuers:
         if not url.startswith(("https://", "http://")) or not url.isascii() or not url.isprintable():
             raise InvalidInput("An address must begin with https://", path=path)
         self._outbound.require_address(url, path=path)
+
+
+def _decoded_token(token: str, key: PublicKey | None, algorithm: str) -> jwt.Token:
+    """The token, if this key signed it. Raises TokenRefused."""
+    if key is None:
+        raise KeyDoesNotFit("no key of its issuer matches")
+    try:
+        return jwt.decode(token, key, registry=JWSRegistry(algorithms=[algorithm], strict_check_header=False))
+    except BadSignatureError as error:
+        raise KeyDoesNotFit(f"its signature: {error}") from None
+    except (JoseError, ValueError) as error:
+        raise TokenRefused(f"its signature: {error}") from None
 
 
 def _metadata_url(address: str, well_known: str) -> str:

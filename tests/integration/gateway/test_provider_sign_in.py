@@ -200,10 +200,11 @@ class TestSignIn:
         assert (answer.status_code, "verified" in answer.text) == (403, True)
 
     async def test_a_refusal_at_the_provider_is_reported(self, http: httpx2.AsyncClient, acme: Organization) -> None:
-        asked = parse_qs(urlsplit(await to_provider(http, acme.page)).query)
-        back = f"{asked['redirect_uri'][0]}?error=access_denied&state={asked['state'][0]}"
-        answer = await http.get(back)
-        assert (answer.status_code, "did not sign you in" in answer.text) == (403, True)
+        for said in ("error=access_denied", "code="):
+            asked = parse_qs(urlsplit(await to_provider(http, acme.page)).query)
+            answer = await http.get(f"{asked['redirect_uri'][0]}?{said}&state={asked['state'][0]}")
+            assert (answer.status_code, "did not sign you in" in answer.text) == (403, True)
+        assert acme.idp.request_count("/token") == 0, "an empty code is none"
 
     @pytest.mark.proves("security: disabled-providers")
     async def test_a_disabled_provider_signs_nobody_in_and_its_sessions_end(

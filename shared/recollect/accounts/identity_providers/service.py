@@ -162,7 +162,7 @@ async def finish(
         registration = await _registration(tx, provider_id, journey.secrets.pepper) if purpose else None
     if purpose is None or registration is None:
         raise SignInRefused(OVER)
-    if returned.code is None or returned.issuer not in (None, registration.issuer):
+    if not returned.code or returned.issuer not in (None, registration.issuer):
         raise SignInRefused("Your identity provider did not sign you in.")
     identity = await party.identity(tenant_id, registration, journey.secrets, returned.code, journey.redirect_uri)
     role = await _role_by_domain(db, records, caller, provider_id, identity, purpose)

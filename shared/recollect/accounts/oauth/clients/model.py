@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from recollect.accounts.identity.model import kind_of
 from recollect.errors import InvalidInput
-from recollect.printable import controls
+from recollect.printable import controls, hides, is_visible
 
 MAX_NAME = 200
 MAX_URI = 2_000
@@ -101,8 +101,11 @@ def client_name(name: object) -> str:
     """The name without white space around it, if it is valid; raises InvalidInput."""
     if name is None or name == "":
         return UNNAMED
-    if not isinstance(name, str) or len(name) > MAX_NAME or controls(name) or not name.strip():
-        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters and no control characters", path="client_name")
+    if not isinstance(name, str) or len(name) > MAX_NAME or _misleads(name) or not is_visible(name):
+        raise InvalidInput(
+            f"A name has 1 to {MAX_NAME} characters, of which one is visible, and no control or format characters",
+            path="client_name",
+        )
     return name.strip()
 
 
@@ -111,9 +114,14 @@ def client_uri(uri: object) -> str | None:
     if uri is None or uri == "":
         return None
     parts = _split(uri) if isinstance(uri, str) else None
-    if parts is None or parts.scheme not in ("https", "http") or len(str(uri)) > MAX_URI:
+    if parts is None or parts.scheme not in ("https", "http") or len(str(uri)) > MAX_URI or _misleads(str(uri)):
         raise InvalidInput(f"Must be an https address of at most {MAX_URI} characters", path="client_uri")
     return str(uri)
+
+
+def _misleads(text: str) -> bool:
+    """Whether a text that a person sees could look like another."""
+    return controls(text) or hides(text)
 
 
 def redirect_uris(uris: object) -> tuple[str, ...]:
