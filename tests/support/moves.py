@@ -28,6 +28,7 @@ COPIED = [
     ("mark_log", 1),
     ("record_step", 2),
     ("put_people", 1),
+    ("put_passkeys", 1),
     ("digest_of_tenant", 1),
     ("record_step", 3),
 ]

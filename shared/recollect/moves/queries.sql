@@ -160,11 +160,12 @@ WHERE confined_to = :id AND revoked_at IS NULL AND expires_at > clock_timestamp(
 ORDER BY person_id;
 
 -- name: read_password_changes
--- When these people took another password, and how often, as a JSON array of objects.
+-- When these people took another password, and how often, as a JSON array of objects; not of people who are of one tenant
+-- alone, whose sessions end with their password in the same cell.
 SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at, 'number', p.password_changes)), '[]')
     AS changes
 FROM people p
-WHERE p.id = ANY (:ids::uuid[]) AND p.password_changed_at IS NOT NULL;
+WHERE p.id = ANY (:ids::uuid[]) AND p.password_changed_at IS NOT NULL AND NOT p.unproven;
 
 -- name: end_sessions
 -- End the sessions that a tenant's own identity providers began before their person took another password: by how many there

@@ -1,4 +1,4 @@
-"""Issuers that rotate their key and keep its name (`kid`): tokens by the new one hold, forged ones cost few requests."""
+"""Issuers that rotate their key under its old name (`kid`): the new one holds, and forged tokens cost few requests."""
 
 from collections.abc import AsyncIterator
 
