@@ -54,7 +54,7 @@ class TestCreateEntities:
         result = await client.call_tool("create_entities", {"entities": [ALICE, ACME]})
         assert not result.is_error
         assert result.structured_content == {"entities": [ALICE, ACME]}
-        assert text_of(result) == json.dumps([ALICE, ACME], indent=2)
+        assert text_of(result) == json.dumps([ALICE, ACME], separators=(",", ":"))
 
     @pytest.mark.proves("memory-server: existing-entities-are-skipped")
     async def test_known_entities_are_skipped_and_unchanged(self, client: Client) -> None:
@@ -92,7 +92,7 @@ class TestCreateRelations:
         await answer(client, "create_entities", entities=[ALICE, ACME])
         result = await client.call_tool("create_relations", {"relations": [WORKS_AT]})
         assert result.structured_content == {"relations": [WORKS_AT]}
-        assert text_of(result) == json.dumps([WORKS_AT], indent=2)
+        assert text_of(result) == json.dumps([WORKS_AT], separators=(",", ":"))
 
     @pytest.mark.proves("memory-server: duplicate-relations-are-skipped")
     async def test_known_relations_are_skipped(self, client: Client) -> None:
@@ -126,7 +126,7 @@ class TestAddObservations:
             {"entityName": "Alice", "addedObservations": ["plays chess"]},
         ]
         assert result.structured_content == {"results": added}
-        assert text_of(result) == json.dumps(added, indent=2)
+        assert text_of(result) == json.dumps(added, separators=(",", ":"))
         opened = await answer(client, "open_nodes", names=["Alice"])
         assert opened["entities"][0]["observations"] == ["likes tea", "lives in Oslo", "plays chess"]
 
@@ -205,7 +205,7 @@ class TestReading:
         whole = {"entities": [ALICE, ACME], "relations": [WORKS_AT]}
         result = await client.call_tool("read_graph", {})
         assert result.structured_content == whole
-        assert text_of(result) == json.dumps(whole, indent=2)
+        assert text_of(result) == json.dumps(whole, separators=(",", ":"))
 
     @pytest.mark.proves("memory-server: empty-graph")
     async def test_an_unknown_graph_reads_as_empty(self, client: Client) -> None:

@@ -178,7 +178,7 @@ class TestSelection:
                 same = (dialect.name, dialect.read_only, dialect.destructive, dialect.idempotent)
                 assert same == (tool.name, tool.read_only, tool.destructive, tool.idempotent)
                 assert dialect.toolsets < tool.toolsets
-        assert {tool.name for tool in CATALOGUE if tool.dialects} == {*NINE, "merge_entities"}
+        assert {tool.name for tool in CATALOGUE if tool.dialects} == {*NINE, "merge_entities", "search"}
 
 
 class TestArchive:

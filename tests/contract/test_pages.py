@@ -152,6 +152,7 @@ WHOLE = {
     "graph_stats": "counts",
     "export_graph": "one file",
     "get_node": "one node",
+    "fetch": "one memory",
     "get_node_by_id": "one version",
     "get_node_by_lineage": "one version",
     "get_graph": "one graph",

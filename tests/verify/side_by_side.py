@@ -93,4 +93,12 @@ async def _ask(client: Client, step: Step) -> ToolAnswer:
     content, *_ = result.content  # A note that there is more may follow.
     assert isinstance(content, TextContent)
     assert result.is_error == (result.structured_content is None), step
-    return ToolAnswer(content.text, result.structured_content)
+    return ToolAnswer(_indented(content.text), result.structured_content)
+
+
+def _indented(text: str) -> str:
+    """A text of JSON as the official server writes it: ours are not indented, and clients parse either. Others stay."""
+    try:
+        return as_text(json.loads(text))
+    except ValueError:
+        return text

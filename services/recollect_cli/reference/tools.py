@@ -10,6 +10,7 @@ from recollect_gateway.mcp_endpoint.prompts import PROMPTS
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
 from recollect_gateway.mcp_endpoint.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES, TOOL
 from recollect_gateway.mcp_endpoint.schema import json_schema
+from recollect_gateway.mcp_endpoint.server import MAX_RESULT_CHARACTERS
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.unknown_arguments import CLIENT_ARGUMENTS, MAX_IGNORED
 
@@ -80,7 +81,9 @@ def _opening() -> Iterator[str]:
         "",
         "What walks (`explore`, `traverse`, `extract_subgraph`, …) is no list: it tells the nearest, and `cut` what "
         "ended it. Told whole are single things, what the call names, exports, and `read_graph` without a `limit`: "
-        "clients of the official server take that for the graph. `search_nodes` comes in pages, best first.",
+        "clients of the official server take that for the graph. `search_nodes` comes in pages, best first. Claude "
+        "Code writes what exceeds 25,000 tokens to a file; tools whose answers have no page to end at tell it to take "
+        f"{MAX_RESULT_CHARACTERS:,} characters (`anthropic/maxResultSizeChars`): {listed(_large())}.",
         "",
         "Two arguments mean the same everywhere, and are not repeated in the tables:",
         "",
@@ -103,12 +106,16 @@ def _opening() -> Iterator[str]:
         "its end where it bounds from above (`until`, `to`, `at_time`, `as_of`).",
         "- An argument that the tool does not have is ignored, and a text after the answer names it: clients add their "
         f"own ({', '.join(f'`{name}`' for name in sorted(CLIENT_ARGUMENTS))}). It is refused where it resembles one of "
-        "the tool's, at any depth, where the tool takes away or has a dry run (but for those four), inside objects, "
+        "the tool's, at any depth, or names a tenant or a graph, where the tool takes away or has a dry run (but for those four), inside objects, "
         f"and among more than {MAX_IGNORED}.",
         "",
         "The management API takes only what its OpenAPI document says.",
         "",
     )
+
+
+def _large() -> list[str]:
+    return [f"`{tool.name}`" for tool in CATALOGUE if tool.large]
 
 
 def _toolset(toolset: str) -> Iterator[str]:

@@ -15,9 +15,6 @@ from recollect_gateway.mcp_endpoint.pages import fit_page
 from recollect_gateway.mcp_endpoint.request import McpRequest
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, require_within
 
-INDENTED_TOOLSET = "memory"
-"""The toolset whose texts are indented, as the official memory server's are: white space is a third of such a text."""
-
 MAX_ITEMS_ON_LOOP = 500
 """Rows, with their related items, of a reply that is rendered on the event loop, at most."""
 
@@ -37,8 +34,7 @@ async def render_result(
     """
     if not isinstance(answer, Reply | Listing):
         return answer
-    indent = INDENTED_TOOLSET in tool.toolsets
-    render = partial(_render_reply, request.parts, answer, indent=indent, max_bytes=max_bytes)
+    render = partial(_render_reply, request.parts, answer, max_bytes=max_bytes)
     items = answer.row_count + answer.related_items if isinstance(answer, Listing) else 0
     return await _beside_loop_if_large(request, render, items)
 
@@ -80,17 +76,17 @@ def _encode(value: Any, loop_bytes: float) -> bytes:
 
 
 def _render_reply(
-    parts: EncodedParts, answer: Reply | Listing, loop_bytes: float = inf, *, indent: bool, max_bytes: int | None
+    parts: EncodedParts, answer: Reply | Listing, loop_bytes: float = inf, *, max_bytes: int | None
 ) -> dict[str, Any]:
     def size(reply: Reply) -> int:
         """Bytes of the text or of the structured content, the larger: most clients pass on only one of them."""
         encoded = _encode(reply.structured, loop_bytes)
-        return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded, indent)))
+        return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded)))
 
     reply = fit_page(answer, size) if isinstance(answer, Listing) else answer
     encoded = _encode(reply.structured, loop_bytes)
     require_within(encoded, max_bytes)
-    texts = [_encode(text, loop_bytes) for text in _texts(reply, encoded, indent)]
+    texts = [_encode(text, loop_bytes) for text in _texts(reply, encoded)]
     content = [{"type": "text", "text": parts.text(text)} for text in texts]
     return {
         "content": content,
@@ -105,13 +101,16 @@ def dump_result(result: CallToolResult | InputRequiredResult) -> dict[str, Any]:
     return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def _texts(reply: Reply, encoded: bytes, indent: bool) -> list[str]:
-    text = _text(reply, encoded, indent) if reply.text is None else reply.text
+def _texts(reply: Reply, encoded: bytes) -> list[str]:
+    text = _text(reply, encoded) if reply.text is None else reply.text
     return [text] if reply.note is None else [text, reply.note]
 
 
-def _text(reply: Reply, encoded: bytes, indent: bool) -> str:
-    """The structured content as JSON, for clients that show their model the text only."""
+def _text(reply: Reply, encoded: bytes) -> str:
+    """The structured content as JSON, for clients that show their model the text only.
+
+    It is not indented, as the official memory server's texts are: a third of them is white space.
+    """
     structured = reply.structured
     text = msgspec.json.encode(getattr(structured, structured.__struct_fields__[0])) if reply.bare else encoded
-    return (msgspec.json.format(text, indent=2) if indent else text).decode()
+    return text.decode()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp.server.apps import EXTENSION_ID
@@ -61,6 +61,10 @@ INSTRUCTIONS = (
 )
 LIST_TTL_MS = 60_000
 
+RESULT_SIZE, MAX_RESULT_CHARACTERS = "anthropic/maxResultSizeChars", 500_000
+"""How many characters of an answer Claude Code passes on, and the most that it can be told to. By default it writes an
+answer to a file from 25,000 tokens on: https://code.claude.com/docs/en/mcp."""
+
 OUTLINED_TOOLSETS = frozenset({"agent", "openai"})
 """Toolsets whose tools are listed with what they answer."""
 
@@ -93,7 +97,9 @@ class McpHandlers:
             definitions = {tool: self.definitions[tool] for tool in tools}
             if not may_show_apps(context):
                 definitions |= {
-                    tool: definitions[tool].model_copy(update={"meta": None}) for tool in tools if tool.view
+                    tool: definitions[tool].model_copy(update={"meta": _meta(replace(tool, view=None))})
+                    for tool in tools
+                    if tool.view
                 }
             return ListToolsResult(tools=list(definitions.values()))
 
@@ -230,8 +236,14 @@ def definition(tool: ToolSpec) -> Tool:
         input_schema=listed_schema(tool.arguments),
         output_schema=outline(tool.result) if tool.toolsets <= OUTLINED_TOOLSETS else {"type": "object"},
         annotations=_hints(tool),
-        _meta=None if tool.view is None else {"ui": {"resourceUri": tool.view}},
+        _meta=_meta(tool),
     )
+
+
+def _meta(tool: ToolSpec) -> dict[str, Any] | None:
+    """What some clients know of a tool beside the protocol; None: nothing."""
+    page = {"ui": {"resourceUri": tool.view}} if tool.view is not None else {}
+    return page | ({RESULT_SIZE: MAX_RESULT_CHARACTERS} if tool.large else {}) or None
 
 
 def _hints(tool: ToolSpec) -> ToolAnnotations:

@@ -120,6 +120,7 @@ class ToolSpec:
     applies where none of the tool's own toolsets is selected. `ask` runs before the handler, at revisions where a
     server can ask its client. `work`: for a tool that may start a job. `listed`: how the tool is listed where that does
     not follow from its types. `view`: the address of the page that shows its answer, for clients that show pages.
+    `large`: its answer has no page at which it ends, so clients are told to take a long one whole.
     """
 
     name: str
@@ -139,6 +140,7 @@ class ToolSpec:
     ask: Asker | None = None
     work: LongWork | None = None
     view: str | None = None
+    large: bool = False
     listed: Tool | None = field(default=None, compare=False)
 
     def dialect_for(self, chosen: frozenset[str]) -> "ToolSpec":

@@ -20,6 +20,9 @@ from recollect_gateway.parsing import MAX_NAME, check_text
 CLIENT_ARGUMENTS = frozenset({"toolCallId", "sessionId", "action", "chatInput"})
 """Arguments that n8n adds to the calls of its agents."""
 
+WHOSE_MEMORY = frozenset({"tenant", "graph"})
+"""Names that say whose memory is meant, refused like misspelt ones: no call may go to another than it names."""
+
 MAX_IGNORED = 20
 """Unknown arguments of one call that are ignored, at most."""
 
@@ -54,7 +57,7 @@ def _is_ignored(tool: ToolSpec, name: str) -> bool:
     own = _names(tool.arguments)
     if tool.destructive or "dryrun" in own:
         return False
-    return _is_plain(name) and not any(_resembles(_folded(name), other) for other in own)
+    return _is_plain(name) and not any(_resembles(_folded(name), other) for other in own | WHOSE_MEMORY)
 
 
 def _is_plain(name: str) -> bool:

@@ -53,6 +53,7 @@ ADMIN: tuple[ToolSpec, ...] = (
         result=JobOut,
         handler=jobs.get_job,
         read_only=True,
+        large=True,
         idempotent=True,
     ),
     ToolSpec(

@@ -94,6 +94,7 @@ MEMORY: tuple[ToolSpec, ...] = (
         result=graph.KnowledgeGraph,
         handler=graph.read_graph,
         read_only=True,
+        large=True,
         idempotent=True,
         dialects=(ORGANIZED["read_graph"],),
     ),
@@ -118,6 +119,7 @@ MEMORY: tuple[ToolSpec, ...] = (
         result=graph.KnowledgeGraph,
         handler=graph.open_nodes,
         read_only=True,
+        large=True,
         idempotent=True,
         dialects=(ORGANIZED["open_nodes"],),
     ),
@@ -140,6 +142,7 @@ MEMORY: tuple[ToolSpec, ...] = (
         result=shapes.EntityOut,
         handler=entities.get_entity,
         read_only=True,
+        large=True,
         idempotent=True,
     ),
     ToolSpec(
@@ -151,6 +154,7 @@ MEMORY: tuple[ToolSpec, ...] = (
         result=entities.FoundEntities,
         handler=entities.batch_get_entities,
         read_only=True,
+        large=True,
         idempotent=True,
     ),
     ToolSpec(

@@ -22,7 +22,7 @@ def render_error(error: Exception) -> CallToolResult:
     message = "".join(content.text for content in result.content if isinstance(content, TextContent))
     # The contract spells the code's key both ways.
     envelope = {"success": False, "error": message, "error_code": code, "code": code}
-    text = msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode()
+    text = msgspec.json.encode(envelope).decode()
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=envelope, is_error=True, _meta=result.meta
     )
