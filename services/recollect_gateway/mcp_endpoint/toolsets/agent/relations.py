@@ -69,9 +69,9 @@ class RelatedTriples(Struct, frozen=True):
 
 
 class ExploredNode(Struct, frozen=True, omit_defaults=True):
-    """A node, and what is known of it, shortened. `status`: outdated or archived, where it no longer holds.
+    """A node, and what is known of it, shortened, the newest first.
 
-    `version`: the number of its newest version, on which to base a revision.
+    `status`: outdated or archived, where it no longer holds. `version`: the number of its newest version, on which to base a revision.
     """
 
     id: str
@@ -175,8 +175,14 @@ def _explored_graph(found: Explored, nodes: Sequence[NeighbourNode], cut: str | 
 
 
 def _excerpt(node: NeighbourNode) -> str | None:
-    text = "; ".join([*([node.content] if node.content else []), *node.observations])
-    return (text if len(text) <= MAX_EXCERPT else f"{text[: MAX_EXCERPT - 1]}…") or None
+    """The beginning of what is known of a node: its own text, then what was said of it, the newest first."""
+    said = node.observations[::-1]
+    own = _shortened(node.content or "", MAX_EXCERPT // 2 if said else MAX_EXCERPT)
+    return _shortened("; ".join([*([own] if own else []), *said]), MAX_EXCERPT) or None
+
+
+def _shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _notes(node: ExploredNode) -> str:
