@@ -25,7 +25,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-slow test-supported affected slowest verify pages docs conformance upgrade-drill drills \
 	chromium pgbouncer image-tools promtool kubectl chart \
-	chart-tools chart-server soak lint style types format bench quality lock clean
+	chart-tools chart-server soak breakages lint style types format bench quality lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -173,6 +173,10 @@ soak: setup ## Run fault tests and property tests for long: about two hours on t
 	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults tests/slow/kills --soak
 	$(BIN)/pytest -n auto --dist load $(ARGS) -m hypothesis --soak
 	$(BIN)/pytest -n auto --dist load $(ARGS) -m "not hypothesis" --soak tests/contract/test_fuzz.py tests/contract/test_openapi_fuzz.py
+
+# In a second work tree. ARGS="jobs webhooks" tries those whose names contain one of these words.
+breakages: setup ## Break the code in forty places, one after another, and see which of them tests notice
+	$(BIN)/python -m tests.breakages $(ARGS)
 
 bench: setup ## Measure performance, as ratios within one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)
