@@ -1,8 +1,9 @@
 """Routes refuse unknown query parameters: a misspelt dry run must not become a real run."""
 
 import json
-from typing import Any
+from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 
 from recollect.times import NEEDED
@@ -12,14 +13,19 @@ from tests.support.gateway import RunningGateway
 from tests.support.routes import stand_ins
 
 
-@pytest.mark.parametrize("name", ROUTES)
-async def test_an_unknown_query_parameter_is_refused(gateway: RunningGateway, admin_key: str, name: str) -> None:
-    method, path = name.split(" ")
-    address = path.format(**stand_ins(path))
+@pytest.fixture
+async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with gateway.http(admin_key) as http:
-        response = await http.request(method, address, params={"dryRun": "true"})
-    assert response.status_code == 400
-    assert (response.json()["code"], response.json()["path"]) == ("invalid_input", "dryRun")
+        yield http
+
+
+async def test_an_unknown_query_parameter_is_refused(http: httpx2.AsyncClient, subtests: pytest.Subtests) -> None:
+    for name in ROUTES:
+        with subtests.test(name):
+            method, path = name.split(" ")
+            response = await http.request(method, path.format(**stand_ins(path)), params={"dryRun": "true"})
+            assert response.status_code == 400
+            assert (response.json()["code"], response.json()["path"]) == ("invalid_input", "dryRun")
 
 
 async def test_a_misspelt_dry_run_deletes_no_graph(gateway: RunningGateway, admin_key: str) -> None:
@@ -55,23 +61,20 @@ def test_some_query_parameters_are_times() -> None:
     assert ("/v1/audit/export", "since") in TIMES
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "said"),
-    [
+async def test_an_invalid_time_is_refused_by_its_name_with_an_example(
+    http: httpx2.AsyncClient, subtests: pytest.Subtests
+) -> None:
+    for method, path, body, said in [
         *[("GET", f"{path}?{name}={time}", None, name) for path, name in TIMES for time in NO_TIMES],
         ("POST", "/v1/keys", {"name": "k", "expires_at": "2026-11-20"}, "expires_at"),
         ("POST", "/v1/graphs/default/exports", {"filter": {"since": "2026-11-20"}}, "filter.since"),
-    ],
-)
-async def test_an_invalid_time_is_refused_by_its_name_with_an_example(
-    gateway: RunningGateway, admin_key: str, method: str, path: str, body: Any, said: str
-) -> None:
-    async with gateway.http(admin_key) as http:
-        response = await http.request(method, path.format(**stand_ins(path)), json=body)
-    assert response.status_code == 400
-    told = response.json()
-    assert (told["code"], told["detail"].removeprefix(f"{said}: ")) == ("invalid_input", NEEDED)
-    assert told["path"] == said
+    ]:
+        with subtests.test(f"{method} {path} {said}"):
+            response = await http.request(method, path.format(**stand_ins(path)), json=body)
+            assert response.status_code == 400
+            told = response.json()
+            assert (told["code"], told["detail"].removeprefix(f"{said}: ")) == ("invalid_input", NEEDED)
+            assert told["path"] == said
 
 
 async def test_an_invalid_query_parameter_is_named(gateway: RunningGateway, admin_key: str) -> None:

@@ -195,14 +195,14 @@ CONFINED = [name for name, toolsets in ROUTES.items() if toolsets is not None]
 
 
 class TestDeclarations:
-    @pytest.mark.proves("rules: toolset-allow-list", "security: toolsets")
-    @pytest.mark.parametrize("name", ROUTES)
-    def test_each_route_declares_its_toolsets_and_is_guarded(self, name: str) -> None:
-        assert name.partition(" ")[2].startswith("/v1/")
-        toolsets = ROUTES[name]
-        assert toolsets != "undeclared", "say mirrors(…), belongs_to(…) or BY_SCOPE as its opt"
-        assert toolsets is None or (toolsets and set(toolsets) <= TOOLSETS)
-        assert within_toolsets in [getattr(guard, "func", guard) for guard in HANDLERS[name].resolve_guards()]
+    def test_each_route_declares_its_toolsets_and_is_guarded(self, subtests: pytest.Subtests) -> None:
+        for name in ROUTES:
+            with subtests.test(name):
+                assert name.partition(" ")[2].startswith("/v1/")
+                toolsets = ROUTES[name]
+                assert toolsets != "undeclared", "say mirrors(…), belongs_to(…) or BY_SCOPE as its opt"
+                assert toolsets is None or (toolsets and set(toolsets) <= TOOLSETS)
+                assert within_toolsets in [getattr(guard, "func", guard) for guard in HANDLERS[name].resolve_guards()]
 
     def test_routes_without_credential_or_toolsets_are_closed_lists(self) -> None:
         assert {name for name, toolsets in ROUTES.items() if toolsets is None} == BY_SCOPE

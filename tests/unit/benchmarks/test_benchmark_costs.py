@@ -7,7 +7,6 @@ import pytest
 
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from tests.benchmarks.__main__ import OTHERS
-from tests.benchmarks.calls import MeasuredCall
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.cost.calls import reading_calls, writing_calls
 from tests.benchmarks.cost.figures import MeasuredCost, MeasuredMix, SizeCosts
@@ -23,11 +22,12 @@ _CALLS = [*reading_calls(_STOCK), *writing_calls(_STOCK)]
 _BENCHMARKS = Path(__file__).parents[3] / "docs" / "benchmarks.md"
 
 
-@pytest.mark.parametrize("call", _CALLS, ids=lambda call: call.label)
-def test_each_measured_call_uses_a_tool_of_its_toolset(call: MeasuredCall) -> None:
-    tool = TOOLS[call.tool]
-    assert call.toolset in tool.toolsets
-    assert call.writes is not tool.read_only
+def test_each_measured_call_uses_a_tool_of_its_toolset(subtests: pytest.Subtests) -> None:
+    for call in _CALLS:
+        with subtests.test(call.label):
+            tool = TOOLS[call.tool]
+            assert call.toolset in tool.toolsets
+            assert call.writes is not tool.read_only
 
 
 def test_every_tool_of_the_agent_toolset_is_measured() -> None:

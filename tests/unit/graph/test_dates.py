@@ -19,9 +19,8 @@ def mentioned(text: str, said: date = SAID) -> list[str]:
     return [str(one.first) if one.first == one.last else f"{one.first}..{one.last}" for one in ranges]
 
 
-@pytest.mark.parametrize(
-    ("text", "ranges"),
-    [
+def test_the_dates_that_a_text_mentions_are_found(subtests: pytest.Subtests) -> None:
+    for text, ranges in [
         ("I went there yesterday.", ["2023-10-17"]),
         ("The day before yesterday it rained", ["2023-10-16"]),
         ("Tonight we eat", ["2023-10-18"]),
@@ -67,10 +66,9 @@ def mentioned(text: str, said: date = SAID) -> list[str]:
             "\u017funday, Fr\u0131day, F\u0130VE days ago, next wee\u212aend",
             ["2023-10-15", "2023-10-22", "2023-10-28..2023-10-29"],
         ),
-    ],
-)
-def test_the_dates_that_a_text_mentions_are_found(text: str, ranges: list[str]) -> None:
-    assert mentioned(text) == ranges
+    ]:
+        with subtests.test(text):
+            assert mentioned(text) == ranges
 
 
 def test_days_beyond_the_calendar_are_left_out() -> None:

@@ -25,19 +25,21 @@ def imports() -> grimp.ImportGraph:
     return grimp.build_graph(*roots)
 
 
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_a_store_is_called_by_its_own_capability_only(imports: grimp.ImportGraph, capability: str) -> None:
-    importers = imports.find_modules_that_directly_import(f"recollect.{capability}.store")
-    assert importers
-    assert {importer for importer in importers if not importer.startswith(f"recollect.{capability}.")} == set()
+def test_a_store_is_called_by_its_own_capability_only(imports: grimp.ImportGraph, subtests: pytest.Subtests) -> None:
+    for capability in CAPABILITIES:
+        with subtests.test(capability):
+            importers = imports.find_modules_that_directly_import(f"recollect.{capability}.store")
+            assert importers
+            assert {importer for importer in importers if not importer.startswith(f"recollect.{capability}.")} == set()
 
 
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_every_capability_has_the_same_files(capability: str) -> None:
-    present = {path.name for path in CORE.joinpath(*capability.split(".")).iterdir() if path.is_file()}
-    assert present >= {"__init__.py", "model.py", "store.py", "queries.sql"}
-    # `memory` is use cases of several capabilities, and has a module for each.
-    assert ("service.py" in present) == (capability != "memory")
+def test_every_capability_has_the_same_files(subtests: pytest.Subtests) -> None:
+    for capability in CAPABILITIES:
+        with subtests.test(capability):
+            present = {path.name for path in CORE.joinpath(*capability.split(".")).iterdir() if path.is_file()}
+            assert present >= {"__init__.py", "model.py", "store.py", "queries.sql"}
+            # `memory` is use cases of several capabilities, and has a module for each.
+            assert ("service.py" in present) == (capability != "memory")
 
 
 def test_only_stores_touch_the_connection() -> None:

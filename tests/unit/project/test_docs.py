@@ -25,14 +25,15 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_to_an_existing_heading(page: Path) -> None:
-    for link in links_of(page):
-        target, _, anchor = link.partition("#")
-        file = (page.parent / target) if target else page
-        assert file.exists(), link
-        if anchor and file.suffix == ".md":
-            assert anchor in anchors_of(file), link
+def test_every_link_leads_to_an_existing_heading(subtests: pytest.Subtests) -> None:
+    for page in PAGES:
+        with subtests.test(str(page.relative_to(ROOT))):
+            for link in links_of(page):
+                target, _, anchor = link.partition("#")
+                file = (page.parent / target) if target else page
+                assert file.exists(), link
+                if anchor and file.suffix == ".md":
+                    assert anchor in anchors_of(file), link
 
 
 @pytest.mark.parametrize(
