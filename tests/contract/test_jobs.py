@@ -20,6 +20,7 @@ from recollect.platform.db import Database
 from recollect.platform.embedding import create_embedder
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.toolsets.admin import jobs as job_tools
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, runner
 from tests.conftest import NewTenant
@@ -148,11 +149,17 @@ class TestTools:
         assert result["content"][0]["text"].endswith(", ".join(KINDS))
 
     @pytest.mark.proves("admin: get_job", "jobs: progress")
+    @pytest.fixture
+    def often(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the gateway look at jobs often, so that a short one has several reports."""
+        monkeypatch.setattr(job_tools, "POLL_SECONDS", 0.01)
+
+    @pytest.mark.usefixtures("often")
     @pytest.mark.parametrize("revision", MODES)
     async def test_waiting_for_a_job_reports_its_progress(
         self, gateway: RunningGateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
-        job = await desk.start(COUNT, steps=20, seconds=0.15)
+        job = await desk.start(COUNT, steps=20, seconds=0.02)
         told: list[tuple[float, float | None]] = []
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -169,11 +176,12 @@ class TestTools:
         assert [progress for progress, _ in told] == sorted({progress for progress, _ in told}), "it rises each time"
         assert told[-1] == (20, 20)
 
+    @pytest.mark.usefixtures("often")
     @pytest.mark.parametrize("revision", MODES)
     async def test_a_client_may_wait_without_asking_for_progress(
         self, gateway: RunningGateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
-        job = await desk.start(COUNT, steps=2, seconds=0.3)
+        job = await desk.start(COUNT, steps=2, seconds=0.1)
         sweeping = asyncio.create_task(runner.sweep(context))
         async with gateway.client(key, PATH, revision=revision) as client:
             result = await client.call_tool("get_job", {"id": str(job.id), "wait_seconds": 60})
