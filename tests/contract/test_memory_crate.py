@@ -218,10 +218,9 @@ class TestGetting:
 
 
 class TestSearchRelations:
-    @pytest.mark.proves("memory: search_relations", "crate: search-relations")
-    @pytest.mark.parametrize(
-        ("only", "found"),
-        [
+    async def test_relations_are_filtered(self, client: Client, subtests: pytest.Subtests) -> None:
+        await remember_ring(client)
+        cases: list[tuple[dict[str, str], list[tuple[str, str, str]]]] = [
             ({}, ROAD),
             ({"from": "", "to": "", "relationType": ""}, ROAD),
             ({"from": "Alice"}, [ROAD[0], ROAD[3]]),
@@ -231,15 +230,12 @@ class TestSearchRelations:
             ({"from": "Charlie", "relationType": "hates"}, []),
             ({"from": "Nobody"}, []),
             ({"graph": "nowhere"}, []),
-        ],
-    )
-    async def test_relations_are_filtered(
-        self, client: Client, only: dict[str, str], found: list[tuple[str, str, str]]
-    ) -> None:
-        await remember_ring(client)
-        result = await client.call_tool("search_relations", only)
-        assert result.structured_content == {"relations": [relation(*triple) for triple in found]}
-        assert json.loads(text_of(result)) == [relation(*triple) for triple in found]
+        ]
+        for only, found in cases:
+            with subtests.test(str(only)):
+                result = await client.call_tool("search_relations", only)
+                assert result.structured_content == {"relations": [relation(*triple) for triple in found]}
+                assert json.loads(text_of(result)) == [relation(*triple) for triple in found]
 
     async def test_each_page_has_the_next_offset(self, client: Client) -> None:
         await remember_ring(client)
