@@ -30,7 +30,8 @@ from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
 
 SLICE = 100
-"""Lineages that are planned before other calls have their turn."""
+"""Lineages that are planned before other calls have their turn; one with metadata, which may take milliseconds to
+compare, is planned alone."""
 
 
 def plan_undo(graph: Graph, state: TouchedState, context: UndoContext) -> Generator[None, None, UndoPlan]:
@@ -40,7 +41,7 @@ def plan_undo(graph: Graph, state: TouchedState, context: UndoContext) -> Genera
     known |= {version.edge.id for version in state.relations}
     plan.skipped.extend(Skipped(i, Reason.COMPACTED) for i in sorted(state.ids - known))
     for place, touched in enumerate(state.touched):
-        if place % SLICE == 0:
+        if place % SLICE == 0 or touched.metadata:
             yield
         _plan_node(graph, touched, state.before.get(touched.id), state.siblings.get(touched.id, ()), plan)
     _skip_taken_names(state, context.owners, plan)
@@ -50,7 +51,7 @@ def plan_undo(graph: Graph, state: TouchedState, context: UndoContext) -> Genera
     living = set(context.living) - set(plan.deleted) | {restored.id for restored in plan.restored}
     yield from _plan_observations(state, living, plan)
     yield
-    _plan_relations(state, living, plan)
+    yield from _plan_relations(state, living, plan)
     yield
     _plan_aliases(state, living, plan)
     return plan
@@ -211,21 +212,38 @@ def _plan_observations(state: TouchedState, living: Collection[UUID], plan: Undo
             plan.skipped.append(Skipped(statement.observation.id, Reason.GONE))
 
 
-def _plan_relations(state: TouchedState, living: Collection[UUID], plan: UndoPlan) -> None:
+def _plan_relations(state: TouchedState, living: Collection[UUID], plan: UndoPlan) -> Generator[None, None, None]:
     to_remove: list[RelationVersion] = []
     to_restore: list[RelationVersion] = []
-    for _, versions in groupby(state.relations, key=lambda version: version.edge.id):
-        _plan_relation(list(versions), to_remove, to_restore, plan)
+    for place, (_, versions) in enumerate(groupby(state.relations, key=lambda version: version.edge.id)):
+        of_one = list(versions)
+        if place % SLICE == 0 or any(version.edge.metadata for version in of_one):
+            yield
+        _plan_relation(of_one, to_remove, to_restore, plan)
     # A relation that would be removed and restored unchanged stays as it is.
-    unchanged = {_relation_key(v.edge) for v in to_remove} & {_relation_key(v.edge) for v in to_restore}
-    plan.removed_relations.extend(v.edge.id for v in to_remove if _relation_key(v.edge) not in unchanged)
-    for version in to_restore:
-        if _relation_key(version.edge) in unchanged:
+    removed = yield from _by_relation_key(to_remove)
+    restored = yield from _by_relation_key(to_restore)
+    unchanged = {key for key, _ in removed} & {key for key, _ in restored}
+    plan.removed_relations.extend(version.edge.id for key, version in removed if key not in unchanged)
+    yield
+    for key, version in restored:
+        if key in unchanged:
             continue
         if version.edge.from_node in living and version.edge.to_node in living:
             plan.restored_relations.append(version.edge)
         else:
             plan.skipped.append(Skipped(version.edge.id, Reason.GONE))
+
+
+def _by_relation_key(
+    versions: Sequence[RelationVersion],
+) -> Generator[None, None, list[tuple[object, RelationVersion]]]:
+    keyed: list[tuple[object, RelationVersion]] = []
+    for place, version in enumerate(versions):
+        if place % SLICE == 0 or version.edge.metadata:
+            yield
+        keyed.append((_relation_key(version.edge), version))
+    return keyed
 
 
 def _plan_relation(
@@ -266,7 +284,7 @@ def _without_pairs(
     """
     keyed: list[tuple[object, ObservationVersion]] = []
     for place, version in enumerate(versions):
-        if place % SLICE == 0:
+        if place % SLICE == 0 or version.observation.metadata:
             yield
         keyed.append((_observation_key(version.observation), version))
     removed = {key: version for key, version in keyed if not version.added}

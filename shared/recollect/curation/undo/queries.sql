@@ -6,6 +6,19 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
     AND (:until::bigint IS NULL OR revision <= :until)
     AND (:actor::text IS NULL OR actor = :actor);
 
+-- name: count_metadata
+-- The bytes of the metadata of these ids: of nodes, of observations and of relations.
+SELECT (
+    SELECT coalesce(sum(octet_length(metadata::text)), 0) FROM nodes
+    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
+) + (
+    SELECT coalesce(sum(octet_length(metadata::text)), 0) FROM observations
+    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
+) + (
+    SELECT coalesce(sum(octet_length(metadata::text)), 0) FROM relations
+    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
+) AS bytes;
+
 -- name: has_changed
 -- Whether the log of a graph has a change by actor :actor.
 SELECT EXISTS (SELECT 1 FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND actor = :actor);

@@ -36,6 +36,9 @@ MAX_UNDONE = 10_000
 Observations that were removed with their entities have the same bound, and so have versions in conflict.
 """
 
+MAX_UNDONE_METADATA = 8_000_000
+"""Bytes of metadata of what one call undoes. It is read as it is and as it was; numbers take 9 times that in memory."""
+
 
 async def undo_changes(
     tx: Transaction, graph_name: str | None, operation: str, span: ChangeRange, *, dry_run: bool
@@ -69,6 +72,9 @@ async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
     if span.actor is not None and count == 0 and not await store.has_changed(tx, graph, span.actor):
         raise _unknown(span.actor)
     revisions, ids = await store.find_touched(tx, graph, span)
+    metadata = await store.count_metadata(tx, graph, ids)
+    if metadata > MAX_UNDONE_METADATA:
+        raise _too_large(f"{metadata} bytes of metadata", f"{MAX_UNDONE_METADATA} bytes")
     state = await _read_touched(tx, graph, ids, revisions)
     context = UndoContext(
         owners=await store.owners_of_names(tx, graph, unique(names_to_restore(state))),
@@ -138,9 +144,9 @@ def _unknown(actor: str) -> InvalidInput:
     )
 
 
-def _too_large(touched: str) -> TooLarge:
+def _too_large(touched: str, bound: str = str(MAX_UNDONE)) -> TooLarge:
     return TooLarge(
-        f"These changes touched {touched}, but one call can undo at most {MAX_UNDONE}. Undo the newest first, with a "
+        f"These changes touched {touched}, but one call can undo at most {bound}. Undo the newest first, with a "
         "later since_revision, then the older ones. To undo a single change that is larger, export the graph as_of "
         "the revision before it, and import this export",
         path="since_revision",

@@ -36,6 +36,11 @@ async def count_touched(tx: Transaction, graph: Graph, span: ChangeRange) -> int
     return count
 
 
+async def count_metadata(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> int:
+    """The bytes of the metadata of these nodes, observations and relations."""
+    return int(await tx.fetchval(queries.count_metadata, graph_id=graph.id, ids=ids))
+
+
 async def has_changed(tx: Transaction, graph: Graph, actor: str) -> bool:
     """Whether the log has a change by this actor."""
     found: bool = await tx.fetchval(queries.has_changed, graph_id=graph.id, actor=actor)
