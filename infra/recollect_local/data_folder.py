@@ -15,6 +15,7 @@ import platformdirs
 
 from recollect.errors import ErrorCode, Unavailable
 from recollect_local.address import Endpoint
+from recollect_local.demo import DemoKeys
 
 
 class DataFolder:
@@ -61,15 +62,21 @@ class DataFolder:
             write_private(path, secrets.token_urlsafe(32))
         return path.read_text().strip()
 
-    def api_key(self) -> str | None:
-        """The key that an earlier start stored, or None."""
-        with contextlib.suppress(FileNotFoundError):
-            return (self.path / "api-key").read_text().strip()
-        return None
+    def keys(self) -> DemoKeys:
+        """The keys that an earlier start stored."""
+        return DemoKeys.stored(self._stored("api-key"), self._stored("admin-key"))
 
-    def keep_api_key(self, key: str) -> None:
-        """Store the key for later starts."""
-        write_private(self.path / "api-key", key)
+    def keep_keys(self, keys: DemoKeys) -> None:
+        """Store the keys for later starts."""
+        # First the one for administration: a folder of an earlier version has it in the file of the other.
+        for name, key in (("admin-key", keys.admin), ("api-key", keys.agent)):
+            if key is not None and key != self._stored(name):
+                write_private(self.path / name, key)
+
+    def _stored(self, name: str) -> str | None:
+        with contextlib.suppress(FileNotFoundError):
+            return (self.path / name).read_text().strip()
+        return None
 
     @property
     def _published(self) -> Path:

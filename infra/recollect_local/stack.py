@@ -25,7 +25,7 @@ from recollect.settings import Settings, wrong_setting
 from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
-from recollect_local.demo import DEMO_TENANT, prepare_demo
+from recollect_local.demo import DEMO_TENANT, DemoKeys, prepare_demo
 from recollect_local.machine import Machine
 from recollect_local.postgres import LocalPostgres
 from recollect_local.process import last_words
@@ -42,7 +42,8 @@ _HEALTH_SECONDS = 2.0
 class LocalOptions:
     """Options of `recollect local`. Port 0 takes a free one; `data_dir` None is the user's data folder.
 
-    `ready_file` holds, while everything is ready, JSON with `mcp_url`, `management_url`, `api_key`, `tenant`.
+    `ready_file` holds, while everything is ready, JSON with `mcp_url`, `management_url`, `api_key`, `admin_key`,
+    `tenant`.
     """
 
     data_dir: Path | None = None
@@ -77,7 +78,7 @@ def _run(options: LocalOptions, stopping: threading.Event) -> None:
             _say(f"Recollect keeps its data in {folder.path}")
             settings = _start_stores(settings, folder, supervisor)
             _say("Preparing the database")
-            endpoint = Endpoint(f"{address}/mcp", f"{address}/v1", _api_key(settings, folder), DEMO_TENANT)
+            endpoint = _endpoint(address, _keys(settings, folder))
         gateway = _start_processes(_environment(settings, options.host, port), folder, supervisor)
         if _wait_until_ready(gateway, endpoint, supervisor, stopping):
             _serve(endpoint, options, folder, supervisor, stopping)
@@ -107,12 +108,16 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
     return settings.model_copy(update=update)
 
 
-def _api_key(settings: Settings, folder: DataFolder) -> str:
-    stored_key = folder.api_key()
-    key = asyncio.run(prepare_demo(settings, stored_key))
-    if key != stored_key:
-        folder.keep_api_key(key)
-    return key
+def _keys(settings: Settings, folder: DataFolder) -> DemoKeys:
+    keys = asyncio.run(prepare_demo(settings, folder.keys()))
+    folder.keep_keys(keys)
+    return keys
+
+
+def _endpoint(address: str, keys: DemoKeys) -> Endpoint:
+    assert keys.agent is not None
+    assert keys.admin is not None
+    return Endpoint(f"{address}/mcp", f"{address}/v1", keys.agent, DEMO_TENANT, keys.admin)
 
 
 def _start_processes(environment: dict[str, str], folder: DataFolder, supervisor: Supervisor) -> CommandServer:
@@ -171,7 +176,7 @@ def _is_ready(gateway: CommandServer, endpoint: Endpoint) -> bool:
     """
     if not gateway.is_running() or _status(endpoint.management_url, "/health/ready") != http.client.OK:
         return False
-    status = _status(endpoint.management_url, "/v1/tenant", Authorization=f"Bearer {endpoint.api_key}")
+    status = _status(endpoint.management_url, "/v1/tenant", Authorization=f"Bearer {endpoint.admin_key}")
     if status == http.client.UNAUTHORIZED:
         raise Unavailable(
             f"Another Recollect answers at {endpoint.management_url}. Stop it, or choose another port with --port."

@@ -121,7 +121,7 @@ class Gateway:
 def connected(url: str | None, api_key: str | None) -> Iterator[Gateway]:
     """The gateway at `url`, else the one that runs on this machine. Raises InvalidInput or Unavailable."""
     stamina.instrumentation.set_on_retry_hooks([])  # They log to stdout, which may receive an export.
-    address = find_address(url, api_key)
+    address = find_address(url, api_key, administers=True)
     try:
         client = httpx2.Client(
             base_url=address.url,
@@ -137,8 +137,11 @@ def connected(url: str | None, api_key: str | None) -> Iterator[Gateway]:
         yield Gateway(client)
 
 
-def find_address(url: str | None, api_key: str | None) -> GatewayAddress:
-    """The addresses to use. The local gateway's key is for that gateway alone: another gateway needs its own key."""
+def find_address(url: str | None, api_key: str | None, *, administers: bool = False) -> GatewayAddress:
+    """The addresses to use. The local gateway's keys are for that gateway alone: another gateway needs its own key.
+
+    `administers`: whether to use its key for administration, and not that for agents.
+    """
     if url:
         if not api_key:
             raise InvalidInput("An API key is required: set --api-key or RECOLLECT_API_KEY")
@@ -150,7 +153,8 @@ def find_address(url: str | None, api_key: str | None) -> GatewayAddress:
             "RECOLLECT_DATA_DIR to that folder. To use another, set --url and --api-key, or RECOLLECT_URL and "
             "RECOLLECT_API_KEY"
         )
-    return GatewayAddress(local.management_url, local.mcp_url, api_key or local.api_key)
+    local_key = (local.admin_key if administers else None) or local.api_key
+    return GatewayAddress(local.management_url, local.mcp_url, api_key or local_key)
 
 
 def _local_endpoint() -> Endpoint | None:

@@ -20,6 +20,7 @@ def local(
     data_dir
         Folder of the data, which is kept across restarts. Default: the user's data folder.
     ready_file
-        File that is written when everything is ready: JSON with mcp_url, management_url, api_key and tenant.
+        File that is written when everything is ready: JSON with mcp_url, management_url, api_key (for
+        agents), admin_key and tenant.
     """
     sys.exit(run_local(LocalOptions(data_dir=data_dir, host=host, port=port, ready_file=ready_file)))

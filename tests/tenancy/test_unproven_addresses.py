@@ -14,6 +14,7 @@ from recollect.accounts.members import service as members
 from recollect.accounts.passkeys.service import REFUSAL
 from recollect.accounts.people import passwords, resets
 from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Confinement
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect.platform.sql import Query
@@ -39,7 +40,7 @@ class Organisation:
         async with gateway.http(self.key) as http:
             invited = await http.post("/v1/invitations", json={"email": email, "role": role})
         assert (invited.status_code, invited.json()["sent"]) == (201, False), invited.text
-        return urlsplit(invited.json()["link"]).path
+        return str(urlsplit(invited.json()["link"]).path)
 
 
 @pytest.fixture
@@ -263,3 +264,29 @@ async def test_the_application_can_make_no_account_of_another_tenant(
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             async with db.transaction(evil.caller) as tx:
                 await tx.execute(Query.compile(statement), **arguments)
+
+
+async def test_a_reset_ends_connections_to_identity_providers_and_nobody_elses(
+    gateway: RunningGateway, db: Database, pepper: bytes, acme: Organisation, owner: asyncpg.Connection
+) -> None:
+    person, other = [await joined(db, acme.caller, Role.MEMBER, pepper=pepper) for _ in range(2)]
+    tenant_id = acme.caller.tenant_id
+    await owner.execute(
+        "INSERT INTO identity_providers (tenant_id, id, name, issuer, client_id, client_secret, algorithm, created_by) "
+        "VALUES ($1, $1, 'Acme Login', 'https://login.example', 'recollect', '', 'RS256', 'test')",
+        tenant_id,
+    )
+    await owner.executemany(
+        "INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id) VALUES ($1, $1, $2, $3)",
+        [(tenant_id, str(each.id), each.id) for each in (person, other)],
+    )
+    provided = await people.begin_session(
+        db, person.id, BROWSER, pepper=pepper, confinement=Confinement(tenant_id, tenant_id)
+    )
+    link = f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
+    async with browser(gateway) as http:
+        assert "Acme Login" in (await http.get(link)).text
+        assert (await submit(http, link, password=OF_THE_CFO)).status_code == 303
+    assert await people.session_of(db, provided.secret, pepper=pepper) is None
+    left = await owner.fetch("SELECT person_id FROM provider_identities WHERE tenant_id = $1", tenant_id)
+    assert [row["person_id"] for row in left] == [other.id]

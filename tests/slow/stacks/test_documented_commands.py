@@ -96,7 +96,7 @@ def stand_ins(script: str, stack: RunningLocal) -> str:
     postgres = LocalPostgres(data)
     roles = {"admin": "postgres"}
     script = script.replace("http://127.0.0.1:8787", endpoint["mcp_url"].removesuffix("/mcp"))
-    script = script.replace("rcl_admin_…", endpoint["api_key"]).replace("KEY_SECRET=…", f"KEY_SECRET={'k' * 32}")
+    script = script.replace("rcl_admin_…", endpoint["admin_key"]).replace("KEY_SECRET=…", f"KEY_SECRET={'k' * 32}")
     script = script.replace("HOST=0.0.0.0", "HOST=127.0.0.1")
     script = script.replace("redis://cache.internal:6379/0", LocalValkey(data).url)
     return re.sub(

@@ -26,7 +26,7 @@ from redis.asyncio import Redis
 
 import recollect
 import recollect_local
-from recollect.accounts.identity.model import NewKey, hash_secret, operator_caller
+from recollect.accounts.identity.model import KIND_SCOPES, NewKey, hash_secret, operator_caller
 from recollect.accounts.identity.service import authenticate, create_key
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Scope
@@ -35,7 +35,8 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_local.account import let_read
 from recollect_local.command import CommandServer
-from recollect_local.demo import prepare_demo
+from recollect_local.data_folder import DataFolder
+from recollect_local.demo import DemoKeys, prepare_demo
 from recollect_local.postgres import LocalPostgres, _installed
 from recollect_local.process import start_process
 from recollect_local.server import Server
@@ -388,24 +389,43 @@ class TestOrdinaryUser:
 
 
 class TestDemo:
-    async def test_a_valid_key_is_kept(self, settings: Settings, db: Database) -> None:
-        key = await prepare_demo(settings, None)
-        caller = await authenticate(db, key, pepper=settings.key_secret.get_secret_value().encode())
-        assert (caller.tenant, caller.scopes) == ("demo", frozenset(Scope))
-        assert await prepare_demo(settings, key) == key
+    async def test_valid_keys_are_kept(self, settings: Settings, db: Database) -> None:
+        keys = await prepare_demo(settings, DemoKeys())
+        for key, scopes in ((keys.agent, KIND_SCOPES["agent"]), (keys.admin, frozenset(Scope))):
+            assert key is not None
+            caller = await authenticate(db, key, pepper=settings.pepper)
+            assert (caller.tenant, caller.scopes) == ("demo", scopes)
+        assert await prepare_demo(settings, keys) == keys
+
+    async def test_the_one_key_of_an_earlier_version_goes_on_as_the_key_for_administration(
+        self, settings: Settings, tmp_path: Path
+    ) -> None:
+        """Clients into which it was pasted go on, too."""
+        folder = DataFolder(tmp_path)
+        admin = (await prepare_demo(settings, DemoKeys())).admin
+        assert admin is not None
+        (tmp_path / "api-key").write_text(f"{admin}\n")
+        keys = await prepare_demo(settings, folder.keys())
+        folder.keep_keys(keys)
+        assert keys.admin == admin
+        assert keys.agent not in (None, admin)
+        assert folder.keys() == keys
+        assert await prepare_demo(settings, folder.keys()) == keys
 
     async def test_an_invalid_key_is_replaced(
         self, settings: Settings, db: Database, owner: asyncpg.Connection, tenant: Tenant
     ) -> None:
         pepper = settings.key_secret.get_secret_value().encode()
-        revoked = await prepare_demo(settings, None)
+        revoked = (await prepare_demo(settings, DemoKeys())).admin
+        assert revoked is not None
         await owner.execute("UPDATE api_keys SET revoked_at = now() WHERE hash = $1", hash_secret(revoked, pepper))
         async with db.transaction(operator_caller(tenant)) as tx:
             foreign = await create_key(tx, NewKey(name="another tenant's", kind="admin"), pepper=pepper)
         for useless in ("", "no key at all", revoked, foreign.secret):
-            key = await prepare_demo(settings, useless)
-            assert key != useless
-            assert (await authenticate(db, key, pepper=pepper)).tenant == "demo"
+            keys = await prepare_demo(settings, DemoKeys(useless, useless))
+            for key in (keys.agent, keys.admin):
+                assert key not in (None, useless)
+                assert (await authenticate(db, str(key), pepper=pepper)).tenant == "demo"
 
 
 class TestSupervisor:

@@ -210,6 +210,7 @@ class TestStart:
             "management_url": f"{base}/v1",
             "api_key": endpoint["api_key"],
             "tenant": "demo",
+            "admin_key": endpoint["admin_key"],
         }
         assert is_ready(endpoint)
 
@@ -220,18 +221,30 @@ class TestStart:
     @pytest.mark.proves("security: local-data-folder")
     def test_only_the_owner_can_read_the_secrets(self, stack: RunningLocal) -> None:
         data = stack.folder / "data"
-        secrets = [stack.ready_file, *(data / name for name in ("local.json", "api-key", "key-secret"))]
+        secrets = [stack.ready_file, *(data / name for name in ("local.json", "api-key", "admin-key", "key-secret"))]
         assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
 
-    def test_the_key_has_every_scope(self, stack: RunningLocal) -> None:
+    def test_the_key_for_agents_writes_memory_and_only_the_other_administers(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
         remember_entity(endpoint, "Scope")
         assert "Scope" in entity_names(endpoint)
-        bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
-        assert request("GET", f"{endpoint['management_url']}/keys", bearer)[0] == 200
+        statuses = {}
+        for name in ("api_key", "admin_key"):
+            bearer = {"Authorization": f"Bearer {endpoint[name]}"}
+            statuses[name] = request("GET", f"{endpoint['management_url']}/keys", bearer)[0]
+        assert statuses == {"api_key": 403, "admin_key": 200}
+
+    def test_nothing_that_is_pasted_into_a_file_has_a_key(self, stack: RunningLocal) -> None:
+        endpoint, text = stack.endpoint(), stack.console_text
+        assert f"export RECOLLECT_API_KEY={endpoint['api_key']}\n" in text
+        assert text.count(endpoint["api_key"]) == 1
+        assert text.count(endpoint["admin_key"]) == 1
+        assert text.index("The key for administration") < text.index(endpoint["admin_key"])
 
     def test_the_printed_curl_command_lists_the_tools(self, stack: RunningLocal) -> None:
-        lines = stack.console_text[stack.console_text.index("curl -sS ") : stack.console_text.index("Press Ctrl-C")]
+        text = stack.console_text
+        lines = text[text.index("curl -sS ") : text.index("The key for administration")]
+        lines = lines.replace("$RECOLLECT_API_KEY", stack.endpoint()["api_key"])
         _, _, url, *options = shlex.split(lines.replace("\\\n", ""))
         given = list(zip(options[::2], options[1::2], strict=True))
         headers = dict(value.split(": ", 1) for option, value in given if option == "-H")
@@ -241,17 +254,20 @@ class TestStart:
 
     def test_the_printed_client_settings_are_complete(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
-        bearer = {"Authorization": f"Bearer {endpoint['api_key']}"}
         cursor, vs_code = (
             json.JSONDecoder().raw_decode(stack.console_text, stack.console_text.index(opening))[0]
-            for opening in ('{\n  "mcpServers"', '{\n  "servers"')
+            for opening in ('{\n  "mcpServers"', '{\n  "inputs"')
         )
-        assert cursor == {"mcpServers": {"recollect": {"url": endpoint["mcp_url"], "headers": bearer}}}
-        assert vs_code == {"servers": {"recollect": {"type": "http", "url": endpoint["mcp_url"], "headers": bearer}}}
+        by_variable = {"Authorization": "Bearer ${env:RECOLLECT_API_KEY}"}
+        assert cursor == {"mcpServers": {"recollect": {"url": endpoint["mcp_url"], "headers": by_variable}}}
+        (asked,) = vs_code["inputs"]
+        assert asked["password"] is True
+        by_input = {"Authorization": f"Bearer ${{input:{asked['id']}}}"}
+        assert vs_code["servers"] == {"recollect": {"type": "http", "url": endpoint["mcp_url"], "headers": by_input}}
         claude = shlex.split(
             next(line for line in stack.console_text.splitlines() if line.startswith("claude mcp add"))
         )
-        assert claude[-3:] == [endpoint["mcp_url"], "--header", f"Authorization: Bearer {endpoint['api_key']}"]
+        assert claude[-3:] == [endpoint["mcp_url"], "--header", "Authorization: Bearer $RECOLLECT_API_KEY"]
 
 
 class TestRefusal:
@@ -299,7 +315,7 @@ class TestReadiness:
         gateway.stop()
 
     def test_the_gateway_of_another_folder_is_reported(self, stack: RunningLocal, gateway: CommandServer) -> None:
-        endpoint = replace(Endpoint(**stack.endpoint()), api_key="rcl_of_another_folder")
+        endpoint = replace(Endpoint(**stack.endpoint()), admin_key="rcl_of_another_folder")
         with Supervisor(print) as supervisor, pytest.raises(Unavailable, match="Another Recollect answers"):
             _wait_until_ready(gateway, endpoint, supervisor, threading.Event())
 
@@ -332,7 +348,7 @@ def test_every_end_of_the_stack_stops_all_servers_and_keeps_the_data(tmp_path: P
         stack = start(tmp_path)
         try:
             endpoint = stack.endpoint()
-            keys.add(endpoint["api_key"])
+            keys.add((endpoint["api_key"], endpoint["admin_key"]))
             assert entity_names(endpoint) == [f"Start {earlier}" for earlier in range(number)]
             remember_entity(endpoint, f"Start {number}")
             children = stack.children()
