@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
+from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput
 from recollect.numbers import MAX_DIGITS
 from recollect.times import parse_moment
@@ -50,6 +51,25 @@ def parse_leniently(type_: type[T], arguments: Any) -> T:
         if any(overlong_lists(type_, arguments)):
             raise
     return parse(type_, _normalized(type_, arguments))
+
+
+def parse_to_store(type_: type[T], arguments: Any, *, names_what_goes: bool = False) -> T:
+    """As `parse_leniently`, for what is stored: raises InvalidInput, too, for a key or a token of this service in it.
+
+    Left to the handler are the items of `read_one_by_one`, and files, whose reader reports the line. With
+    `names_what_goes`, lists are not looked at: they name what is taken away, as a secret that was stored before may be.
+    """
+    parsed = parse_leniently(type_, arguments)
+    apart = getattr(type_, "read_one_by_one", frozenset[str]()) | getattr(type_, "files", frozenset[str]())
+    told: dict[str, Any] = msgspec.to_builtins(parsed)
+    refuse_secrets(
+        {
+            name: part
+            for name, part in told.items()
+            if name not in apart and not (names_what_goes and isinstance(part, list))
+        }
+    )
+    return parsed
 
 
 def _empty_texts(type_: Any, value: Any) -> Iterator[bool]:

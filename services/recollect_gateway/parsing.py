@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput, InvalidInputs
 from recollect.numbers import MAX_DIGITS, has_too_many_digits
 from recollect.platform.computing import compute, in_one_slice
@@ -48,6 +49,13 @@ def parse(type_: type[T], arguments: Any) -> T:
     except (msgspec.ValidationError, InvalidInput):
         faults = list(islice(_faults(type_, arguments, ""), MAX_FAULTS + 1))
     raise faults[0] if len(faults) == 1 else InvalidInputs(faults[:MAX_FAULTS], more=len(faults) > MAX_FAULTS)
+
+
+def parse_stored(type_: type[T], arguments: Any) -> T:
+    """As `parse`, for what is stored: raises InvalidInput, too, for a key or a token of this service in it."""
+    parsed = parse(type_, arguments)
+    refuse_secrets(arguments)
+    return parsed
 
 
 async def parse_in_thread(tenant_id: UUID, type_: type[T], arguments: Any, parser: Callable[..., T] = parse) -> T:

@@ -11,7 +11,7 @@ from litestar.handlers import BaseRouteHandler
 
 from recollect.errors import InvalidInput
 from recollect_gateway.bodies import LARGE, require_quick_to_parse
-from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread
+from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread, parse_stored
 
 
 def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -30,9 +30,12 @@ def _query_parameters(handler: BaseRouteHandler, path_parameters: frozenset[str]
 
 
 def valid_body(
-    type_: type[msgspec.Struct], *, needed: bool = True
+    type_: type[msgspec.Struct], *, needed: bool = True, stored: bool = False
 ) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
-    """A check that refuses a body not of this type, with the paths of its faults; `needed` False allows no body."""
+    """A check that refuses a body not of this type, with the paths of its faults; `needed` False allows no body.
+
+    `stored`: its texts become memories, so that it may hold no key and no token of this service.
+    """
 
     async def check(request: Request[Any, Any, Any]) -> None:
         if not needed and (await request.body()).strip() in (b"", b"null"):
@@ -40,10 +43,11 @@ def valid_body(
         body = await read_json(request)
         if not isinstance(body, dict):
             raise InvalidInput("The body is not a JSON object")
+        parser = parse_stored if stored else parse
         if len(await request.body()) < LARGE:
-            parse(type_, body)
+            parser(type_, body)
         else:
-            await parse_in_thread(request.user.tenant_id, type_, body)
+            await parse_in_thread(request.user.tenant_id, type_, body, parser)
 
     return check
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx2
 import pytest
@@ -35,7 +36,10 @@ async def test_only_tools_that_answer_whole_fill_more_than_claude_code_takes(
     kept = await gateway.call(http, "create_entities", {"entities": ENTITIES}, path=ALL)
     assert not kept["isError"]
     names = [entity["name"] for entity in ENTITIES]
-    asked = {"open_nodes": {"names": names[:300]}, "batch_get_entities": {"names": names[:100]}}
+    asked: dict[str, dict[str, Any]] = {
+        "open_nodes": {"names": names[:300]},
+        "batch_get_entities": {"names": names[:100]},
+    }
     asked |= {"search_nodes": {"query": "tea"}, "recall": {"query": "tea"}, "search": {"query": "tea"}}
     asked |= {
         "search_graph": {"text": "tea"},

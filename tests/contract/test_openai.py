@@ -16,7 +16,7 @@ from tests.support.gateway import RunningGateway, revision_of, rpc_headers
 
 OPENAI = "/mcp/x/openai"
 UNKNOWN = "00000000-0000-7000-8000-00000000dead"
-ITEMS = [
+ITEMS: list[dict[str, Any]] = [
     {"text": "Ada wrote the first program", "about": ["Ada"], "kind": "person", "tags": ["work"], "source": "book"},
     {"text": "The harbour clock runs late", "at": "2026-06-01T10:00:00Z", "thread": "notes"},
 ]

@@ -37,7 +37,7 @@ async def test_published_converters_take_the_tools_of_each_toolset(
 
 async def listed(gateway: RunningGateway, key: str) -> list[dict[str, Any]]:
     """The tools of each toolset, without repetitions; a tool may be listed in several dialects."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     async with gateway.http(key, **rpc_headers()) as http:
         for toolset in sorted({*TOOLSETS, "all"}):
             answer = await gateway.post(http, "tools/list", {}, path=f"/mcp/x/{toolset}")

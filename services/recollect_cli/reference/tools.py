@@ -106,8 +106,8 @@ def _opening() -> Iterator[str]:
         "its end where it bounds from above (`until`, `to`, `at_time`, `as_of`).",
         "- An argument that the tool does not have is ignored, and a text after the answer names it: clients add their "
         f"own ({', '.join(f'`{name}`' for name in sorted(CLIENT_ARGUMENTS))}). It is refused where it resembles one of "
-        "the tool's, at any depth, or names a tenant or a graph, where the tool takes away or has a dry run (but for those four), inside objects, "
-        f"and among more than {MAX_IGNORED}.",
+        "the tool's, at any depth, or names a tenant or a graph; where the tool takes away or has a dry run (but for "
+        f"those four); inside objects; and among more than {MAX_IGNORED}.",
         "",
         "The management API takes only what its OpenAPI document says.",
         "",

@@ -158,7 +158,7 @@ class GraphController(Controller):
         summary="Create a graph",
         opt=mirrors("create_graph"),
         guards=[requires_admin],
-        before_request=valid_body(CreateGraphBody),
+        before_request=valid_body(CreateGraphBody, stored=True),
     )
     async def create_graph(
         self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateGraphBody]
@@ -177,7 +177,7 @@ class GraphController(Controller):
         response_description="The graph after the change.",
         summary="Update a graph",
         opt=mirrors("update_graph_config"),
-        before_request=valid_body(ConfigureGraphBody),
+        before_request=valid_body(ConfigureGraphBody, stored=True),
     )
     async def update_graph(
         self,

@@ -39,7 +39,7 @@ class MemoryController(Controller):
         summary="Store memories",
         opt=mirrors("remember"),
         status_code=200,
-        before_request=valid_body(RememberBody),
+        before_request=valid_body(RememberBody, stored=True),
     )
     async def store_memories(
         self,

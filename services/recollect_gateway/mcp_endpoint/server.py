@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mcp.server.apps import EXTENSION_ID
@@ -31,7 +32,7 @@ from recollect.platform.metrics import record_tool
 from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services, read_by_replica
-from recollect_gateway.lenient_parsing import parse_leniently
+from recollect_gateway.lenient_parsing import parse_leniently, parse_to_store
 from recollect_gateway.mcp_endpoint import subscriptions
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
@@ -188,9 +189,10 @@ def _without(arguments: dict[str, Any], names: list[str]) -> dict[str, Any]:
 
 async def _parse_arguments(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
     """Parse the arguments into the tool's struct; those of a large body are parsed beside the event loop."""
+    parser = parse_leniently if tool.read_only else partial(parse_to_store, names_what_goes=tool.destructive)
     if request.body.received < LARGE or isinstance(request.sender, Unavailable):
-        return parse_leniently(tool.arguments, arguments)
-    return await parse_in_thread(request.caller.tenant_id, tool.arguments, arguments, parse_leniently)
+        return parser(tool.arguments, arguments)
+    return await parse_in_thread(request.caller.tenant_id, tool.arguments, arguments, parser)
 
 
 def create_server(services: Services, offer: Offer) -> Server[Any]:

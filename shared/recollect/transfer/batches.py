@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from recollect.accounts.identity.pasted_secrets import REASON, secrets_in
 from recollect.errors import ErrorCode, TooLarge
 from recollect.transfer.expired import ExpiringRecords
 from recollect.transfer.formats import reader_named
@@ -53,7 +54,8 @@ def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
     Raises InvalidInput for a format that cannot be read, and if the rest of the file is unreadable.
     """
     reader = reader_named(format_name)
-    return _with_expiries(_with_late_parents(reader.read(decoded(chunks, by_line=reader.by_line))))
+    items = _without_secrets(reader.read(decoded(chunks, by_line=reader.by_line)))
+    return _with_expiries(_with_late_parents(items))
 
 
 def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBatch]:
@@ -93,6 +95,15 @@ def read_small(
                 code=ErrorCode.REQUEST_TOO_LARGE,
             )
     return items, problems
+
+
+def _without_secrets(items: Read) -> Read:
+    """The items; a problem in place of one that holds a key or a token of this service."""
+    for item in items:
+        if isinstance(item, ParsedRecord) and any(secrets_in(msgspec.to_builtins(item.record))):
+            yield ImportProblem(item.where, REASON)
+        else:
+            yield item
 
 
 def _with_late_parents(items: Read) -> Read:

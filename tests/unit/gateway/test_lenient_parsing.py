@@ -27,7 +27,7 @@ KEPT = {
     "update_node": {"text", "source", "entity_type"},
 }
 """Arguments whose empty text does not count as left out, by tool."""
-NEEDED_OF = {
+NEEDED_OF: dict[str, dict[str, Any]] = {
     "undo_changes": {"since_revision": 1},
     "delete_relation": {"from_id": "x", "to_id": "y"},
     "update_node": {"node_id": "x"},
@@ -151,7 +151,7 @@ Pair = tuple[Any, Any]
 def arguments_of(tool: ToolSpec) -> st.SearchStrategy[Pair]:
     """Arguments by the tool's schema. Items that the handler reads one by one are sent as they are."""
     schema = json_schema(tool.arguments)
-    apart = getattr(tool.arguments, "read_one_by_one", frozenset())
+    apart: frozenset[str] = getattr(tool.arguments, "read_one_by_one", frozenset())
     properties = {name: part | ({"items": {}} if name in apart else {}) for name, part in schema["properties"].items()}
     return struct(schema | {"properties": properties})
 
@@ -168,7 +168,9 @@ def pairs(schema: dict[str, Any]) -> st.SearchStrategy[Pair]:
         case "object" if schema.get("properties"):
             return struct(schema).flatmap(lambda pair: as_text(*pair))
         case "object":
-            values = st.dictionaries(st.text(max_size=3), st.sampled_from(["5", 5, None, [], "true"]), max_size=2)
+            values: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
+                st.text(max_size=3), st.sampled_from(["5", 5, None, [], "true"]), max_size=2
+            )
             return values.flatmap(lambda value: as_text(value, value))
         case "integer":
             bounds = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
@@ -198,7 +200,12 @@ def struct(schema: dict[str, Any]) -> st.SearchStrategy[Pair]:
         {name: pairs(part) for name, part in fields.items() if name in needed},
         optional={name: pairs(part) for name, part in fields.items() if name not in needed},
     )
-    return found.map(lambda both: tuple({name: pair[nth] for name, pair in both.items()} for nth in (0, 1)))
+    return found.map(
+        lambda both: (
+            {name: value for name, (value, _) in both.items()},
+            {name: sent for name, (_, sent) in both.items()},
+        )
+    )
 
 
 def as_text(value: Any, sent: Any) -> st.SearchStrategy[Pair]:

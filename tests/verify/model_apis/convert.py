@@ -22,8 +22,8 @@ from mcp.types import Tool
 
 def google_genai(tool: Tool) -> Any:
     """The schema that `google-genai` sends for a session of MCP."""
-    (declaration,) = mcp_to_gemini_tool(tool).function_declarations or ()
-    return _gemini(declaration.parameters)
+    declarations = mcp_to_gemini_tool(tool).function_declarations
+    return _gemini(declarations[0].parameters)
 
 
 def google_adk(tool: Tool) -> Any:

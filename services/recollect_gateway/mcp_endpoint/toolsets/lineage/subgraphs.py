@@ -15,7 +15,7 @@ from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import writing
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect_gateway.calls import Call
-from recollect_gateway.lenient_parsing import parse_leniently
+from recollect_gateway.lenient_parsing import parse_to_store
 from recollect_gateway.mcp_endpoint.pages import cut_short, paged
 from recollect_gateway.mcp_endpoint.schema import items_schema
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
@@ -34,7 +34,7 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.nodes import (
     draft_of,
 )
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import CreatedBy, Kind, Offset, require_small
-from recollect_gateway.parsing import parse
+from recollect_gateway.parsing import parse_stored
 
 MAX_NODES = 50
 MAX_EDGES = 100
@@ -265,7 +265,7 @@ async def list_tags(call: Call, arguments: ListTags) -> Reply | Listing:
 def _parse_item(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec]) -> Spec | RecollectError:
     """The specification of an item, or the error that keeps it from being parsed."""
     try:
-        return spec_of(parse_leniently(type_, item))
+        return spec_of(parse_to_store(type_, item))
     except RecollectError as error:
         return error
 
@@ -273,7 +273,7 @@ def _parse_item(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec
 def _ref_of(item: Any) -> str | None:
     """The ref of an item, even if its other fields are at fault."""
     try:
-        return parse(Named, {"ref": item.get("ref")}).ref if isinstance(item, dict) else None
+        return parse_stored(Named, {"ref": item.get("ref")}).ref if isinstance(item, dict) else None
     except RecollectError:
         return None
 

@@ -4,7 +4,7 @@ A small graph is transferred by the call itself, a large one by a job, which `ge
 reads.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
@@ -64,6 +64,8 @@ class StartExport(ExportGraph, frozen=True):
 
 class ImportGraph(Arguments, frozen=True):
     """Arguments of `import_graph`."""
+
+    files: ClassVar[frozenset[str]] = frozenset({"data"})
 
     format: Annotated[ReadableName, Meta(description="The format of the data")]
     data: Annotated[str, Meta(description="The text of the file, up to 2,000,000 characters")]
