@@ -6,6 +6,7 @@ stands is taken as it stands.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -17,6 +18,7 @@ from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput
 from recollect.numbers import MAX_DIGITS
 from recollect.times import parse_moment
+from recollect_gateway.bodies import MAX_VALUES
 from recollect_gateway.parsing import overlong_lists, parse, unwrapped
 from recollect_gateway.shapes import EMPTY_IS_A_VALUE, UP_TO
 
@@ -50,7 +52,7 @@ def parse_leniently(type_: type[T], arguments: Any) -> T:
     except InvalidInput:
         if any(overlong_lists(type_, arguments)):
             raise
-    return parse(type_, _normalized(type_, arguments))
+    return parse(type_, _normalized(type_, arguments, _TextDecoder()))
 
 
 def parse_to_store(type_: type[T], arguments: Any, *, names_what_goes: bool = False) -> T:
@@ -87,21 +89,21 @@ def _empty_texts(type_: Any, value: Any) -> Iterator[bool]:
             yield from _empty_texts(element, item)
 
 
-def _normalized(type_: Any, value: Any) -> Any:
+def _normalized(type_: Any, value: Any, decoder: "_TextDecoder") -> Any:
     """A value with what its type wants in place of what clients send for it."""
     inner, bounds = unwrapped(type_)
     if isinstance(value, str):
-        value = _moment(value, bounds) if inner is datetime else _decoded(type_, value)
+        value = _moment(value, bounds) if inner is datetime else decoder.decoded(type_, value)
     if isinstance(value, dict) and _is_struct(inner):
         fields = _fields(inner)
         return {
             name: normalized
             for name, part in value.items()
-            for normalized in [_normalized(fields[name].type, part) if name in fields else part]
+            for normalized in [_normalized(fields[name].type, part, decoder) if name in fields else part]
             if name not in fields or not (_is_left_out(fields[name], part) or _is_left_out(fields[name], normalized))
         }
     if isinstance(value, list) and (element := _element(inner)) is not None and not _is_too_long(value, bounds):
-        return [_normalized(element, item) for item in value]
+        return [_normalized(element, item, decoder) for item in value]
     if isinstance(value, float) and value.is_integer() and _takes(type_, int) and not _takes(type_, float):
         return int(value)
     return value
@@ -116,16 +118,27 @@ def _is_left_out(field: msgspec.structs.FieldInfo, value: Any) -> bool:
     return value is None and not _takes(field.type, NoneType)
 
 
-def _decoded(type_: Any, text: str) -> Any:
-    """The value that a text of JSON stands for, where the type takes such a value and no text; else the text."""
-    taken = _json_types(type_)
-    if not taken or _MANY_DIGITS.search(text):
-        return text
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return text
-    return value if type(value) in taken else text
+@dataclass(slots=True)
+class _TextDecoder:
+    """Decodes the texts of one call, which hold no more values together than a body may: parsing holds the loop."""
+
+    left: int = MAX_VALUES
+
+    def decoded(self, type_: Any, text: str) -> Any:
+        """The value that a text of JSON stands for, where the type takes such a value and no text; else the text."""
+        taken = _json_types(type_)
+        if not taken or not self._take(text) or _MANY_DIGITS.search(text):
+            return text
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return text
+        return value if type(value) in taken else text
+
+    def _take(self, text: str) -> bool:
+        """Count the values that a text may hold; False where they are too many."""
+        self.left -= 1 + sum(text.count(separator) for separator in ",[{")
+        return self.left >= 0
 
 
 def _json_types(type_: Any) -> frozenset[type]:

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from recollect.errors import InvalidInput
 from recollect.times import NEEDED
+from recollect_gateway.bodies import MAX_VALUES
 from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
@@ -84,6 +85,14 @@ class TestJsonText:
         assert refusal("remember", {"items": '[{"text": "a\\u0000b"}]'}).startswith("items.0.text: Holds a NUL")
         assert refusal("remember", {"items": '[{"text": "x", "colour": 1}]'}) == "items.0.colour: Unknown argument"
         assert refusal("recall", {"query": "x", "limit": "1000"}) == "limit: Number must be less than or equal to 100"
+
+    def test_the_texts_of_a_call_hold_no_more_values_than_a_body(self) -> None:
+        half = json.dumps(["x"] * (MAX_VALUES // 2))
+        refused = refusal("remember", {"items": [{"text": "x", "about": half}, {"text": "x", "about": half}]})
+        assert refused.split("\n") == [
+            "items.0.about: Array must contain at most 20 elements",
+            "items.1.about: Expected `array`, got `str`",
+        ]
 
     @examples(200)
     @given(data=st.data(), tool=st.sampled_from(EVERY_TOOL))
