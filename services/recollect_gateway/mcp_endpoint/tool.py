@@ -17,7 +17,7 @@ from recollect_gateway.shapes import AsOf, GraphChoice, as_text
 
 
 class Arguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """Base of a tool's arguments; unknown ones are refused rather than ignored.
+    """Base of a tool's arguments; `unknown_arguments.py` decides which unknown ones are ignored.
 
     `read_one_by_one`: lists whose items the handler parses, so that a malformed item fails alone. `files`: texts that
     are whole files, whose faults are reported with their lines.
