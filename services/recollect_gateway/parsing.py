@@ -17,7 +17,8 @@ from recollect.errors import InvalidInput, InvalidInputs
 from recollect.numbers import MAX_DIGITS, has_too_many_digits
 from recollect.platform.computing import compute, in_one_slice
 from recollect.times import storable, through
-from recollect_gateway.shapes import plain_words
+from recollect.visible import NO_VISIBLE_CHARACTER, is_visible
+from recollect_gateway.shapes import VISIBLE, plain_words
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -44,8 +45,11 @@ def parse(type_: type[T], arguments: Any) -> T:
     try:
         if not faults:
             parsed = msgspec.convert(arguments, type_)
-            check_text(_parts_to_check(type_, arguments))
-            return parsed
+            parts = _parts_to_check(type_, arguments)
+            check_text(parts)
+            faults = list(islice(_blank_texts(type_, parts, ""), MAX_FAULTS + 1))
+            if not faults:
+                return parsed
     except (msgspec.ValidationError, InvalidInput):
         faults = list(islice(_faults(type_, arguments, ""), MAX_FAULTS + 1))
     raise faults[0] if len(faults) == 1 else InvalidInputs(faults[:MAX_FAULTS], more=len(faults) > MAX_FAULTS)
@@ -93,7 +97,9 @@ def _faults(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
     """
     try:
         msgspec.convert(value, type_)
-        check_text(_parts_to_check(type_, value), path)
+        parts = _parts_to_check(type_, value)
+        check_text(parts, path)
+        yield from _blank_texts(type_, parts, path)
         return
     except InvalidInput as fault:
         yield fault
@@ -103,6 +109,36 @@ def _faults(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
     part_faults = _faults_of_parts(type_, value, path)
     yield next(part_faults, own_fault)
     yield from part_faults
+
+
+def _blank_texts(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
+    """The faults of texts inside a valid value that must show something and do not."""
+    if not _has_visible_texts(type_):
+        return
+    inner, marks = _unwrapped(type_)
+    if isinstance(value, str):
+        if VISIBLE in marks and not is_visible(value):
+            yield InvalidInput(NO_VISIBLE_CHARACTER, path=path or None)
+    elif isinstance(value, list):
+        (element,) = get_args(inner)
+        for index, item in enumerate(value):
+            yield from _blank_texts(element, item, _under(path, str(index)))
+    elif isinstance(value, dict):
+        for field in msgspec.structs.fields(inner):
+            if field.encode_name in value:
+                yield from _blank_texts(field.type, value[field.encode_name], _under(path, field.encode_name))
+
+
+@cache
+def _has_visible_texts(type_: Any) -> bool:
+    """Whether a type is of texts that must show something, or has such texts in its lists and structs."""
+    inner, marks = _unwrapped(type_)
+    if inner is str:
+        return VISIBLE in marks
+    if get_origin(inner) is list:
+        return _has_visible_texts(get_args(inner)[0])
+    is_struct = isinstance(inner, type) and issubclass(inner, msgspec.Struct)
+    return is_struct and any(_has_visible_texts(field.type) for field in msgspec.structs.fields(inner))
 
 
 def _parts_to_check(type_: Any, value: Any) -> Any:

@@ -31,14 +31,19 @@ AsOf = Annotated[
 MAX_ITEMS = 100
 """Items of one call of an agent, at most."""
 
-Name = Annotated[str, Meta(min_length=1, max_length=512)]
+VISIBLE = "has a visible character"
+"""Marks a type of texts of which the parser refuses those that show nothing."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=512), VISIBLE]
 SoughtName = Annotated[str, Meta(max_length=512)]
 """A name to look for: one that nothing can have is simply not there."""
 Kind = Annotated[str, Meta(max_length=256)]
-EntityType = Annotated[str, Meta(min_length=1, max_length=256)]
-RelationType = Annotated[str, Meta(min_length=1, max_length=256)]
-Text = Annotated[str, Meta(max_length=10_000)]
-Tag = Annotated[str, Meta(min_length=1, max_length=128)]
+EntityType = Annotated[str, Meta(min_length=1, max_length=256), VISIBLE]
+RelationType = Annotated[str, Meta(min_length=1, max_length=256), VISIBLE]
+Text = Annotated[str, Meta(max_length=10_000), VISIBLE]
+SoughtText = Annotated[str, Meta(max_length=10_000)]
+"""A text to look for."""
+Tag = Annotated[str, Meta(min_length=1, max_length=128), VISIBLE]
 Importance = Annotated[float, Meta(ge=0, le=10)]
 UP_TO = "up_to"
 """In `extra` of a time that is an upper bound: sent as a day, it is the end of that day."""

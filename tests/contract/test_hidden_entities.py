@@ -263,7 +263,9 @@ async def test_a_new_text_of_a_statement_brings_back_its_entity_alone(client: Cl
 async def hide(client: Client, graph: str, status: str) -> dict[str, str]:
     """A graph where Paul knows Quincy, of whom something is told, and who is hidden; the ids of its nodes by name."""
     entity = {"name": HIDDEN, "entityType": "person", "observations": [], "content": OWN_TEXT, "tags": ["hide"]}
-    others = [{"name": name, "entityType": "person", "observations": []} for name in ("Root", "Paul")]
+    others: list[dict[str, Any]] = [
+        {"name": name, "entityType": "person", "observations": []} for name in ("Root", "Paul")
+    ]
     await answer(client, "create_entities", graph=graph, entities=[entity, *others])
     remembered = await answer(client, "remember", graph=graph, items=[{"text": SECRET, "about": [HIDDEN]}])
     await answer(client, "relate", graph=graph, triples=[{"subject": "Paul", "predicate": "knows", "object": HIDDEN}])

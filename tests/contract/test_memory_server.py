@@ -280,7 +280,7 @@ class TestReading:
         odd = {
             "name": " Ünï\tcødé 🧠 ",
             "entityType": "\u202eé\u0301",
-            "observations": ["", "\n", "a\u2028b\x85c\r\nd", "a\\b\"c'", "é", "e\u0301"],
+            "observations": ["a\u2028b\x85c\r\nd", "a\\b\"c'", "é", "e\u0301"],
         }
         assert await answer(client, "create_entities", entities=[odd]) == {"entities": [odd]}
         assert await answer(client, "open_nodes", names=[odd["name"]]) == {"entities": [odd], "relations": []}

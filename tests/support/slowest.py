@@ -55,7 +55,9 @@ class Slowest:
             self.fixtures[f"{fixturedef.argname} ({fixturedef.scope}, {fixturedef.baseid})"].add(took - within)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add a phase of a test to its file and to the test."""
+        """Add a phase of a test to its file and to the test. A subtest is a part of its test's phase."""
+        if isinstance(report, pytest.SubtestReport):
+            return
         file, _, name = report.nodeid.partition("::")
         self.files[file].add(report.duration, times=report.when == "call")
         self.tests[f"{file}::{name.partition('[')[0]}"].add(report.duration, times=report.when == "call")

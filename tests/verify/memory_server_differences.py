@@ -151,6 +151,13 @@ DECIDED: tuple[Difference, ...] = (
         "entities.0.name: Holds a NUL or half a character (a lone surrogate), which cannot be stored",
     ),
     Difference(
+        "what shows nothing is refused",
+        (),
+        create(entity("A", "thing", "\u200b")),
+        {"entities": [entity("A", "thing", "\u200b")]},
+        "entities.0.observations.0: Must contain a visible character",
+    ),
+    Difference(
         "an unknown tool is a protocol error, as MCP says",
         (),
         ("forget_all", {}),

@@ -17,6 +17,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.parsing import utc, utc_through
 from recollect_gateway.shapes import (
     MAX_ITEMS,
+    VISIBLE,
     AsOf,
     Importance,
     Kind,
@@ -41,7 +42,9 @@ Query = Annotated[str, Meta(min_length=1, max_length=1_000)]
 class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
     """One thing to remember."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=10_000, description="One fact, in a sentence that stands alone")]
+    text: Annotated[
+        str, Meta(min_length=1, max_length=10_000, description="One fact, in a sentence that stands alone"), VISIBLE
+    ]
     about: Annotated[
         list[Name], Meta(max_length=20, description="Names of the entities it is about; created if new")
     ] = []

@@ -5,7 +5,7 @@ which these are equal are the same fact. So a relation can be read in any part o
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from math import isfinite
 from typing import Annotated, Any, TypeVar
@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, field
 from recollect.numbers import has_too_many_digits
 from recollect.times import in_plain_words, storable
 from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_TEXT, ImportProblem, UnreadableLine
+from recollect.visible import NO_VISIBLE_CHARACTER, is_visible
 
 R = TypeVar("R", bound="Record")
 
@@ -174,10 +175,38 @@ def parsed(type_: type[R], value: Any, *, strict: bool = True) -> R:
     except msgspec.ValidationError as error:
         raise UnreadableLine(_fault_message(str(error), type_, value)) from error
     record = _storable(record)
+    require_visible(_shown_texts(record))
     _require_small(record, "metadata")
     for place, attributes in enumerate(record.said if isinstance(record, EntityRecord) else ()):
         _require_small(attributes, f"said.{place}.metadata")
     return record
+
+
+def require_visible(texts: Mapping[str, str | None]) -> None:
+    """Raise UnreadableLine for a text, given by its path, that shows nothing."""
+    for path, text in texts.items():
+        if text is not None and not is_visible(text):
+            raise UnreadableLine(f"{path}: {NO_VISIBLE_CHARACTER}" if path else NO_VISIBLE_CHARACTER)
+
+
+def _shown_texts(record: Record) -> dict[str, str | None]:
+    """The names and texts of a record that must show something, by their paths.
+
+    Observations need not: the official server stores blank ones, and its file comes back byte for byte.
+    """
+    match record:
+        case EntityRecord():
+            aliases = {f"aliases.{place}": name for place, name in enumerate(record.aliases)}
+            return {"name": record.name, "parentId": record.parent_id, "text": record.text, **aliases}
+        case FactRecord():
+            return {"text": record.text}
+        case RelationRecord():
+            ends = {"from": record.from_, "to": record.to}
+            names = {path: end if isinstance(end, str) else end.text for path, end in ends.items()}
+            return {**names, "relationType": record.relation_type}
+        case Placement():
+            return {"name": record.name, "parentId": record.parent_id}
+    return {}
 
 
 def _require_small(record: Record, path: str) -> None:

@@ -32,6 +32,7 @@ from recollect.transfer.formats import FORMATS
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import MEDIA_TYPE, LineItem, read_line, record_of, write_line
 from recollect.transfer.model import MAX_LINES, ImportResult, Strategy
+from recollect.visible import is_visible
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of
@@ -154,7 +155,9 @@ async def test_every_storable_character_is_preserved(new_graph: Callable[[], Age
     assert await exported(second, page_items=100) == out
 
 
-short = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=5) | st.sampled_from("abc")
+short = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=5).filter(
+    is_visible
+) | st.sampled_from("abc")
 some_items: st.SearchStrategy[LineItem] = st.builds(
     NewEntity, short, st.none() | short, st.lists(short, max_size=4, unique=True).map(tuple)
 ) | st.builds(NewRelation, short, short, short)

@@ -25,6 +25,7 @@ from recollect.transfer.model import (
     UnreadableLine,
 )
 from recollect.transfer.records import MAX_CONTENT, EntityRecord, RelationRecord
+from recollect.visible import is_visible
 from recollect_cli.gateway import GatewayAddress, find_address
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -35,7 +36,7 @@ characters = st.characters(exclude_characters="\0", categories=("L", "M", "N", "
 odd = st.one_of(
     characters, st.sampled_from('"\\/\b\f\n\r\t\x01\x1f\x7f\x80\x85\u00a0\u2028\u2029\u202e\ufeff\ufffe𝄞👩‍👧')
 )
-names = st.text(odd, min_size=1, max_size=40)
+names = st.text(odd, min_size=1, max_size=40).filter(is_visible)
 entities = st.builds(
     NewEntity,
     name=names,

@@ -29,6 +29,7 @@ from recollect.transfer.records import (
     RelationRecord,
     RelationType,
     Statement,
+    require_visible,
     without_faults,
 )
 
@@ -102,10 +103,13 @@ def read_line(raw: bytes) -> LineItem:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableLine(_reason(error)) from error
     if isinstance(line, RelationLine):
-        _refuse_nul({"from": line.from_, "to": line.to, "relationType": line.relation_type})
+        names = {"from": line.from_, "to": line.to, "relationType": line.relation_type}
+        _refuse_nul(names)
+        require_visible(names)
         return NewRelation(line.from_, line.to, line.relation_type)
     texts = {f"observations[{place}]": text for place, text in enumerate(line.observations)}
     _refuse_nul({"name": line.name, "entityType": line.entity_type, **texts})
+    require_visible({"name": line.name})
     return NewEntity(line.name, line.entity_type or None, tuple(unique(line.observations)))
 
 

@@ -12,7 +12,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.agent.lines import under_its_line
-from recollect_gateway.shapes import MAX_ITEMS, Importance, Name, Reason, Tag, Ttl
+from recollect_gateway.shapes import MAX_ITEMS, VISIBLE, Importance, Name, Reason, Tag, Ttl
 
 
 class Revise(Arguments, frozen=True, rename=None):
@@ -20,7 +20,7 @@ class Revise(Arguments, frozen=True, rename=None):
 
     id: Annotated[UUID, Meta(description="A memory's or node's id")] | None = None
     name: Annotated[Name, Meta(description="Or an entity's name")] | None = None
-    text: Annotated[str, Meta(min_length=1, max_length=10_000)] | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=10_000), VISIBLE] | None = None
     tags: Annotated[list[Tag], Meta(max_length=50)] | None = None
     importance: Importance | None = None
     status: Literal["active", "outdated", "archived"] | None = None

@@ -71,7 +71,8 @@ class RelatedTriples(Struct, frozen=True):
 class ExploredNode(Struct, frozen=True, omit_defaults=True):
     """A node, and what is known of it, shortened, the newest first.
 
-    `status`: outdated or archived, where it no longer holds. `version`: the number of its newest version, on which to base a revision.
+    `status`: outdated or archived, where it no longer holds. `version`: the number of its newest version, on which to
+    base a revision.
     """
 
     id: str

@@ -15,6 +15,7 @@ from recollect.memory.links import RequestedLink
 from recollect.memory.revising import NodePatch
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
+from recollect.visible import is_visible
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
@@ -268,7 +269,7 @@ def _create_faults(arguments: CreateNode, settings: Settings) -> list[InvalidInp
 
 def _text_fault(text: str | None, path: str, settings: Settings) -> InvalidInput | None:
     """The error for a text that is blank or too long."""
-    if text is None or not text.strip():
+    if text is None or not is_visible(text):
         return InvalidInput("Text cannot be empty", path=path)
     if len(text) > settings.max_text_length:
         return InvalidInput(f"Text too long (max {settings.max_text_length} chars)", path=path)

@@ -30,9 +30,9 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     require_small,
 )
 from recollect_gateway.parsing import utc, utc_through
-from recollect_gateway.shapes import Time, Until
+from recollect_gateway.shapes import VISIBLE, Time, Until
 
-Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="The node's text")]
+Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="The node's text"), VISIBLE]
 Summary = Annotated[str, Meta(max_length=1_000, description="A short form of the content, for lists")]
 NodeTags = Annotated[list[Tag], Meta(max_length=100, description="Labels, such as topic:tea")]
 Metadata = Annotated[dict[str, Any], Meta(description="Any data to store with it")]

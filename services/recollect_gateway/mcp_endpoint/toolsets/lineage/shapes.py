@@ -12,11 +12,11 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.lineages.model import Version
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call
-from recollect_gateway.shapes import check_metadata, hidden_status
+from recollect_gateway.shapes import VISIBLE, check_metadata, hidden_status
 
 LineageId = Annotated[UUID, Meta(description="A lineage's id")]
-Kind = Annotated[str, Meta(min_length=1, max_length=256)]
-Tag = Annotated[str, Meta(min_length=1, max_length=128)]
+Kind = Annotated[str, Meta(min_length=1, max_length=256), VISIBLE]
+Tag = Annotated[str, Meta(min_length=1, max_length=128), VISIBLE]
 Kinds = Annotated[list[Kind], Meta(max_length=50, description="Only these kinds; default any")]
 Tags = Annotated[list[Tag], Meta(max_length=50, description="Only with one of these tags, ignoring case")]
 CreatedBy = Annotated[str, Meta(max_length=256, description="Recorded as its author; default: the credential")]

@@ -12,7 +12,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, done
-from recollect_gateway.shapes import Name, SoughtName, Text
+from recollect_gateway.shapes import Name, SoughtName, SoughtText, Text
 
 
 class Addition(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
@@ -32,7 +32,9 @@ class Deletion(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
     """Observations to take from one entity."""
 
     entity_name: Annotated[SoughtName, Meta(description="The name of the entity containing the observations")]
-    observations: Annotated[list[Text], Meta(max_length=MAX_BATCH, description="An array of observations to delete")]
+    observations: Annotated[
+        list[SoughtText], Meta(max_length=MAX_BATCH, description="An array of observations to delete")
+    ]
 
 
 class DeleteObservations(Arguments, frozen=True):

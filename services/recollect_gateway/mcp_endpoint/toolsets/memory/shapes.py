@@ -8,7 +8,7 @@ from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation
 from recollect_gateway.mcp_endpoint.pages import CUT
 from recollect_gateway.mcp_endpoint.tool import Reply
-from recollect_gateway.shapes import hidden_status
+from recollect_gateway.shapes import VISIBLE, hidden_status
 
 MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000
@@ -17,7 +17,7 @@ Limit = Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Maximum number of e
 
 
 Content = Annotated[
-    str, Meta(min_length=1, max_length=100_000, description="The entity's own text, besides its observations")
+    str, Meta(min_length=1, max_length=100_000, description="The entity's own text, besides its observations"), VISIBLE
 ]
 
 
