@@ -115,7 +115,7 @@ def _blank_texts(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
     """The faults of texts inside a valid value that must show something and do not."""
     if not _has_visible_texts(type_):
         return
-    inner, marks = _unwrapped(type_)
+    inner, marks = unwrapped(type_)
     if isinstance(value, str):
         if VISIBLE in marks and not is_visible(value):
             yield InvalidInput(NO_VISIBLE_CHARACTER, path=path or None)
@@ -132,7 +132,7 @@ def _blank_texts(type_: Any, value: Any, path: str) -> Iterator[InvalidInput]:
 @cache
 def _has_visible_texts(type_: Any) -> bool:
     """Whether a type is of texts that must show something, or has such texts in its lists and structs."""
-    inner, marks = _unwrapped(type_)
+    inner, marks = unwrapped(type_)
     if inner is str:
         return VISIBLE in marks
     if get_origin(inner) is list:

@@ -154,6 +154,7 @@ class TestTools:
         """Let the gateway look at jobs often, so that a short one has several reports."""
         monkeypatch.setattr(job_tools, "POLL_SECONDS", 0.01)
 
+    @pytest.mark.proves("admin: get_job", "jobs: progress")
     @pytest.mark.usefixtures("often")
     @pytest.mark.parametrize("revision", MODES)
     async def test_waiting_for_a_job_reports_its_progress(

@@ -218,6 +218,7 @@ class TestGetting:
 
 
 class TestSearchRelations:
+    @pytest.mark.proves("memory: search_relations", "crate: search-relations")
     async def test_relations_are_filtered(self, client: Client, subtests: pytest.Subtests) -> None:
         await remember_ring(client)
         cases: list[tuple[dict[str, str], list[tuple[str, str, str]]]] = [

@@ -195,6 +195,7 @@ CONFINED = [name for name, toolsets in ROUTES.items() if toolsets is not None]
 
 
 class TestDeclarations:
+    @pytest.mark.proves("rules: toolset-allow-list", "security: toolsets")
     def test_each_route_declares_its_toolsets_and_is_guarded(self, subtests: pytest.Subtests) -> None:
         for name in ROUTES:
             with subtests.test(name):

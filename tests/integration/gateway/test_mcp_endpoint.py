@@ -174,10 +174,17 @@ class TestOfferedTools:
     async def test_an_unknown_toolset_is_refused_by_name(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, subtests: pytest.Subtests
     ) -> None:
-        response = await http.post(path, json=READ_GRAPH, headers=headers)
-        problem = response.json()
-        assert (response.status_code, problem["code"], problem["path"]) == (400, "invalid_input", "toolset")
-        assert "the toolsets are: admin, agent, facts, lineage, memory, openai, organize, all" in problem["detail"]
+        for path, headers in [
+            ("/mcp/x/nothing", {}),
+            ("/mcp", {"X-MCP-Toolsets": "memory,nothing"}),
+            ("/mcp/x/Memory", {}),
+        ]:
+            with subtests.test(f"{path} {headers}"):
+                response = await http.post(path, json=READ_GRAPH, headers=headers)
+                problem = response.json()
+                assert (response.status_code, problem["code"], problem["path"]) == (400, "invalid_input", "toolset")
+                known = "the toolsets are: admin, agent, facts, lineage, memory, openai, organize, all"
+                assert known in problem["detail"]
 
     @BOTH_REVISIONS
     async def test_a_key_that_may_only_read_is_offered_reading_tools(

@@ -55,6 +55,7 @@ def raw(gateway: RunningGateway, request: str, *headers: str) -> tuple[int, str]
 
 
 class TestHosts:
+    @pytest.mark.proves("security: hosts")
     def test_another_host_is_refused_everywhere(self, gateway: RunningGateway, subtests: pytest.Subtests) -> None:
         for path in EVERYWHERE:
             for host in [
@@ -96,6 +97,7 @@ class TestHosts:
 
 
 class TestOrigins:
+    @pytest.mark.proves("security: origins")
     async def test_other_pages_are_refused(
         self, gateway: RunningGateway, admin_key: str, subtests: pytest.Subtests
     ) -> None:
@@ -302,6 +304,7 @@ class TestProxies:
 
 
 class TestMethods:
+    @pytest.mark.proves("security: paths-and-methods")
     def test_an_odd_method_is_refused_everywhere(self, gateway: RunningGateway, subtests: pytest.Subtests) -> None:
         for method in ["TRACE", "CONNECT", "PROPFIND", "QUERY", "LINK", "PURGE"]:
             for path in ["/v1/graphs", "/mcp", "/health/live"]:
@@ -337,6 +340,7 @@ class TestMethods:
 
 
 class TestPaths:
+    @pytest.mark.proves("security: paths-and-methods")
     def test_an_ambiguous_path_is_refused(
         self, gateway: RunningGateway, admin_key: str, subtests: pytest.Subtests
     ) -> None:

@@ -97,6 +97,7 @@ class TestLenientParsing:
         except InvalidInput as error:
             return str(error)
 
+    @pytest.mark.proves("rules: null-is-omitted")
     def test_null_counts_as_absent_for_every_optional_argument(self, subtests: pytest.Subtests) -> None:
         """A null is not reported beside other faults, either."""
         for tool in TOOLS:

@@ -64,6 +64,7 @@ def test_a_public_address_is_allowed(subtests: pytest.Subtests) -> None:
             assert address not in PublicNetworks(refused=["0.0.0.0/0", "::/0"])
 
 
+@pytest.mark.proves("security: public-addresses")
 def test_an_address_that_is_not_public_is_refused(subtests: pytest.Subtests) -> None:
     for address in [*NOT_PUBLIC, "", "localhost", "0x7f.1", "2130706433", "127.1", "1.1.1.1 "]:
         with subtests.test(address):
