@@ -53,6 +53,7 @@ class TestUnknownArguments:
                 assert ignored_arguments(tool, ADDED) == [*ADDED]
                 assert ignored_arguments(tool, {"zzz_own": 1}) == ([] if tool.name in CAREFUL else ["zzz_own"])
 
+    @pytest.mark.proves("security: arguments-as-text")
     def test_what_a_model_may_have_misspelt_is_not(self, subtests: pytest.Subtests) -> None:
         cases = [("recall", "Query"), ("recall", "token-budget"), ("recall", "graph_name"), ("recall", "limits")]
         cases += [("remember", "text"), ("remember", "tag"), ("recall", "quer\ud800")]

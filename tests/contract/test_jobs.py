@@ -148,7 +148,6 @@ class TestTools:
         assert result["_meta"][ERROR_META] == {"code": "invalid_input", "path": "kind"}
         assert result["content"][0]["text"].endswith(", ".join(KINDS))
 
-    @pytest.mark.proves("admin: get_job", "jobs: progress")
     @pytest.fixture
     def often(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the gateway look at jobs often, so that a short one has several reports."""

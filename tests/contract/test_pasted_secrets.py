@@ -54,6 +54,7 @@ class TestRecognition:
         assert secret not in str(error.value)
 
 
+@pytest.mark.proves("security: pasted-secrets")
 async def test_no_tool_stores_one(
     gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller, subtests: pytest.Subtests
 ) -> None:
@@ -75,6 +76,7 @@ async def test_no_tool_stores_one(
     assert await revision_of(db, caller) == 0
 
 
+@pytest.mark.proves("security: pasted-secrets")
 async def test_the_tools_that_store_texts_refuse_it_for_this_reason(
     gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller, subtests: pytest.Subtests
 ) -> None:
@@ -127,6 +129,7 @@ async def test_one_that_was_stored_before_can_be_looked_for_and_taken_away(
         assert not result["isError"] or REASON not in json.dumps(result), name
 
 
+@pytest.mark.proves("security: pasted-secrets")
 async def test_an_import_reports_the_line(
     gateway: RunningGateway, http: httpx2.AsyncClient, subtests: pytest.Subtests
 ) -> None:
@@ -149,6 +152,7 @@ async def test_an_import_reports_the_line(
         assert [(error["line"], error["reason"]) for error in answer["errors"]] == [(2, REASON), (3, REASON)]
 
 
+@pytest.mark.proves("security: pasted-secrets")
 async def test_no_route_stores_one(gateway: RunningGateway, admin_key: str, db: Database, caller: Caller) -> None:
     secret = generate_secret("access")
     async with gateway.http(admin_key) as http:

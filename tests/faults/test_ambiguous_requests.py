@@ -38,6 +38,7 @@ def gateway(settings: Settings) -> Iterator[RunningGateway]:
         yield gateway
 
 
+@pytest.mark.proves("security: ambiguous-requests")
 async def test_requests_of_two_meanings_are_refused(gateway: RunningGateway, subtests: pytest.Subtests) -> None:
     for kind, (status, request) in REFUSED.items():
         with subtests.test(kind):
@@ -47,6 +48,7 @@ async def test_requests_of_two_meanings_are_refused(gateway: RunningGateway, sub
             assert (refusal(said)[0], said.count(b"HTTP/1.1 ")) == (status, 1)
 
 
+@pytest.mark.proves("security: ambiguous-requests")
 async def test_a_body_that_is_encoded_is_refused(gateway: RunningGateway, subtests: pytest.Subtests) -> None:
     """On every address, before anybody reads it."""
     for path in (b"/mcp", b"/v1/graphs/default/memories", b"/oauth/token", b"/sign-in"):

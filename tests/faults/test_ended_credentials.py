@@ -91,6 +91,7 @@ async def issue_tokens(
     return tokens
 
 
+@pytest.mark.proves("security: ended-credentials")
 async def test_tokens_that_expired_or_whose_grant_ended_lock_nobody_out(
     strict: RunningGateway,
     connected: Connected,
@@ -131,6 +132,7 @@ async def test_a_token_that_its_client_has_refreshed_is_known_for_a_day(
     assert await owner.fetchval(left, caller.tenant_id) == 0
 
 
+@pytest.mark.proves("security: ended-credentials")
 async def test_only_an_expired_access_token_is_told_why(
     strict: RunningGateway, connected: Connected, caller: Caller, owner: asyncpg.Connection, issue: NewApiKey
 ) -> None:
@@ -185,6 +187,7 @@ async def test_keys_of_a_suspended_tenant_and_tokens_for_another_resource_lock_n
     assert (await ask(strict, (await issue(caller)).secret)).status_code == 200
 
 
+@pytest.mark.proves("security: ended-credentials")
 async def test_made_up_ones_still_count(strict: RunningGateway, caller: Caller, issue: NewApiKey) -> None:
     kinds = ["agent", "access", "admin"] * ALLOWED
     answers = [(await ask(strict, generate_secret(kind))).status_code for kind in kinds]

@@ -20,6 +20,7 @@ def body_of(members: int) -> bytes:
     return b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":{%s}}}' % distinct
 
 
+@pytest.mark.proves("security: many-members")
 async def test_bodies_of_many_members_keep_the_bounds(
     settings: Settings, new_tenant: NewTenant, issue: NewApiKey, subtests: pytest.Subtests
 ) -> None:

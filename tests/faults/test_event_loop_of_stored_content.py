@@ -277,6 +277,7 @@ async def _started(http: httpx2.AsyncClient, desk: Desk, agent: Agent, kind: str
         return await jobs.get_job(tx, UUID(answer["id"]))
 
 
+@pytest.mark.proves("security: erasure")
 async def test_what_is_stored_is_deleted_and_erased(
     watched: RunningGateway, http: httpx2.AsyncClient, stored: Agent, subtests: pytest.Subtests
 ) -> None:

@@ -1,7 +1,6 @@
 """A gateway whose connections are all taken: addresses with many make room for those with few, and for probes."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -11,8 +10,6 @@ from recollect.settings import Settings
 from recollect_gateway.http_protocol import FEW_CONNECTIONS
 from tests.faults.test_hostile_clients import GET, POST, Connection, connected
 from tests.support.gateway import RunningGateway, serving
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only one address leads to this machine")
 
 TOTAL, OF_ONE = 100, 20
 CROWD = [f"127.0.0.{n}" for n in range(2, 2 + TOTAL // OF_ONE)]
@@ -51,6 +48,7 @@ async def status_from(gateway: RunningGateway, site: str, path: bytes = b"/healt
         return int((await one.rest())[9:12] or 0)
 
 
+@pytest.mark.proves("security: full-gateway")
 @pytest.mark.parametrize(
     "sent",
     [b"", GET, GET + b"\r\n", POST + b"Content-Length: 9\r\n\r\n"],
@@ -106,6 +104,7 @@ async def is_closed(one: Connection) -> bool:
     return False
 
 
+@pytest.mark.proves("security: full-gateway")
 async def test_calls_under_way_are_not_closed(small: RunningGateway) -> None:
     """Bodies that come slowly are calls: the last connections are kept for addresses that have few."""
     slow = b"POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n" + FORM + b"\r\ngrant"

@@ -6,6 +6,8 @@
 import json
 from uuid import uuid4
 
+import pytest
+
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
@@ -18,6 +20,7 @@ OPENAI = "/mcp/x/openai"
 SECRET = "the lighthouse clock runs late"
 
 
+@pytest.mark.proves("security: fetched-memories")
 async def test_memories_of_another_tenant_are_neither_found_nor_fetched(
     attacked: Attacked, gateway: RunningGateway, issue: NewApiKey, caller: Caller, new_tenant: NewTenant, db: Database
 ) -> None:
@@ -42,6 +45,7 @@ async def test_memories_of_another_tenant_are_neither_found_nor_fetched(
                 assert foreign == unknown
 
 
+@pytest.mark.proves("security: fetched-memories")
 async def test_a_confined_key_finds_nothing_of_other_graphs(
     gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database
 ) -> None:

@@ -32,6 +32,7 @@ async def visitor(gateway: RunningGateway, person: Person) -> AsyncIterator[Visi
         yield Visitor(http, person.email)
 
 
+@pytest.mark.proves("security: addresses-of-endpoints")
 async def test_a_tenant_and_none_look_alike_at_every_address(
     gateway: RunningGateway, caller: Caller, subtests: pytest.Subtests
 ) -> None:
@@ -53,6 +54,7 @@ async def test_a_tenant_and_none_look_alike_at_every_address(
                     assert [answer[0] for answer in answers[0]] == [200, 401]
 
 
+@pytest.mark.proves("security: addresses-of-endpoints")
 async def test_a_token_of_one_tenant_holds_at_no_address_of_another(
     gateway: RunningGateway, visitor: Visitor, caller: Caller, new_tenant: NewTenant, subtests: pytest.Subtests
 ) -> None:
@@ -70,6 +72,7 @@ async def test_a_token_of_one_tenant_holds_at_no_address_of_another(
                     assert foreign.status_code == 401
 
 
+@pytest.mark.proves("security: addresses-of-endpoints")
 async def test_no_token_is_given_for_another_tenants_endpoint_by_whichever_address(
     gateway: RunningGateway, visitor: Visitor, new_tenant: NewTenant, subtests: pytest.Subtests
 ) -> None:

@@ -86,6 +86,7 @@ async def members_seen_by(http: httpx2.AsyncClient, organisation: Organisation) 
     return answer.status_code
 
 
+@pytest.mark.proves("security: unproven-addresses")
 async def test_an_account_made_in_advance_reaches_no_other_tenant(
     gateway: RunningGateway, evil: Organisation, acme: Organisation, planted: Planted
 ) -> None:
@@ -101,6 +102,7 @@ async def test_an_account_made_in_advance_reaches_no_other_tenant(
             assert acme.caller.tenant not in (await http.get("/account")).text
 
 
+@pytest.mark.proves("security: unproven-addresses")
 async def test_the_holder_of_the_account_cannot_join_another_tenant_with_it(
     gateway: RunningGateway, acme: Organisation, planted: Planted
 ) -> None:
@@ -114,6 +116,7 @@ async def test_the_holder_of_the_account_cannot_join_another_tenant_with_it(
         assert await members_seen_by(attacker, acme) == 401
 
 
+@pytest.mark.proves("security: resets-end-sign-ins")
 async def test_a_link_of_an_operator_gives_the_account_to_whoever_has_it_and_to_nobody_else(
     gateway: RunningGateway, db: Database, pepper: bytes, acme: Organisation, evil: Organisation, planted: Planted
 ) -> None:
@@ -136,6 +139,7 @@ async def test_a_link_of_an_operator_gives_the_account_to_whoever_has_it_and_to_
     assert await members_seen_by(planted.http, acme) == 401
 
 
+@pytest.mark.proves("security: known-addresses")
 async def test_a_link_does_not_tell_who_has_an_account(
     gateway: RunningGateway, db: Database, pepper: bytes, acme: Organisation, evil: Organisation, planted: Planted
 ) -> None:
@@ -195,6 +199,7 @@ async def test_of_several_accounts_of_an_address_the_password_and_the_organisati
             assert organisation.caller.tenant in (await http.get("/account")).text
 
 
+@pytest.mark.proves("security: known-addresses")
 async def test_a_sign_in_takes_one_verification_however_many_accounts_the_address_has(
     gateway: RunningGateway,
     db: Database,

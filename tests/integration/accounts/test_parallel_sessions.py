@@ -82,6 +82,7 @@ async def test_a_second_process_may_come_when_its_access_token_has_expired(
         assert await ada.refresh(session.refresh) is not None
 
 
+@pytest.mark.proves("security: reuse-after-grace")
 async def test_a_refresh_token_that_comes_after_the_grace_still_ends_the_grant(
     ada: Household, owner: asyncpg.Connection
 ) -> None:
@@ -100,6 +101,7 @@ async def test_a_reloaded_page_ends_nothing(reloading: Reloading) -> None:
     assert await reloading.ada.refresh(winner.refresh) is not None
 
 
+@pytest.mark.proves("security: reuse-after-grace")
 async def test_a_used_code_without_its_verifier_or_later_ends_the_grant(
     ada: Household, owner: asyncpg.Connection, subtests: pytest.Subtests
 ) -> None:
@@ -117,6 +119,7 @@ async def test_a_used_code_without_its_verifier_or_later_ends_the_grant(
             assert not await ada.holds(issued)
 
 
+@pytest.mark.proves("security: bounded-tokens")
 async def test_a_grant_has_a_bounded_number_of_unused_refresh_tokens_and_the_oldest_end(
     ada: Household, owner: asyncpg.Connection
 ) -> None:
@@ -135,6 +138,7 @@ async def test_a_grant_has_a_bounded_number_of_unused_refresh_tokens_and_the_old
     assert await ada.refresh(newest.refresh) is not None
 
 
+@pytest.mark.proves("security: bounded-tokens")
 async def test_a_grant_stores_a_bounded_number_of_used_tokens(ada: Household, owner: asyncpg.Connection) -> None:
     issued = await ada.tokens()
     grant_id = await owner.fetchval("SELECT id FROM oauth_grants WHERE tenant_id = $1", ada.caller.tenant_id)

@@ -40,6 +40,7 @@ async def granted_scopes(db: Database, caller: Caller) -> list[tuple[str, ...]]:
         return [grant.scopes for grant in await grants.list_grants(tx)]
 
 
+@pytest.mark.proves("security: administration-by-choice")
 async def test_an_admin_who_only_clicks_allow_gives_no_administration(
     gateway: RunningGateway, http: httpx2.AsyncClient, client: HandClient, db: Database, caller: Caller
 ) -> None:
@@ -53,6 +54,7 @@ async def test_an_admin_who_only_clicks_allow_gives_no_administration(
     assert [set(given) for given in scopes] == [{"memory:read", "memory:write", "openid", "offline_access"}] * 2
 
 
+@pytest.mark.proves("security: administration-by-choice")
 async def test_administration_is_given_by_checking_its_box(
     http: httpx2.AsyncClient, client: HandClient, db: Database, caller: Caller
 ) -> None:

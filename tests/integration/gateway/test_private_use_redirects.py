@@ -42,6 +42,7 @@ async def test_addresses_of_programs_are_registered(gateway: RunningGateway, sub
         assert "redirect_uris.1" in refused.json()["error_description"]
 
 
+@pytest.mark.proves("security: private-use-schemes")
 async def test_the_page_tells_that_it_leads_to_a_program_on_the_device(
     gateway: RunningGateway, visitor: Visitor
 ) -> None:
@@ -76,6 +77,7 @@ async def test_a_code_comes_to_exactly_the_named_address_and_is_redeemed(
     assert (await visitor.http.get(client.request())).status_code == 400, "another address of the same program"
 
 
+@pytest.mark.proves("security: private-use-schemes")
 async def test_without_pkce_a_program_gets_no_code(gateway: RunningGateway, visitor: Visitor) -> None:
     """Any program can claim the scheme of another: only the one that made the challenge can use the code."""
     client = await HandClient.register(gateway, visitor.http, redirect_uris=[CURSOR])

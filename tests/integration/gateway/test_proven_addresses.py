@@ -71,6 +71,7 @@ async def test_a_link_that_was_mailed_proves_the_address(
     assert await confinements(db, email) == [None]
 
 
+@pytest.mark.proves("security: unproven-addresses")
 async def test_a_link_that_an_operator_sees_proves_nothing(
     mailing: RunningGateway, mail: MailServer, sending: Settings, db: Database, caller: Caller
 ) -> None:

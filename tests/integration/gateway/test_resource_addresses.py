@@ -107,6 +107,7 @@ async def test_a_token_is_for_the_endpoint_by_whatever_address_it_was_requested(
                 assert refreshed.status_code == 200
 
 
+@pytest.mark.proves("security: own-addresses")
 async def test_names_that_the_operator_gave_with_their_scheme_are_answered_with(settings: Settings) -> None:
     changed = {
         "public_url": "https://memory.example.com",

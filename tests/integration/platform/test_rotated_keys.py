@@ -46,6 +46,7 @@ async def test_a_key_that_was_replaced_under_its_name_is_read_again(
         await claims(issuers, idp, old)
 
 
+@pytest.mark.proves("security: forged-signatures")
 async def test_forged_tokens_cause_few_requests_and_disturb_nobody(
     issuers: Issuers, idp: IdentityProviderServer, clock: Clock
 ) -> None:

@@ -72,6 +72,7 @@ async def test_patterns_are_bounded_in_length(subtests: pytest.Subtests) -> None
             assert max(map(len, patterns)) < 60_000
 
 
+@pytest.mark.proves("security: erasure")
 async def test_too_many_names_are_refused_with_advice(agent: Agent, subtests: pytest.Subtests) -> None:
     for kind, names in {
         "number": [f"alias {n}" for n in range(model.MAX_NAMES)],

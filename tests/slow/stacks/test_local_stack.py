@@ -224,6 +224,7 @@ class TestStart:
         secrets = [stack.ready_file, *(data / name for name in ("local.json", "api-key", "admin-key", "key-secret"))]
         assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
 
+    @pytest.mark.proves("security: printed-keys")
     def test_the_key_for_agents_writes_memory_and_only_the_other_administers(self, stack: RunningLocal) -> None:
         endpoint = stack.endpoint()
         remember_entity(endpoint, "Scope")
@@ -234,6 +235,7 @@ class TestStart:
             statuses[name] = request("GET", f"{endpoint['management_url']}/keys", bearer)[0]
         assert statuses == {"api_key": 403, "admin_key": 200}
 
+    @pytest.mark.proves("security: printed-keys")
     def test_nothing_that_is_pasted_into_a_file_has_a_key(self, stack: RunningLocal) -> None:
         endpoint, text = stack.endpoint(), stack.console_text
         assert f"export RECOLLECT_API_KEY={endpoint['api_key']}\n" in text

@@ -11,12 +11,14 @@ from recollect.errors import InvalidInput
 FORMATS = [char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char) == "Cf"]
 
 
+@pytest.mark.proves("security: visible-client-names")
 def test_a_name_that_shows_nothing_is_refused(subtests: pytest.Subtests) -> None:
     for name in ("\u200b", "\u3164", "\u115f\u1160", "\u2800", "\ufe0f", "\u0301", "\u00a0", " \u2060 ", "\U000e0020"):
         with subtests.test(name=ascii(name)), pytest.raises(InvalidInput, match="visible"):
             client_name(name)
 
 
+@pytest.mark.proves("security: visible-client-names")
 def test_a_name_with_characters_that_show_nothing_is_refused() -> None:
     """It could look like the name of another client, letter by letter."""
     for character in (*FORMATS, "\u034f", "\u115f", "\u3164", "\x00", "\u2028"):

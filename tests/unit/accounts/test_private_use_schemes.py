@@ -80,6 +80,7 @@ def test_a_programs_own_scheme_is_accepted_and_told(subtests: pytest.Subtests) -
     assert redirect_uris([*PROGRAMS][:10]) == tuple(PROGRAMS)
 
 
+@pytest.mark.proves("security: private-use-schemes")
 def test_an_address_that_is_no_programs_own_is_refused(subtests: pytest.Subtests) -> None:
     for uri in NO_PROGRAMS:
         with subtests.test(uri):
@@ -90,6 +91,7 @@ def test_an_address_that_is_no_programs_own_is_refused(subtests: pytest.Subtests
         redirect_uris(["cursor://" + "x" * MAX_URI])
 
 
+@pytest.mark.proves("security: private-use-schemes")
 def test_only_exactly_the_named_address_of_a_program_is_redirected_to(subtests: pytest.Subtests) -> None:
     named = "vscode://localhost:1/cb"
     client = Client("rcl_client_x", "A client", None, (named,), refreshes=True)

@@ -35,6 +35,7 @@ def test_a_request_is_answered_with_the_name_that_it_asked(subtests: pytest.Subt
             assert origins(base, *hosts).asked_at(asked) == told
 
 
+@pytest.mark.proves("security: own-addresses")
 def test_only_addresses_of_this_gateway_name_its_resources(subtests: pytest.Subtests) -> None:
     """A token is issued for what a client names: if that could be another server, it would get the token."""
     for base, hosts, named, is_ours in (

@@ -78,6 +78,7 @@ class TestJsonText:
                 assert refusal("remember", {"items": text}).startswith("items: Expected `array`, got `str`")
                 assert refusal("recall", {"query": "x", "limit": text}).startswith("limit: Expected `int")
 
+    @pytest.mark.proves("security: arguments-as-text")
     def test_the_bounds_hold_inside_text(self) -> None:
         assert (
             refusal("remember", {"items": json.dumps([1] * 1_000)}) == "items: Array must contain at most 100 elements"
