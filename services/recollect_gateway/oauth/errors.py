@@ -13,7 +13,7 @@ def oauth_error(request: Request[Any, Any, Any], error: Exception) -> Response[d
     """An error that these endpoints do not answer themselves, such as too many requests, with its headers."""
     problem = problem_response(error, request)
     headers = {name: value for name, value in problem.headers.items() if name.lower() != "content-type"}
-    body = {"error": _code_of(problem.status_code), "error_description": problem.content.detail}
+    body = {"error": _code_of(problem.status_code or 500), "error_description": problem.content.detail}
     return Response(body, status_code=problem.status_code, headers={**headers, **NOT_STORED})
 
 
