@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NODE_STAMP := tests/verify/node_modules/.installed
 MODEL_APIS := tests/verify/model_apis/.venv/.installed
+CLIENTS := tests/verify/clients
+CLIENT_VENVS := $(patsubst $(CLIENTS)/locks/%.txt,$(CLIENTS)/.venvs/%/.installed,$(wildcard $(CLIENTS)/locks/*.txt))
+CLIENT_NODE_STAMP := $(CLIENTS)/node/node_modules/.installed
 COLLECTOR := tests/verify/collector/.built/collector
 CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
 KUBERNETES := $(addprefix tests/verify/tools/.bin/,kube-apiserver kube-controller-manager etcd)
@@ -25,7 +28,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-slow test-supported affected slowest verify pages docs conformance upgrade-drill drills \
 	chromium pgbouncer image-tools promtool kubectl chart \
-	chart-tools chart-server soak breakages lint style types format bench quality lock clean
+	chart-tools chart-server client-packages clients soak breakages lint style types format bench quality lock lock-clients clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,12 +93,15 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools come first, so that a missing one fails at once and not after ten minutes of tests.
-verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) $(MODEL_APIS) conformance ## The tests that need other tools than Python (tests/verify)
+verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) $(MODEL_APIS) client-packages conformance ## The tests that need other tools than Python (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # If the result differs from docs/conformance.md, the page is rewritten and the target fails: read it, and commit it.
 conformance: setup $(NODE_STAMP) ## Run the official MCP conformance suite, and compare the result with docs/conformance.md
 	$(BIN)/pytest $(ARGS) tests/verify/test_conformance.py --write-conformance
+
+clients: setup $(NODE_STAMP) client-packages ## Connect the published MCP clients to a gateway (part of make verify)
+	$(BIN)/pytest $(ARGS) tests/verify/test_clients.py
 
 upgrade-drill: setup ## Upgrade from 0.1.0 (or OLD=<revision>) under load, and back: no call may fail
 	UPGRADE_FROM=$(OLD) $(BIN)/pytest $(ARGS) tests/verify/test_upgrade_drill.py
@@ -165,6 +171,21 @@ $(MODEL_APIS): $(STAMP) tests/verify/model_apis/requirements.txt
 	@echo "Installing the SDKs of model APIs (once; about a minute)"
 	@$(BIN)/python -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(lastword $^)
+
+client-packages: $(CLIENT_VENVS) $(CLIENT_NODE_STAMP)
+
+# Each client from PyPI has a virtual environment of its own: they need different versions of the same packages. The
+# locks name every package, so pip resolves nothing.
+$(CLIENTS)/.venvs/%/.installed: $(CLIENTS)/locks/%.txt
+	@echo "Installing the MCP client $* from PyPI"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
+$(CLIENT_NODE_STAMP): $(CLIENTS)/node/package.json $(CLIENTS)/node/package-lock.json
+	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm"; exit 1; }
+	@echo "Installing the MCP clients from npm (once; some minutes, mostly for the Gemini CLI)"
+	@npm ci --prefix $(CLIENTS)/node --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # Forty rounds of each test that kills workers and servers at random moments; `make test` runs two. Forty times as many
@@ -195,5 +216,10 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' -o tests/verify/model_apis/requirements.txt tests/verify/model_apis/requirements.in
 
+lock-clients: ## Resolve the packages of the MCP clients from PyPI anew (needs uv)
+	for name in $(basename $(notdir $(wildcard $(CLIENTS)/locks/*.in))); do \
+		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+			-o $(CLIENTS)/locks/$$name.txt $(CLIENTS)/locks/$$name.in; done
+
 clean: ## Remove everything that the other targets made in the tree
-	rm -rf $(VENV) site tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/clients/.venvs tests/verify/clients/node/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
