@@ -49,6 +49,7 @@ from tests.support.loop_bounds import within_bounds
 from tests.support.memories import Agent
 from tests.support.routes import example_request, stand_ins
 from tests.support.watched_gateway import Heartbeat, watched_gateway
+from tests.support.worst_calls import on_graph
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
@@ -157,6 +158,7 @@ async def stored(request: pytest.FixtureRequest, db: Database, tenant_caller: Ca
 
 
 async def _id_of_alice(agent: Agent) -> str:
+    assert agent.graph is not None
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph)
         return str((await nodes.require_entities(tx, graph, [ALICE]))[ALICE].id)
@@ -181,15 +183,14 @@ def _of_node(node_id: str, value: Any) -> Any:
 async def test_reading_tools_keep_the_bounds(
     watched: RunningGateway, http: httpx2.AsyncClient, stored: Agent, subtests: pytest.Subtests
 ) -> None:
-    """With the filters of the examples, and without any."""
+    """With the filters of the examples, and without them and with the largest limits."""
     assert stored.graph is not None
     alice = await _id_of_alice(stored)
     for tool in CATALOGUE:
         if not tool.read_only:
             continue
         example = _of_node(alice, _on(stored.graph, EXAMPLES[tool.name]))
-        narrowing = {"tags", "kinds", "entityType", "as_of", "under", "startDate", "edge_kinds", "filter"}
-        for arguments in (example, {key: value for key, value in example.items() if key not in narrowing}):
+        for arguments in (example, on_graph(EXAMPLES[tool.name], tool, stored.graph, ALICE, alice)):
             with subtests.test(tool.name, arguments=str(arguments)[:200]):
                 async with within_bounds(http):
                     await watched.call(http, tool.name, arguments, path="/mcp/x/all")
@@ -282,12 +283,12 @@ async def test_what_is_stored_is_deleted_and_erased(
     watched: RunningGateway, http: httpx2.AsyncClient, stored: Agent, subtests: pytest.Subtests
 ) -> None:
     for name, arguments in {
-        "forget": {"names": [ALICE], "mode": "outdated"},
-        "delete_entities": {"entityNames": [ALICE]},
+        "forget": {"graph": stored.graph, "names": [ALICE], "mode": "outdated"},
+        "delete_entities": {"graph": stored.graph, "entityNames": [ALICE]},
     }.items():
         with subtests.test(name):
             async with within_bounds(http):
-                result = await watched.call(http, name, {"graph": stored.graph, **arguments}, path="/mcp/x/all")
+                result = await watched.call(http, name, arguments, path="/mcp/x/all")
             assert not result["isError"], result
     for body in ({"name": NAMED_BY_ROUTES, "dry_run": True}, {"name": NAMED_BY_ROUTES}):
         with subtests.test(json.dumps(body)):
