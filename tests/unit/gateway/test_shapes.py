@@ -33,15 +33,14 @@ def types_of(tool: ToolSpec) -> list[type[msgspec.Struct]]:
     return [NodeIn, EdgeIn] if getattr(tool.arguments, "read_one_by_one", ()) else [tool.arguments]
 
 
-def test_patterns_match_to_the_end_and_are_listed_portably(subtests: pytest.Subtests) -> None:
-    for tool in CATALOGUE:
-        with subtests.test(tool.name):
-            enforced = [*patterns(msgspec.json.schema_components(types_of(tool)))]
-            assert enforced
-            assert all(pattern.endswith(END) for pattern in enforced)
-            listed = [*patterns(json_schema(tool.arguments))]
-            assert len(listed) >= len(set(enforced))
-            assert all(pattern.endswith("$") for pattern in listed)
+@pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)
+def test_patterns_match_to_the_end_and_are_listed_portably(tool: ToolSpec) -> None:
+    enforced = [*patterns(msgspec.json.schema_components(types_of(tool)))]
+    assert enforced or tool.name == "fetch"  # It has no graph, and no other argument with a pattern.
+    assert all(pattern.endswith(END) for pattern in enforced)
+    listed = [*patterns(json_schema(tool.arguments))]
+    assert len(listed) >= len(set(enforced))
+    assert all(pattern.endswith("$") for pattern in listed)
 
 
 def test_no_tool_accepts_a_graph_name_that_ends_with_a_line_feed(subtests: pytest.Subtests) -> None:
