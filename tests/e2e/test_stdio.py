@@ -123,7 +123,7 @@ class TestForwarding:
         assert listed == [tool.name for tool in CATALOGUE if "memory" in tool.toolsets]
         made = await client.call_tool("create_entities", {"entities": [ALICE]})
         assert made.structured_content == {"entities": [ALICE]}
-        assert text_of(made) == json.dumps([ALICE], indent=2, ensure_ascii=False)
+        assert text_of(made) == json.dumps([ALICE], ensure_ascii=False, separators=(",", ":"))
         graph = {"entities": [ALICE], "relations": []}
         assert (await client.call_tool("read_graph", {})).structured_content == graph
         read = await client.read_resource("memory://knowledge-graph")
