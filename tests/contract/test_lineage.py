@@ -98,7 +98,7 @@ async def found_by(call: LineageClient, tool: str, text: str, **more: Any) -> li
     newest = {node["lineage_id"]: node["id"] for node in reversed(listed)}
     return [
         {
-            "id": memory.get("version", newest[memory["node"]]),
+            "id": memory.get("version_id", newest[memory["node"]]),
             "lineage_id": memory["node"],
             "content": memory["text"],
             "conflicts": memory.get("conflicts", []),
