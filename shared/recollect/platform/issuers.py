@@ -117,9 +117,10 @@ class Issuers:
         The caller has to check its claims. Raises TokenRefused, or IssuerFailed.
         """
         kid, known = _kid(token, algorithm), self._cached.get((tenant_id, address))
-        if known is not None:
+        key = known.key(kid, algorithm) if known is not None else None
+        if key is not None:
             try:
-                return _decoded_token(token, known.key(kid, algorithm), algorithm)
+                return _decoded_token(token, key, algorithm)
             except KeyDoesNotFit as refused:
                 if not self._may_ask(tenant_id, address):
                     raise
