@@ -1,6 +1,7 @@
 -- name: find_person
 -- Who signs in with this address, and what the password is compared with; asked before anybody is known.
-SELECT id, email, name, password_hash, password_changes FROM find_person(:email);
+SELECT id, email, name, password_hash, password_changes, NULL::uuid AS confined_to, NULL::text AS tenant
+FROM find_person(:email);
 
 -- name: find_tenant_accounts
 -- Accounts of this address that are of one tenant each, since nobody proved the address; asked before anybody is known.

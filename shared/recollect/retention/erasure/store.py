@@ -7,14 +7,15 @@ from uuid import UUID
 
 from recollect.graph.graphs.model import Graph
 from recollect.platform.computing import batches
-from recollect.platform.sql import Queries, Query
+from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
 from recollect.retention.erasure.model import ErasedItem, ErasureTargets, NamedHead
 
 queries = Queries(__package__)
 
 ROWS_AT_A_TIME = 1_000
-"""Rows that one round trip brings, where a query finds ids: a thousand become values in a few milliseconds."""
+"""Rows that one round trip brings, where a query may find as many as the graph has: a thousand become values in a few
+milliseconds."""
 
 TEXTS_PER_STATEMENT = 2_000
 """Texts that a statement gets at most, for the same reason."""
@@ -29,7 +30,8 @@ async def lineages_named(
     tx: Transaction, graph: Graph, *, wanted: Sequence[str], whole: Sequence[str]
 ) -> list[ErasedItem]:
     """Live lineages with a name that `wanted` matches, and deleted ones that had a name that `whole` matches."""
-    return await _items(tx, queries.lineages_named, graph_id=graph.id, wanted=wanted, whole=whole)
+    given = {"graph_id": graph.id, "wanted": wanted, "whole": whole}
+    return [ErasedItem(**row) async for row in tx.stream(queries.lineages_named, prefetch=ROWS_AT_A_TIME, **given)]
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID], *, limit: int) -> list[str]:
@@ -39,17 +41,20 @@ async def names_of(tx: Transaction, node_ids: Sequence[UUID], *, limit: int) -> 
 
 async def lineages_about(tx: Transaction, graph: Graph, targets: ErasureTargets, *, relation: str) -> list[ErasedItem]:
     """Further lineages to erase with those of the targets."""
-    return await _items(tx, queries.lineages_about, graph_id=graph.id, **_about(targets), relation=relation)
+    given = {"graph_id": graph.id, **_about(targets), "relation": relation}
+    return [ErasedItem(**row) async for row in tx.stream(queries.lineages_about, prefetch=ROWS_AT_A_TIME, **given)]
 
 
 async def observations_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[ErasedItem]:
     """Observations of other lineages to erase with the targets."""
-    return await _items(tx, queries.observations_about, graph_id=graph.id, **_about(targets))
+    given = {"graph_id": graph.id, **_about(targets)}
+    return [ErasedItem(**row) async for row in tx.stream(queries.observations_about, prefetch=ROWS_AT_A_TIME, **given)]
 
 
 async def relations_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[ErasedItem]:
     """Relations between other lineages to erase with the targets."""
-    return await _items(tx, queries.relations_about, graph_id=graph.id, **_about(targets))
+    given = {"graph_id": graph.id, **_about(targets)}
+    return [ErasedItem(**row) async for row in tx.stream(queries.relations_about, prefetch=ROWS_AT_A_TIME, **given)]
 
 
 async def heads_about(tx: Transaction, graph: Graph, targets: ErasureTargets) -> list[NamedHead]:
@@ -122,8 +127,3 @@ async def forget_statistics(tx: Transaction, only: Sequence[str] | None) -> list
 
 def _about(targets: ErasureTargets) -> dict[str, Any]:
     return {"node_ids": targets.node_ids, "patterns": targets.patterns, "created_by": targets.created_by}
-
-
-async def _items(tx: Transaction, query: Query, **given: Any) -> list[ErasedItem]:
-    """The items that a query finds, read a page at a time: there may be as many as the graph has rows."""
-    return [ErasedItem(**row) async for row in tx.stream(query, prefetch=ROWS_AT_A_TIME, **given)]
