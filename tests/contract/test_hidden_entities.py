@@ -141,7 +141,7 @@ def status(request: pytest.FixtureRequest) -> str:
 
 def test_each_tool_is_in_one_table() -> None:
     tables = [
-        {*READS, "export_graph"},
+        {*READS, "export_graph", "fetch"},
         TELL_NO_TEXT,
         SHOW_STATES_OF_THE_PAST,
         set(BRING_BACK),
@@ -160,6 +160,14 @@ async def test_every_read_marks_what_is_hidden_or_leaves_it_out(
             told = await answer(client, tool, graph="read", **with_ids(arguments, ids))
             unmarked = [text for text in unmarked_texts(told) if any(secret in text for secret in TOLD)]
             assert not unmarked, told
+
+
+async def test_a_fetched_memory_is_marked(client: Client, status: str) -> None:
+    ids = await hide(client, "default", status)
+    for memory in (HIDDEN, SECRET):
+        fetched = await answer(client, "fetch", id=ids[memory])
+        assert any(told in fetched["text"] for told in TOLD)
+        assert fetched["metadata"]["status"] == status
 
 
 async def test_the_text_of_explore_marks_it_too(client: Client, status: str) -> None:

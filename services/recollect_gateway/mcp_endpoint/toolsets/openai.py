@@ -110,6 +110,7 @@ def _url(call: Call, node_id: UUID, memory_id: UUID) -> str:
 def _metadata(node: Version, observation: Observation | None) -> dict[str, str]:
     """What is known of a memory beside its text, without what is not known."""
     own = observation or node
+    is_hidden = node.status != "active"
     known = {
         "entity": node.name,
         "kind": own.kind or node.kind,
@@ -117,6 +118,6 @@ def _metadata(node: Version, observation: Observation | None) -> dict[str, str]:
         "said_at": own.said_at.isoformat() if own.said_at else None,
         "source": own.source or node.source,
         "thread": own.thread,
-        "status": own.status,
+        "status": node.status if is_hidden else own.status,
     }
     return {key: value for key, value in known.items() if value}
