@@ -1,9 +1,12 @@
 """Only listeners of one tenant that may see the same changes share a read of the log."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import pytest
+from mcp.client.subscriptions import Subscription
+from mcp.shared.subscriptions import ResourceUpdated
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
@@ -19,6 +22,7 @@ from tests.support.streams import EventReader, listening
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 LISTENERS = 20
+GRAPHS, DEFAULT_GRAPH = "recollect://graphs", "recollect://graphs/default"
 LOG = "FROM changes"
 """A part of the statements that read the log of a graph."""
 
@@ -41,15 +45,32 @@ def agent(db: Database, caller: Caller) -> Agent:
     return Agent(db, caller, None)
 
 
-async def write(gateway: RunningGateway, key: str, text: str) -> None:
+async def write(gateway: RunningGateway, key: str, text: str, graph: str = "default") -> None:
     """Write one revision."""
     async with gateway.http(key) as http:
-        told = await http.post("/v1/graphs/default/memories", json={"items": [{"text": text}]})
+        told = await http.post(f"/v1/graphs/{graph}/memories", json={"items": [{"text": text}]})
     assert told.status_code == 200, told.text
 
 
 async def opened(stack: AsyncExitStack, gateway: RunningGateway, key: str, query: str = "") -> EventReader:
     return await stack.enter_async_context(listening(gateway, key, query=query))
+
+
+async def subscribed(stack: AsyncExitStack, gateway: RunningGateway, key: str) -> Subscription:
+    """A subscription to the list of graphs, and to the default graph."""
+    client = await stack.enter_async_context(gateway.client(key, "/mcp", revision=MODERN))
+    return await stack.enter_async_context(client.listen(resource_subscriptions=[GRAPHS, DEFAULT_GRAPH]))
+
+
+async def told_until(subscription: Subscription, uri: str) -> list[str]:
+    """The resources of the next events, until this one."""
+    told: list[str] = []
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
+        while uri not in told:
+            event = await anext(aiter(subscription))
+            assert isinstance(event, ResourceUpdated)
+            told.append(event.uri)
+    return told
 
 
 async def heard(streams: list[EventReader]) -> list[int]:
@@ -143,3 +164,23 @@ async def test_listeners_with_other_rights_receive_only_their_changes(
         await agent.create(NewEntity("Ann", "person"))
         await write(patient, key, "of nobody either")
         assert await heard([persons]) == [5]
+
+
+@pytest.mark.proves("security: shared-reads")
+async def test_a_confined_listener_to_the_list_of_graphs_does_not_hear_of_another_graph(
+    patient: RunningGateway, key: str, agent: Agent, db: Database, caller: Caller, issue: NewApiKey
+) -> None:
+    """Both kinds of listener have seen the same list, since there is only the graph to which some are confined."""
+    await agent.create("begin")
+    async with db.transaction(caller) as tx:
+        ids = await graphs.graph_ids(tx, ["default"])
+    confined = (await issue(caller, graph_ids=(ids["default"],))).secret
+    async with AsyncExitStack() as stack:
+        bound, free = [[await subscribed(stack, patient, secret) for _ in range(3)] for secret in (confined, key)]
+        await write(patient, key, "of another graph", graph="hidden")
+        told: list[list[str]] = [[] for _ in free]
+        for text in ("of the graph of all", "of it once more"):
+            await write(patient, key, text)
+            assert [await told_until(each, DEFAULT_GRAPH) for each in bound] == [[DEFAULT_GRAPH]] * 3
+            told = [[*before, *await told_until(each, DEFAULT_GRAPH)] for before, each in zip(told, free, strict=True)]
+        assert [each.count(GRAPHS) for each in told] == [1] * 3
