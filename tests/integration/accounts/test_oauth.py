@@ -108,6 +108,15 @@ class Household:
         return True
 
 
+async def used_earlier(owner: asyncpg.Connection, refresh_token: str, minutes: int) -> None:
+    """Act as if a refresh token had been used this much earlier; an unused one stays unused."""
+    await owner.execute(
+        "UPDATE oauth_refresh_tokens SET used_at = used_at - $2::interval WHERE hash = $1",
+        hash_secret(refresh_token, PEPPER),
+        timedelta(minutes=minutes),
+    )
+
+
 @pytest.fixture
 async def ada(db: Database, caller: Caller) -> Household:
     person = await joined(db, caller, Role.ADMIN, pepper=PEPPER)
@@ -286,10 +295,7 @@ class TestRefreshing:
         assert issued.refresh is not None
         refreshed = await ada.refresh(issued.refresh)
         assert refreshed is not None
-        await owner.execute(
-            "UPDATE oauth_refresh_tokens SET used_at = used_at - interval '61 minutes' WHERE hash = $1",
-            hash_secret(issued.refresh, PEPPER),
-        )
+        await used_earlier(owner, issued.refresh, 61)
         assert await ada.refresh(issued.refresh, client_id="https://other.example.com/oauth.json") is None
         assert await ada.holds(refreshed), "another client's attempt says nothing of this one's secrets"
         assert await ada.refresh(issued.refresh) is None
@@ -298,6 +304,17 @@ class TestRefreshing:
         assert await ada.holds(other)
         async with ada.db.transaction(ada.caller) as tx:
             assert {grant.revoked_by for grant in await grants.list_grants(tx)} == {None, "reuse"}
+
+    @pytest.mark.proves("security: one-use-codes")
+    async def test_a_repeat_does_not_extend_the_grace_period(self, ada: Household, owner: asyncpg.Connection) -> None:
+        issued = await ada.tokens()
+        assert issued.refresh is not None
+        for minutes in (0, 59):
+            await used_earlier(owner, issued.refresh, minutes)
+            assert await ada.refresh(issued.refresh) is not None
+        await used_earlier(owner, issued.refresh, 2)
+        assert await ada.refresh(issued.refresh) is None, "61 minutes after its first use"
+        assert not await ada.holds(issued)
 
     async def test_without_a_grace_period_each_refresh_token_works_once(self, ada: Household) -> None:
         strict = replace(TIMES, grace=timedelta(0))
