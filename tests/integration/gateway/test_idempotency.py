@@ -142,6 +142,16 @@ class TestRefusals:
         refused(elsewhere, 422, "idempotency_mismatch")
         refused(await http.request("DELETE", "/v1/keys/x", headers={"Idempotency-Key": "one"}), 404, "not_found")
 
+    async def test_an_idempotency_key_of_a_request_with_another_query_is_refused(
+        self, http: httpx2.AsyncClient
+    ) -> None:
+        await http.post("/v1/graphs", json={"name": "notes"})
+        headers = {"Idempotency-Key": "one"}
+        assert (await http.delete("/v1/graphs/notes?dry_run=false", headers=headers)).status_code == 200
+        for query in ("?dry_run=true", ""):
+            other = await http.delete(f"/v1/graphs/notes{query}", headers=headers)
+            refused(other, 422, "idempotency_mismatch")
+
     async def test_a_failed_request_can_be_repeated(self, http: httpx2.AsyncClient) -> None:
         for _ in range(2):
             answer = await http.post("/v1/graphs", json={"name": "default"}, headers={"Idempotency-Key": "one"})
