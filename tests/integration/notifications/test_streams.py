@@ -188,6 +188,21 @@ class TestFilters:
             page = (await http.get("/v1/graphs/default/changes?tag=x")).json()
         assert [change["revision"] for change in page["items"]] == [1, 4]
 
+    @pytest.mark.parametrize("about", [(), ("Ann",)])
+    async def test_changes_match_what_a_memory_was_before_and_after_them(
+        self, gateway: RunningGateway, key: str, agent: Agent, about: tuple[str, ...], subtests: pytest.Subtests
+    ) -> None:
+        """Without it, a listener to a tag or a kind would keep a memory that has neither any more."""
+        await agent.create(NewEntity("Ann", "person"))  # 1
+        for tag, kind in (("red", "note"), ("blue", "note"), ("blue", "task"), ("green", "rule")):  # 2, 3, 4, 5
+            await agent.remember(NewMemory("Tea is hot", about, tags=(tag,), kind=kind))
+        expected = {"tag=red": [2, 3], "tag=blue": [3, 4, 5], "kind=note": [2, 3, 4], "kind=task": [4, 5]}
+        async with gateway.http(key) as http:
+            for query, revisions in expected.items():
+                with subtests.test(query):
+                    page = (await http.get(f"/v1/graphs/default/changes?{query}")).json()
+                    assert [change["revision"] for change in page["items"]] == revisions
+
     async def test_a_stream_resumes_after_a_position_without_a_reported_change(
         self, hasty: RunningGateway, key: str, written: Agent
     ) -> None:
