@@ -31,6 +31,8 @@ from recollect.jobs.model import (
     LeaseLost,
     NewJob,
     StepFunction,
+    StepPostponed,
+    StepRefused,
     StepResult,
 )
 from recollect.platform.db import Database
@@ -236,6 +238,25 @@ class TestSteps:
         await runner.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code) == ("succeeded", None)
+
+    async def test_a_postponed_step_counts_as_no_attempt(
+        self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
+    ) -> None:
+        async def postpone(tx: Transaction, job: Job) -> StepResult:
+            raise StepPostponed(StepRefused("It is too early."), timedelta(seconds=LONG))
+
+        job = await desk.start(WAVER, times=1)
+        await runner.sweep(context)
+        failed = await desk.look(job)
+        assert (failed.status, failed.attempts) == ("running", 1)
+        for _ in range(MAX_ATTEMPTS):
+            await end_wait(owner, job)
+            await runner.sweep(replace(context, kinds={WAVER: postpone}))
+            shown = await desk.look(job)
+            assert (shown.status, shown.attempts, shown.error_message) == ("running", 1, "It is too early.")
+        await end_wait(owner, job)
+        await runner.sweep(context)
+        assert (await desk.look(job)).status == "succeeded"
 
     async def test_a_step_that_can_never_succeed_fails_at_once(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(REFUSE)
