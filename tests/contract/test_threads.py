@@ -96,6 +96,17 @@ async def test_threads_are_separate(agent: ThreadAgent) -> None:
     assert await agent.beside("dynamo") == {"engine"}
 
 
+@pytest.mark.parametrize("about", [[], ["Ada"]])
+async def test_a_text_is_remembered_once_in_each_thread(agent: ThreadAgent, about: list[str]) -> None:
+    said = [{"text": "likes tea", "about": about, **thread} for thread in ({"thread": "shop"}, {"thread": "yard"}, {})]
+    first = (await agent("remember", items=[*said, said[0]]))["memories"]
+    assert [memory["status"] for memory in first] == ["new", "new", "new", "known"]
+    ids = [memory["id"] for memory in first]
+    assert (len(set(ids)), ids[3]) == (3, ids[0])
+    again = (await agent("remember", items=said))["memories"]
+    assert [(memory["id"], memory["status"]) for memory in again] == [(memory, "known") for memory in ids[:3]]
+
+
 @pytest.mark.proves("agent-toolset: context-without-a-thread")
 async def test_without_a_thread_the_observations_of_an_entity_are_adjacent(agent: ThreadAgent) -> None:
     for word, name in zip(WORDS, ("Ada", "Grace") * 3, strict=True):
