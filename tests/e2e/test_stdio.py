@@ -249,6 +249,15 @@ class TestNegotiation:
         assert [answer.id for answer in server.answered] == [7]
         assert ("ping 7", None) in server.seen
 
+    async def test_a_request_that_replaced_another_can_be_cancelled_after_the_other_has_ended(self) -> None:
+        """The second request with the id ends the first, and both wait for `initialize`."""
+        async with negotiating() as server:
+            await server.send(HELLO, PING, PING, own_revision(9))
+            await server.answers(1)  # The first of the two has ended long before this answer has come.
+            await server.send(cancelled(7), PING | {"id": 8})
+            server.answering.set()
+        assert sorted(map(str, (answer.id for answer in server.answered))) == ["8", "9", "first"]
+
 
 def cancelled(request_id: str | int) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
