@@ -1,6 +1,7 @@
 """The files of a data folder: its lock, its secrets, and the address of the running stack."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -13,9 +14,19 @@ from pathlib import Path
 
 import platformdirs
 
-from recollect.errors import ErrorCode, Unavailable
+from recollect.errors import ErrorCode, InvalidInput, Unavailable
+from recollect.settings.storage import MIN_SECRET_BYTES
 from recollect_local.address import Endpoint
 from recollect_local.demo import DemoKeys
+
+KEY_FILES = ("admin-key", "api-key")
+"""The files of the keys: for administration, and for agents."""
+
+_RECOVERY = (
+    "Every API key here was made with it, so nothing was changed. Put the file back from a backup, or give its secret "
+    "as RECOLLECT_KEY_SECRET. Where it is lost, delete key-secret, api-key and admin-key here: the next start makes "
+    "new ones. What is remembered stays; the keys, sessions and webhook secrets made before are void."
+)
 
 
 class DataFolder:
@@ -56,11 +67,17 @@ class DataFolder:
         return self.path / "logs" / f"{name}.log"
 
     def key_secret(self) -> str:
-        """The secret that keys the hashes of this folder's API keys; made on first use."""
+        """The secret that keys the hashes of this folder's API keys; made on first use, and never again.
+
+        Raises InvalidInput, naming the file, for a file that holds no whole secret, and for one that is gone while the
+        keys that were made with it are still there: another secret would make all of them void.
+        """
         path = self.path / "key-secret"
         if not path.exists():
-            write_private(path, secrets.token_urlsafe(32))
-        return path.read_text().strip()
+            if any(map(self._stored, KEY_FILES)):
+                raise InvalidInput(f"It is missing. {_RECOVERY}", path=str(path))
+            write_private(path, secrets.token_urlsafe(MIN_SECRET_BYTES))
+        return _whole_secret(path)
 
     def keys(self) -> DemoKeys:
         """The keys that an earlier start stored."""
@@ -69,13 +86,13 @@ class DataFolder:
     def keep_keys(self, keys: DemoKeys) -> None:
         """Store the keys for later starts."""
         # First the one for administration: a folder of an earlier version has it in the file of the other.
-        for name, key in (("admin-key", keys.admin), ("api-key", keys.agent)):
+        for name, key in zip(KEY_FILES, (keys.admin, keys.agent), strict=True):
             if key is not None and key != self._stored(name):
                 write_private(self.path / name, key)
 
     def _stored(self, name: str) -> str | None:
         with contextlib.suppress(FileNotFoundError):
-            return (self.path / name).read_text().strip()
+            return (self.path / name).read_text(errors="replace").strip()
         return None
 
     @property
@@ -96,10 +113,37 @@ class Lock:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file of mode 0600, whole or not at all."""
+    """Write a file of mode 0600, whole or not at all, which also a power cut afterwards leaves as it is."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         file.write(f"{text}\n")
+        file.flush()
+        os.fsync(file.fileno())  # Without it, the new name can outlive a power cut and its content not: an empty file.
     Path(file.name).replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    """Make the names in a folder durable, on file systems that can do it by itself."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EBADF, errno.EINVAL):  # Of network file systems, which need no such call.
+            raise
+    finally:
+        os.close(folder)
+
+
+def _whole_secret(path: Path) -> str:
+    """The secret in a file. A crash can also leave a file of zeros, which is long enough and no secret."""
+    secret = path.read_text(errors="replace").strip()
+    if len(secret.encode()) < MIN_SECRET_BYTES or not secret.isprintable() or "\N{REPLACEMENT CHARACTER}" in secret:
+        raise InvalidInput(
+            f"It does not hold a secret of at least {MIN_SECRET_BYTES} printable bytes: it is empty, was cut short, or "
+            f"was overwritten. {_RECOVERY}",
+            path=str(path),
+        )
+    return secret
 
 
 def _take(file: int, path: Path) -> None:

@@ -7,6 +7,9 @@ from recollect.peppers import Pepper
 
 DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused where others reach the gateway
 
+MIN_SECRET_BYTES = 32
+"""Shortest key secret with which a gateway that others reach starts: as long as the hashes that it keys."""
+
 NO_DATABASE_ADDRESS = (
     "It is not the address of a PostgreSQL database, such as postgresql://login:password@db.internal:5432/recollect. "
     "In a password, percent-encode everything except letters, digits and the characters -._~"
