@@ -27,7 +27,7 @@ from recollect.settings.embedding import EmbeddingSettings
 from recollect.settings.moves import MoveSettings
 from recollect.settings.operators import OperatorSettings
 from recollect.settings.people import PeopleSettings
-from recollect.settings.storage import DEVELOPMENT_SECRET, NO_DATABASE_ADDRESS, StorageSettings
+from recollect.settings.storage import DEVELOPMENT_SECRET, MIN_SECRET_BYTES, NO_DATABASE_ADDRESS, StorageSettings
 from recollect.settings.telemetry import TelemetrySettings
 from recollect.settings.upkeep import UpkeepSettings
 
@@ -41,6 +41,12 @@ DATABASE_SETTINGS = (
 """The settings that hold an address of PostgreSQL."""
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+_SHORT_SECRET = (
+    f"Set it to at least {MIN_SECRET_BYTES} random bytes, as `openssl rand -hex 32` prints them, before other machines "
+    "can reach this server: it listens for them, or RECOLLECT_PUBLIC_URL is not an address of this machine. Where keys "
+    "were made with a shorter one, list that in RECOLLECT_ACCEPTED_KEY_SECRETS until they are hashed anew"
+)
 
 
 def _secret_files(settings_cls: type[BaseSettings]) -> list[PydanticBaseSettingsSource]:
@@ -131,17 +137,19 @@ class Settings(
         return f"RECOLLECT_{name.upper()}" if self.cell == HOME else f"{name} of {self.cell} in RECOLLECT_CELLS"
 
     def require_own_secret(self) -> None:
-        """Raise InvalidInput if the key secret is the public default and the gateway can be reached by others.
+        """Raise InvalidInput if the gateway can be reached by others and its key secret is public or may be guessed.
 
         Others reach a gateway that listens beyond this machine, or one on loopback behind a proxy with a public
-        address.
+        address. Secrets that are accepted beside it may be short, so that a short one can be replaced, but not public.
         """
-        reached_as = {self.host, urlsplit(self.base_url).hostname}
-        if self.key_secret.get_secret_value() == DEVELOPMENT_SECRET and not reached_as <= LOOPBACK:
+        if {self.host, urlsplit(self.base_url).hostname} <= LOOPBACK:
+            return
+        if len(self.key_secret.get_secret_value().encode()) < MIN_SECRET_BYTES:
+            raise InvalidInput(_SHORT_SECRET, path="RECOLLECT_KEY_SECRET")
+        if {accepted.get_secret_value() for accepted in self.accepted_key_secrets} & {"", DEVELOPMENT_SECRET}:
             raise InvalidInput(
-                "Set it to at least 32 random bytes before other machines can reach this server: it listens for them, "
-                "or RECOLLECT_PUBLIC_URL is not an address of this machine",
-                path="RECOLLECT_KEY_SECRET",
+                "It lists an empty secret or that of development, which everybody knows. Remove it, and make new keys",
+                path="RECOLLECT_ACCEPTED_KEY_SECRETS",
             )
 
     @property

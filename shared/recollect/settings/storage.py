@@ -110,7 +110,8 @@ class StorageSettings(BaseSettings):
     key_secret: SecretStr = Field(
         default=SecretStr(DEVELOPMENT_SECRET),
         description="Secret key of the hashes under which API keys are stored. In production, set it to 32 random "
-        "bytes or more, the same for gateways and workers, and keep it. Changing it makes every API key void and the "
+        "bytes or more (`openssl rand -hex 32`), the same for gateways and workers, and keep it; a gateway or operator "
+        "API that other machines can reach refuses a shorter one. Changing it makes every API key void and the "
         "secrets of webhooks unreadable, unless `RECOLLECT_ACCEPTED_KEY_SECRETS` still lists the old value.",
     )
     accepted_key_secrets: list[SecretStr] = Field(
