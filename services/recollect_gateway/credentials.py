@@ -5,7 +5,7 @@ browser together with the header that names one of the person's tenants.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from litestar.connection import ASGIConnection
@@ -30,6 +30,7 @@ from recollect_gateway.addresses import site_of_client
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.remembered import PresentedCredential, RememberedCallers
+from recollect_gateway.unknown_keys import UnknownKeys
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import member_caller
 
@@ -55,6 +56,7 @@ class Authenticator:
     start_task: StartTask | None = None
     callers: RememberedCallers | None = None
     resources: Resources | None = None
+    unknown_keys: UnknownKeys = field(default_factory=UnknownKeys)
 
     async def caller(
         self,
@@ -173,11 +175,12 @@ class Authenticator:
         return session
 
     async def _authenticate(self, secret: str, resource: str | None) -> Caller:
-        if kind_of(secret) == ACCESS:
-            return await grants.authenticate(self.db, secret, resource=resource, pepper=self.pepper)
-        return await identity.authenticate(
-            self.db, secret, pepper=self.pepper, note_use=self.note_use, start_task=self.start_task
-        )
+        with self.unknown_keys.watched():
+            if kind_of(secret) == ACCESS:
+                return await grants.authenticate(self.db, secret, resource=resource, pepper=self.pepper)
+            return await identity.authenticate(
+                self.db, secret, pepper=self.pepper, note_use=self.note_use, start_task=self.start_task
+            )
 
 
 def _secret(headers: Headers) -> str:

@@ -1,7 +1,7 @@
 """The identity of an operator: by a key in the Authorization header, or as the owner, within the owner's process."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from recollect.accounts.operator_keys.model import KIND
 from recollect.errors import Unauthenticated
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.failures import FailedKeys
+from recollect_gateway.unknown_keys import UnknownKeys
 
 if TYPE_CHECKING:
     from recollect_operator.database import OperatorDatabase
@@ -50,6 +51,7 @@ class KeyIdentities:
     db: "OperatorDatabase"
     pepper: bytes
     failed_keys: FailedKeys
+    unknown_keys: UnknownKeys = field(default_factory=UnknownKeys)
 
     async def __call__(self, connection: AnyConnection) -> OperatorIdentity:
         """The operator who holds the key. All refusals look alike, also of a tenant's key."""
@@ -60,7 +62,8 @@ class KeyIdentities:
         await self.failed_keys.require_within_rate(key, site)
         try:
             async with self.db.session() as session:
-                actor = await operator_keys.authenticate(session, secret, pepper=self.pepper)
+                with self.unknown_keys.watched():
+                    actor = await operator_keys.authenticate(session, secret, pepper=self.pepper)
         except Unauthenticated:
             await self.failed_keys.note_failed(key, site, void=True)
             raise

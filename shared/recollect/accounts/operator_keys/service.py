@@ -8,7 +8,7 @@ from recollect.accounts.operator_keys import store
 from recollect.accounts.operator_keys.model import KIND, MAX_LIFETIME, SUBJECT, OperatorKey
 from recollect.accounts.operator_log import service as log
 from recollect.accounts.operator_log.model import OperatorAction
-from recollect.errors import ErrorCode, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import CredentialEnded, ErrorCode, InvalidInput, NotFound, Unauthenticated
 from recollect.peppers import find_under_any_secret
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Session
@@ -51,14 +51,19 @@ async def revoke_key(operator: Operator, key_id: UUID) -> OperatorKey:
 
 
 async def authenticate(session: Session, secret: str, *, pepper: bytes) -> str:
-    """The actor that a key stands for. Raises Unauthenticated, with one message for every reason."""
+    """The actor that a key stands for. Raises Unauthenticated, with one message for every reason.
+
+    It raises CredentialEnded for a key that was revoked or has expired.
+    """
     found = None
     if kind_of(secret) == KIND:
         found = await find_under_any_secret(
             pepper, lambda accepted: store.find_key(session, hash_secret(secret, accepted))
         )
-    if found is None or not found.holds(datetime.now(UTC)):
+    if found is None:
         raise Unauthenticated(REFUSAL)
+    if not found.holds(datetime.now(UTC)):
+        raise CredentialEnded(REFUSAL)
     return f"{SUBJECT}{found.id}"
 
 
