@@ -7,12 +7,15 @@
     from,relationType,to,createdAt,lastModified,metadata,…
 
 The first columns are the enhanced memory server's. A list is a JSON array in its cell (`a; b`, as that server writes
-it, is read too). A cell that a spreadsheet would take for a formula is written with ' before it; the reader removes
-it.
+it, is read too).
+
+A cell that a spreadsheet would take for a formula is written with ' before it; the reader removes it. Which cells there
+are depends on the spreadsheet: in much of Europe it separates them at semicolons, on pasting at tabs. It then takes the
+quotes inside of a line for text, and begins a cell, or with a line break a row, in the middle of ours. So a formula
+after such a character has ' before it, too.
 """
 
 import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -29,8 +32,20 @@ from recollect.transfer.records import AnyRecord
 
 MARKS = {f"# {stage.upper()}": stage for stage in Stage}
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-"""Matches a cell that a spreadsheet may read as a formula, also with the quotes that an export put before it."""
+_SEPARATORS = r";|\t\r\n"
+"""What ends a cell for some spreadsheet, as a class of characters, beside the comma that ends ours."""
+
+_BLANKS = rf'(?:"|[^\S{_SEPARATORS}])*+'
+"""What may come before a formula and be dropped: white space, and a quotation mark that is closed at once."""
+
+_FORMULA = rf"'*+{_BLANKS}[=+\-@＝＋－＠]"
+"""A formula, also with the quotes that an export put before it."""
+
+_AT_BEGINNING = re.compile(rf"{_FORMULA}|'*+{_BLANKS}[\t\r\n]")
+_AFTER_SEPARATOR = re.compile(rf"(?<=[{_SEPARATORS}])(?={_FORMULA})")
+_GUARDED_AFTER_SEPARATOR = re.compile(rf"(?<=[{_SEPARATORS}])'(?={_FORMULA})")
+
+_QUOTED = re.compile(rf'[,"{_SEPARATORS}]')
 
 
 class CsvWriter(Writer):
@@ -54,12 +69,14 @@ class CsvWriter(Writer):
 
 def guarded(cell: str) -> str:
     """The cell in a form that every spreadsheet takes as text. `unguarded` restores it."""
-    return f"'{cell}" if _FORMULA.match(cell) else cell
+    cell = _AFTER_SEPARATOR.sub("'", cell)
+    return f"'{cell}" if _AT_BEGINNING.match(cell) else cell
 
 
 def unguarded(cell: str) -> str:
     """The cell as it was before `guarded`."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+    cell = _GUARDED_AFTER_SEPARATOR.sub("", cell)
+    return cell[1:] if cell.startswith("'") and _AT_BEGINNING.match(cell) else cell
 
 
 def read(texts: Iterator[str]) -> Read:
@@ -149,6 +166,9 @@ _KEYS = {Stage.ENTITIES: "name", Stage.FACTS: "text", Stage.RELATIONS: "relation
 
 
 def _rows(rows: Sequence[Sequence[str]]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer).writerows(rows)
-    return buffer.getvalue()
+    """Rows of RFC 4180, where a cell that any spreadsheet would cut in two is quoted, too."""
+    return "".join(f"{','.join(map(_quoted, row))}\r\n" for row in rows)
+
+
+def _quoted(cell: str) -> str:
+    return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
