@@ -4,7 +4,8 @@ An address must not give access through us to hosts that its author cannot reach
 URL is parsed once, its host is looked up once, *each* address found must belong to the public internet, and the
 connection goes to one of those: there is no second look-up that could answer differently. TLS is verified against the
 name. Nothing is followed, sent along or kept: no redirect, proxy, cookie, credential or connection. Time, size and
-number are bounded, and every failure looks the same from outside; the log tells operators which it was.
+number are bounded, and every failure looks the same from outside; the log tells operators which it was and who asked,
+and never the address, which would stay there after its author was erased.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ import httpx2
 import structlog
 
 from recollect.errors import InvalidInput
+from recollect.platform.network_reasons import reason_of
 from recollect.platform.public_networks import PublicNetworks, is_loopback
 from recollect.platform.shares import Shares
 from recollect.platform.slots import released_slot
@@ -168,12 +170,12 @@ class Outbound:
                 addresses = await self._addresses(target, asker)
                 request = httpx2.Request(method, target, headers=_own_headers(headers), content=content)
                 return await self._send(request, addresses, max_bytes)
-        except (httpx2.HTTPError, InvalidInput, _Refused, OSError, UnicodeError) as error:
-            log.info("outbound request failed", host=_host_of(url), reason=f"{type(error).__name__}: {error}")
-            raise OutboundFailed from None
+        except (InvalidInput, _Refused) as error:
+            raise asker.failed(f"{type(error).__name__}: {error}") from None  # Our own words.
+        except (httpx2.HTTPError, OSError, UnicodeError) as error:
+            raise asker.failed(reason_of(error)) from None
         except ExceptionGroup as errors:  # Of the transport, which connects in tasks, for an error it did not foresee.
-            log.info("outbound request failed", host=_host_of(url), reason=repr(errors.exceptions[0]))
-            raise OutboundFailed from None
+            raise asker.failed(reason_of(errors.exceptions[0])) from None
 
     def _parse(self, url: str, path: str) -> httpx2.URL:
         try:
@@ -253,6 +255,11 @@ class _Asker:
         """A place in the crowd's share; nothing is needed without a crowd."""
         return nullcontext() if self.crowd is None else shares.hold(self.crowd, wait_seconds=wait_seconds)
 
+    def failed(self, reason: str) -> OutboundFailed:
+        """The error to raise, after the reason is logged: with who asked, and not with the host, which they chose."""
+        log.info("outbound request failed", on_behalf_of=str(self.name), reason=reason)
+        return OutboundFailed()
+
 
 class _Names:
     """Looks host names up, a few at a time."""
@@ -291,14 +298,6 @@ class _Names:
 def _system_addresses(host: str) -> list[str]:
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
-def _host_of(url: str) -> str | None:
-    """The part of a URL that may be logged: the parts after the host may hold a secret."""
-    try:
-        return httpx2.URL(url).host
-    except (httpx2.InvalidURL, ValueError):
-        return None
 
 
 def _own_headers(headers: Mapping[str, str]) -> dict[str, str]:

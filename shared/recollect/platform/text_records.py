@@ -10,6 +10,7 @@ import dns.exception
 import dns.resolver
 import structlog
 
+from recollect.platform.network_reasons import reason_of
 from recollect.platform.shares import Shares
 from recollect.platform.slots import released_slot
 from recollect.settings import Settings
@@ -51,7 +52,7 @@ class TextRecords:
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
             return frozenset()
         except (dns.exception.DNSException, OSError, ValueError) as error:  # TimeoutError is an OSError.
-            log.info("TXT record lookup failed", name=name, reason=f"{type(error).__name__}: {error}")
+            log.info("TXT record lookup failed", on_behalf_of=str(on_behalf_of), reason=reason_of(error))
             return None
         return frozenset(b"".join(record.strings).decode("ascii", "replace") for record in list(answer)[:MAX_RECORDS])
 

@@ -33,7 +33,7 @@ def test_the_secret_is_made_once(tmp_path: Path) -> None:
 def test_a_file_without_a_whole_secret_is_refused_by_name(folder: DataFolder, subtests: pytest.Subtests) -> None:
     file = folder.path / "key-secret"
     for left in (b"", b"\n", b" " * 40, b"k" * 31 + b"\n", b"\0" * 44, b"\xff" * 44, b"k" * 20 + b"\0" * 24):
-        with subtests.test(left):
+        with subtests.test(repr(left)):
             file.write_bytes(left)
             with pytest.raises(InvalidInput, match="key-secret: It does not hold a secret of at least 32") as refused:
                 folder.key_secret()
