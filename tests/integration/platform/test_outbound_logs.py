@@ -53,6 +53,7 @@ def chosen_by_nobody(reason: str) -> str:
     return reason
 
 
+@pytest.mark.proves("security: outbound-logs")
 async def test_a_certificate_of_another_name(authority: CertificateAuthority, found: list[str]) -> None:
     """The message of OpenSSL quotes the name for which the certificate is not valid."""
     async with web_server(plain(b""), tls=authority.serving("other.example")) as server:
@@ -76,6 +77,7 @@ async def test_no_tls_at_all(authority: CertificateAuthority, found: list[str]) 
     assert reason.startswith("ConnectError: ")
 
 
+@pytest.mark.proves("security: outbound-logs")
 async def test_a_refused_connection(authority: CertificateAuthority, found: list[str]) -> None:
     with socket.create_server((HERE, 0)) as closed:
         port = closed.getsockname()[1]
@@ -87,12 +89,14 @@ async def test_an_address_within_a_network(authority: CertificateAuthority, foun
     assert "public internet" in await logged(authority, f"https://{CHOSEN}/token=hidden")
 
 
+@pytest.mark.proves("security: outbound-logs")
 async def test_a_name_that_is_unknown_or_too_long(authority: CertificateAuthority, subtests: pytest.Subtests) -> None:
     for host in ("zyxophane.invalid", "zyxophane" * 8 + ".example", "zyxophane..example", "ZYXOPHANE-\u2603.invalid"):
         with subtests.test(host):
             assert await logged(authority, f"https://{host}/token=hidden")
 
 
+@pytest.mark.proves("security: outbound-logs")
 async def test_an_answer_that_is_no_http(authority: CertificateAuthority, found: list[str]) -> None:
     """The message of the HTTP library quotes the line."""
 
@@ -104,6 +108,7 @@ async def test_an_answer_that_is_no_http(authority: CertificateAuthority, found:
         assert await logged(authority, f"https://{CHOSEN}:{server.port}/") == "RemoteProtocolError"
 
 
+@pytest.mark.proves("security: outbound-logs")
 async def test_a_look_up_of_records() -> None:
     """The messages of the DNS library quote the name."""
 

@@ -30,6 +30,7 @@ def test_the_secret_is_made_once(tmp_path: Path) -> None:
     assert folder.key_secret() == secret
 
 
+@pytest.mark.proves("security: local-data-folder")
 def test_a_file_without_a_whole_secret_is_refused_by_name(folder: DataFolder, subtests: pytest.Subtests) -> None:
     file = folder.path / "key-secret"
     for left in (b"", b"\n", b" " * 40, b"k" * 31 + b"\n", b"\0" * 44, b"\xff" * 44, b"k" * 20 + b"\0" * 24):
@@ -57,6 +58,7 @@ def test_a_secret_that_is_gone_is_not_replaced_while_its_keys_are_there(folder: 
     assert len(folder.key_secret()) >= 32
 
 
+@pytest.mark.proves("security: local-data-folder")
 def test_the_stack_refuses_it_and_overwrites_nothing(
     folder: DataFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

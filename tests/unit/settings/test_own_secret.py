@@ -51,6 +51,7 @@ def test_the_development_secret_is_accepted_where_only_this_machine_does(host: s
     settings(host, public_url).require_own_secret()
 
 
+@pytest.mark.proves("security: development-secret")
 def test_a_short_secret_is_refused_where_others_reach_the_gateway(subtests: pytest.Subtests) -> None:
     for short in ("k", "k" * 31, "é" * 15):
         with subtests.test(short):
@@ -61,6 +62,7 @@ def test_a_short_secret_is_refused_where_others_reach_the_gateway(subtests: pyte
         settings("0.0.0.0", None, enough).require_own_secret()
 
 
+@pytest.mark.proves("security: development-secret")
 def test_a_short_secret_can_be_replaced_and_a_public_one_is_not_accepted_beside_another() -> None:
     settings("0.0.0.0", None, ENOUGH, ("short",)).require_own_secret()
     for public in ("", DEVELOPMENT_SECRET):

@@ -66,6 +66,7 @@ def formulas(text: str) -> list[str]:
     return [cell for cell in cells(text) if FORMULA.match(cell)]
 
 
+@pytest.mark.proves("security: export-formulas")
 def test_a_spreadsheet_of_another_separator_finds_no_formula(subtests: pytest.Subtests) -> None:
     for before in (";", "\t", "|", "\n", "\r\n", "; ", ';"', ';"\u00a0', ";;", "|;\t"):
         with subtests.test(before):
@@ -81,6 +82,7 @@ def test_a_cell_that_another_separator_would_cut_is_quoted(subtests: pytest.Subt
     assert "\na b,p," in exported([EntityRecord("a b", "p", [])], [], [])
 
 
+@pytest.mark.proves("security: export-formulas")
 @given(text=texts)
 @examples(500)
 @example(text="\t=1")
