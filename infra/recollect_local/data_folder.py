@@ -17,7 +17,7 @@ import platformdirs
 from recollect.errors import ErrorCode, InvalidInput, Unavailable
 from recollect.settings.storage import MIN_SECRET_BYTES
 from recollect_local.address import Endpoint
-from recollect_local.demo import DemoKeys
+from recollect_local.demo_keys import DemoKeys
 
 KEY_FILES = ("admin-key", "api-key")
 """The files of the keys: for administration, and for agents."""

@@ -1,8 +1,6 @@
 """A database that is ready to use: migrated, with a demo tenant and keys to it."""
 
-from dataclasses import dataclass
-
-from recollect.accounts.identity.model import KIND_SCOPES, NewKey, kind_of, operator_caller
+from recollect.accounts.identity.model import KIND_SCOPES, NewKey, operator_caller
 from recollect.accounts.identity.service import authenticate, create_key
 from recollect.accounts.tenants.model import Tenant
 from recollect.accounts.tenants.service import create_tenant, find_tenant
@@ -11,23 +9,9 @@ from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
 from recollect.platform.operator_sessions import Operator
 from recollect.settings import Settings
+from recollect_local.demo_keys import DemoKeys
 
 DEMO_TENANT = "demo"
-
-
-@dataclass(frozen=True, slots=True)
-class DemoKeys:
-    """The keys of the demo tenant: one for agents, which is pasted into clients, and one for administration."""
-
-    agent: str | None = None
-    admin: str | None = None
-
-    @classmethod
-    def stored(cls, api_key: str | None, admin_key: str | None) -> "DemoKeys":
-        """The keys that a data folder holds. Until there were two, it held the one for administration as `api_key`."""
-        if admin_key is None and kind_of(api_key or "") == "admin":
-            return cls(admin=api_key)
-        return cls(api_key, admin_key)
 
 
 async def prepare_demo(settings: Settings, stored: DemoKeys) -> DemoKeys:

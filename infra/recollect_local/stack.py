@@ -25,7 +25,8 @@ from recollect.settings import Settings, wrong_setting
 from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
-from recollect_local.demo import DEMO_TENANT, DemoKeys, prepare_demo
+from recollect_local.demo import DEMO_TENANT, prepare_demo
+from recollect_local.demo_keys import DemoKeys
 from recollect_local.machine import Machine
 from recollect_local.postgres import LocalPostgres
 from recollect_local.process import last_words

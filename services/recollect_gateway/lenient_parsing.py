@@ -189,7 +189,7 @@ def _is_struct(type_: Any) -> bool:
 
 def _says(bounds: list[msgspec.Meta], word: str) -> bool:
     """Whether the annotations of a type have a word in `extra`."""
-    return any(word in (bound.extra or {}) for bound in bounds)
+    return any(word in (getattr(bound, "extra", None) or {}) for bound in bounds)
 
 
 def _is_too_long(value: list[Any], bounds: list[msgspec.Meta]) -> bool:

@@ -226,7 +226,7 @@ class TestDateRange:
         assert await found(client, "search_by_date_range", limit=3, offset=3) == ["Chess club"]
 
     async def test_an_invalid_date_is_refused(self, client: Client, subtests: pytest.Subtests) -> None:
-        for date in ["yesterday", "2026-02-30", "2026-13-01T00:00:00Z", "", "0001-01-01T00:00:00+14:00"]:
+        for date in ["yesterday", "2026-02-30", "2026-13-01T00:00:00Z", " ", "0001-01-01T00:00:00+14:00"]:
             with subtests.test(date):
                 code, told = await refused(client, "search_by_date_range", endDate=date)
                 assert (code, told.split(": ")[0]) == ("invalid_input", "endDate")

@@ -36,7 +36,8 @@ from recollect.settings import Settings
 from recollect_local.account import let_read
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
-from recollect_local.demo import DemoKeys, prepare_demo
+from recollect_local.demo import prepare_demo
+from recollect_local.demo_keys import DemoKeys
 from recollect_local.postgres import LocalPostgres, _installed
 from recollect_local.process import start_process
 from recollect_local.server import Server

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.errors import InvalidInput
 from recollect_local.data_folder import DataFolder, write_private
-from recollect_local.demo import DemoKeys
+from recollect_local.demo_keys import DemoKeys
 from recollect_local.stack import LocalOptions, run_local
 
 KEYS = DemoKeys(agent="rcl_agent_one", admin="rcl_admin_one")
