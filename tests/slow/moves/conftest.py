@@ -14,6 +14,9 @@ from recollect_local.postgres import LocalPostgres
 from tests.support.cells import cell_url, opened
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells
+from tests.tenancy.conftest import neighbours, tables
+
+__all__ = ["agent", "gateway", "neighbours", "reaching", "tables"]
 
 
 @pytest.fixture
