@@ -58,6 +58,9 @@ FAST_AND_FORGETFUL = {
 ROUNDS, SOAK_ROUNDS = 2, 40
 """Rounds of a test with faults at random moments: in `make test`, and in `make soak`."""
 
+PROCESSES_PER_PROCESSOR = 2
+"""Processes of a run in which several share the files of tests."""
+
 GARBAGE_THRESHOLDS = 50_000, 20, 20
 """After how many new objects Python looks for garbage, and after how many collections in older objects, too."""
 
@@ -83,6 +86,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.geteuid() == 0 and config.option.basetemp is None:
         config.option.basetemp = folder = tempfile.mkdtemp(prefix="recollect-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes for each processor (`-n auto`): tests wait for servers and other processes half of the time."""
+    return PROCESSES_PER_PROCESSOR * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(optionalhook=True)
