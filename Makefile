@@ -72,7 +72,7 @@ test: style ## Lint, and run the tests of everything that a code change can brea
 	wait $$types && exit $$tested
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on. To measure it here: make test COVERAGE=--cov"
 
-test-slow: setup ## Run the rest: random kills, moves, replicas, statistics of the planner, restarts of the whole stack
+test-slow: setup ## Run the rest: random kills, moves, replicas, statistics of the planner, extreme loads, restarts
 	$(IN_PROCESSES) $(ARGS) tests/slow
 
 test-supported: setup ## Run the unit and contract tests, for the other supported versions of Python
