@@ -27,7 +27,7 @@ from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.support.examples import choose_profile
 from tests.support.other_postgres import OtherPostgres
-from tests.support.scheduling import SchedulingByFile
+from tests.support.scheduling import SchedulingByFile, begin_with_shared
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 pytest_plugins = [
@@ -98,6 +98,11 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SchedulingByFile | None:
     """Where each file runs in one process, files that share filled databases run in the same process."""
     return SchedulingByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what one process must run alone."""
+    begin_with_shared(items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+import pytest
 from xdist.scheduler import LoadFileScheduling
 
 SHARED = "tests.support.statistics"
@@ -16,6 +17,11 @@ class SchedulingByFile(LoadFileScheduling):
         """The name of the group of tests that runs in one process."""
         file = super()._split_scope(nodeid)
         return SHARED if _imports_shared(self.config.rootpath / file) else file
+
+
+def begin_with_shared(items: list[pytest.Item]) -> None:
+    """Put the tests of the files that import SHARED first: one process runs them all, which takes the longest."""
+    items.sort(key=lambda item: not _imports_shared(item.path))
 
 
 @cache
