@@ -29,6 +29,7 @@ from tests.support.examples import choose_profile
 from tests.support.other_postgres import OtherPostgres
 from tests.support.scheduling import SchedulingByFile, begin_with_shared
 from tests.support.timeouts import MAX_WAIT_SECONDS
+from tests.support.web_server import CertificateAuthority
 
 pytest_plugins = [
     "tests.support.gateway",
@@ -83,9 +84,25 @@ def pytest_configure(config: pytest.Config) -> None:
     All runs of pytest share a folder under /tmp, which each closes to other users when it starts: ours has its own.
     """
     choose_profile(soak=config.getoption("soak"))
+    _trust_nobody(config)
     if os.geteuid() == 0 and config.option.basetemp is None:
         config.option.basetemp = folder = tempfile.mkdtemp(prefix="recollect-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _trust_nobody(config: pytest.Config) -> None:
+    """Let the clients of tests trust an authority of our own instead of the machine's hundred, unless they are told.
+
+    To read those takes each new HTTP client 20 ms, also one for http://, and tests make thousands. Processes that tests
+    start, and other processes of this run, inherit the variable.
+    """
+    if config.option.collectonly or hasattr(config, "workerinput"):
+        return
+    folder = Path(tempfile.mkdtemp(prefix="recollect-authority-"))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    file = folder / "authority.pem"
+    file.write_bytes(CertificateAuthority(folder).pem)
+    os.environ["SSL_CERT_FILE"] = str(file)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,10 +1,7 @@
 """`recollect tenants erase` as an operator types it: it reports, then erases, and touches no other tenant."""
 
-import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -16,26 +13,19 @@ from recollect.platform.db import Database
 from recollect.retention.erasure.model import REMAINS
 from recollect.settings import Settings
 from tests.conftest import NewTenant
+from tests.support.commands import Shell
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.memories import Agent, at_work
 from tests.support.workers import environment
 
 SECRET = "qzxsecretqz"
-SECONDS = 60
 NOT_YET = "not erased yet: "
 
 
 @pytest.fixture
-def settings_of_operators(settings: Settings) -> dict[str, str]:
-    """Variables of an operator of the tests' database, without those of the machine."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    return own | environment(settings)
-
-
-def typed(variables: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
-    command = [sys.executable, "-m", "recollect_cli.main", "tenants", *words]
-    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)
+def operators(settings: Settings, tmp_path: Path) -> Shell:
+    """A shell of an operator of the tests' database."""
+    return Shell(tmp_path, environment(settings))
 
 
 def table(lines: Sequence[str]) -> dict[str, int]:
@@ -70,7 +60,7 @@ async def filled(db: Database, tenant: Tenant) -> Agent:
 
 
 async def test_the_command_erases_a_tenant(
-    settings_of_operators: dict[str, str],
+    operators: Shell,
     db: Database,
     owner: asyncpg.Connection,
     new_tenant: NewTenant,
@@ -84,42 +74,42 @@ async def test_the_command_erases_a_tenant(
         key = (await issue(operator_caller(mine), kind="admin")).secret
         before, others = await rows(owner, mine), await rows(owner, other)
 
-        refused = typed(settings_of_operators, "erase", mine.slug)
-        assert refused.returncode != 0
-        assert "--yes" in refused.stderr
-        told = typed(settings_of_operators, "erase", mine.slug, "--dry-run")
-        assert (told.returncode, told.stderr) == (0, "")
-        assert table(told.stdout.splitlines()) == before == await rows(owner, mine)
+        refused = await operators.run("tenants", "erase", mine.slug)
+        assert refused.code != 0
+        assert "--yes" in refused.err
+        told = await operators.run("tenants", "erase", mine.slug, "--dry-run")
+        assert (told.code, told.err) == (0, "")
+        assert table(told.text.splitlines()) == before == await rows(owner, mine)
         async with gateway.http(key) as http:
             assert (await http.get("/v1/graphs")).status_code == 200, "a dry run leaves it as it is"
 
-        done = typed(settings_of_operators, "erase", mine.slug, "--yes")
-        assert done.returncode == 0, done.stderr
+        done = await operators.run("tenants", "erase", mine.slug, "--yes")
+        assert done.code == 0, done.err
         # Statistics of tables that something else analyses at that moment come first; mostly there are none.
-        told_to_remain = [line for line in done.stderr.splitlines() if not line.startswith(f"{NOT_YET}statistics: ")]
+        told_to_remain = [line for line in done.err.splitlines() if not line.startswith(f"{NOT_YET}statistics: ")]
         assert told_to_remain == [f"{NOT_YET}{place.replace('_', ' ')}: {until}" for place, until in REMAINS.items()]
-        assert table(done.stdout.splitlines()) == before
-        assert SECRET not in told.stdout + done.stdout + done.stderr
+        assert table(done.text.splitlines()) == before
+        assert SECRET not in told.text + done.text + done.err
         assert (await rows(owner, mine), await rows(owner, other)) == ({}, others)
         async with gateway.http(key) as http:
             assert (await http.get("/v1/graphs")).status_code == 401
-        again = typed(settings_of_operators, "erase", mine.slug, "--yes")
-        assert again.returncode != 0
-        assert mine.slug in again.stderr
-        assert "Traceback" not in refused.stderr + again.stderr
-        listed = typed(settings_of_operators, "list").stdout.split()
+        again = await operators.run("tenants", "erase", mine.slug, "--yes")
+        assert again.code != 0
+        assert mine.slug in again.err
+        assert "Traceback" not in refused.err + again.err
+        listed = (await operators.run("tenants", "list")).text.split()
         assert other.slug in listed
         assert mine.slug not in listed
-        assert typed(settings_of_operators, "create", mine.slug).returncode == 0, "its slug is free again"
+        assert (await operators.run("tenants", "create", mine.slug)).code == 0, "its slug is free again"
 
 
 async def test_the_command_says_what_to_run_if_statistics_could_not_be_updated(
-    settings_of_operators: dict[str, str], owner: asyncpg.Connection, new_tenant: NewTenant
+    operators: Shell, owner: asyncpg.Connection, new_tenant: NewTenant
 ) -> None:
     tenant = await new_tenant()
     async with owner.transaction():
         await owner.execute("LOCK TABLE recollect.nodes IN SHARE UPDATE EXCLUSIVE MODE")
-        done = await asyncio.to_thread(typed, settings_of_operators, "erase", tenant.slug, "--yes")
-    assert done.returncode == 0, done.stderr
-    told = [line for line in done.stderr.splitlines() if line.startswith(f"{NOT_YET}statistics: ")]
+        done = await operators.run("tenants", "erase", tenant.slug, "--yes")
+    assert done.code == 0, done.err
+    told = [line for line in done.err.splitlines() if line.startswith(f"{NOT_YET}statistics: ")]
     assert told == [f"{NOT_YET}statistics: until the owner of the tables has run ANALYZE recollect.nodes"]

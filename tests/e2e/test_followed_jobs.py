@@ -3,9 +3,6 @@
 import asyncio
 import re
 import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,7 +18,8 @@ from recollect.settings import Settings
 from recollect.transfer.formats.jsonl import write_line
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
-from tests.e2e.test_import_export import SECONDS, SOUND, Shell
+from tests.e2e.test_import_export import SOUND
+from tests.support.commands import Command, CommandOutput, Shell
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving
 from tests.support.jobs import Desk, take_one_step
 
@@ -38,21 +36,9 @@ def shell(gateway: RunningGateway, issued: IssuedKey, tmp_path: Path) -> Shell:
     return Shell(tmp_path, {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": issued.secret})
 
 
-@contextmanager
-def started(shell: Shell, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A running command, which is killed at the end."""
-    with shell.start(*words) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-async def ended(process: subprocess.Popen[bytes], stdin: bytes | None = None) -> tuple[int, bytes, str]:
-    """Wait for the end of the command, and return its exit code and output."""
-    out, err = await asyncio.to_thread(process.communicate, stdin, SECONDS)
-    assert b"Traceback" not in err, err
-    return process.returncode, out, err.decode()
+async def ended(command: Command, stdin: bytes = b"") -> CommandOutput:
+    """Wait for the end of the command while the gateway answers it, and return its exit code and output."""
+    return await asyncio.to_thread(command.communicate, stdin)
 
 
 async def due_job(desk: Desk) -> Job:
@@ -87,9 +73,8 @@ async def is_cancelled(desk: Desk, job: Job) -> None:
 
 
 async def test_a_command_reports_that_it_waits_for_a_worker(shell: Shell, desk: Desk, context: WorkerContext) -> None:
-    with started(shell, "import", str(SOUND), "--graph", "notes") as process:
+    with shell.start("import", str(SOUND), "--graph", "notes") as process:
         await due_job(desk)
-        assert process.stderr
         assert await asyncio.to_thread(process.stderr.readline) == b"importing: waiting for a worker\n"
         await runner.sweep(context)
         code, out, err = await ended(process)
@@ -101,7 +86,7 @@ async def test_ctrl_c_cancels_an_import_and_reports_what_stays(
     shell: Shell, desk: Desk, context: WorkerContext
 ) -> None:
     (shell.folder / "long.jsonl").write_bytes(LINES)
-    with started(shell, "import", "long.jsonl", "--graph", "notes") as process:
+    with shell.start("import", "long.jsonl", "--graph", "notes") as process:
         job = await due_job(desk)
         while not (await desk.look(job)).done:
             await take_one_step(context, desk)
@@ -112,7 +97,7 @@ async def test_ctrl_c_cancels_an_import_and_reports_what_stays(
         "Stopped. The import is cancelled. What it has imported stays; run the command again to import the rest\n"
     )
     assert (await desk.look(job)).status == "cancelled"
-    with started(shell, "import", "long.jsonl", "--graph", "notes") as process:
+    with shell.start("import", "long.jsonl", "--graph", "notes") as process:
         await due_job_after(desk, job)
         await runner.sweep(context)
         code, out, _ = await ended(process)
@@ -128,7 +113,7 @@ async def due_job_after(desk: Desk, other: Job) -> None:
 
 
 async def test_ctrl_c_cancels_an_export_and_leaves_no_file(shell: Shell, desk: Desk) -> None:
-    with started(shell, "export", "kept.jsonl", "--graph", "default") as process:
+    with shell.start("export", "kept.jsonl", "--graph", "default") as process:
         job = await due_job(desk)
         process.send_signal(signal.SIGINT)
         code, _, err = await ended(process)
@@ -139,14 +124,12 @@ async def test_ctrl_c_cancels_an_export_and_leaves_no_file(shell: Shell, desk: D
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 async def test_an_interrupted_upload_imports_nothing(shell: Shell, desk: Desk, how: signal.Signals) -> None:
-    with started(shell, "import", "-", "--graph", "notes") as process:
-        assert process.stdin
+    with shell.start("import", "-", "--graph", "notes") as process:
         process.stdin.write(LINES)
         process.stdin.flush()  # and not closed: it waits for more
         job = await sending_job(desk)
         process.send_signal(how)
-        assert process.stderr
-        assert await asyncio.to_thread(process.wait, SECONDS) == (130 if how is signal.SIGINT else -how)
+        assert await asyncio.to_thread(process.wait) == (130 if how is signal.SIGINT else -how)
         told = process.stderr.read().decode()
     assert told == ("Stopped. Nothing was imported; run the command again\n" if how is signal.SIGINT else "")
     await is_cancelled(desk, job)
@@ -155,9 +138,8 @@ async def test_an_interrupted_upload_imports_nothing(shell: Shell, desk: Desk, h
 async def test_input_that_arrives_too_slowly_is_reported(settings: Settings, shell: Shell, desk: Desk) -> None:
     with (
         serving(settings.model_copy(update={"body_seconds": 0.5})) as gateway,
-        started(shell, "import", "-", "--graph", "notes", "--url", gateway.url) as process,
+        shell.start("import", "-", "--graph", "notes", "--url", gateway.url) as process,
     ):
-        assert process.stdin
         process.stdin.write(LINES[:1_000])
         process.stdin.flush()
         await is_cancelled(desk, await sending_job(desk))
@@ -169,7 +151,7 @@ async def test_input_that_arrives_too_slowly_is_reported(settings: Settings, she
 async def test_a_revoked_key_leaves_the_job_running_with_advice_how_to_follow_it(
     shell: Shell, desk: Desk, issued: IssuedKey, db: Database, caller: Caller
 ) -> None:
-    with started(shell, "import", str(SOUND), "--graph", "notes") as process:
+    with shell.start("import", str(SOUND), "--graph", "notes") as process:
         job = await due_job(desk)
         async with db.transaction(caller) as tx:
             await identity.revoke_key(tx, issued.key.id)
@@ -181,7 +163,7 @@ async def test_a_revoked_key_leaves_the_job_running_with_advice_how_to_follow_it
 
 
 async def test_a_job_that_others_cancel_is_reported(shell: Shell, desk: Desk) -> None:
-    with started(shell, "export", "--graph", "default") as process:
+    with shell.start("export", "--graph", "default") as process:
         await desk.cancel(await due_job(desk))
         code, out, err = await ended(process)
     assert (code, out) == (1, b"")
@@ -191,7 +173,7 @@ async def test_a_job_that_others_cancel_is_reported(shell: Shell, desk: Desk) ->
 async def test_a_broken_file_is_reported_with_its_place_and_what_stays(
     shell: Shell, desk: Desk, context: WorkerContext
 ) -> None:
-    with started(shell, "import", "-", "--graph", "notes", "--format", "json") as process:
+    with shell.start("import", "-", "--graph", "notes", "--format", "json") as process:
         running = asyncio.create_task(ended(process, b'{"entities": [{"name": "a", "entityType": "b"}, '))
         await due_job(desk)
         await runner.sweep(context)
@@ -202,7 +184,7 @@ async def test_a_broken_file_is_reported_with_its_place_and_what_stays(
 
 
 async def test_problems_beyond_the_listed_ones_are_counted(shell: Shell, desk: Desk, context: WorkerContext) -> None:
-    with started(shell, "import", "-", "--graph", "notes") as process:
+    with shell.start("import", "-", "--graph", "notes") as process:
         running = asyncio.create_task(ended(process, write_line(NewEntity("a")) + b"broken\n" * 10_003))
         await due_job(desk)
         await runner.sweep(context)

@@ -15,7 +15,7 @@ from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.e2e.test_import_export import Shell
+from tests.support.commands import Shell
 from tests.support.gateway import RunningGateway, issue_key
 from tests.support.jobs import COUNT, Desk
 
@@ -62,8 +62,7 @@ async def on_terminal(shell: Shell, *words: str) -> tuple[int, str]:
         return bytes(got)
 
     shown = await asyncio.to_thread(read)
-    process.communicate()
-    return process.returncode, shown.decode().replace("\r\n", "\n")
+    return process.communicate().code, shown.decode().replace("\r\n", "\n")
 
 
 def is_plain(shown: str) -> bool:

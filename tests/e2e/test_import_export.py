@@ -5,13 +5,9 @@ import json
 import os
 import pty
 import re
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from uuid import uuid4
@@ -37,6 +33,7 @@ from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.jobs import runner
+from tests.support.commands import Shell
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving
 from tests.support.jobs import employed
 from tests.support.memories import Agent
@@ -44,51 +41,7 @@ from tests.support.memories import Agent
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SOUND, BROKEN = FIXTURES / "memory.jsonl", FIXTURES / "memory_broken.jsonl"
 BROKEN_NUMBERS = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21]
-SECONDS = 60
 pytestmark = pytest.mark.usefixtures("leaves_nothing", "worker")
-PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
-"""A proxy that does not exist: it must not be used for a gateway on this machine."""
-
-
-@dataclass(frozen=True)
-class CommandOutput:
-    """The exit code and output of a command."""
-
-    code: int
-    out: bytes
-    err: str
-
-    def __post_init__(self) -> None:
-        assert "Traceback" not in self.err, self.err
-
-
-@dataclass(frozen=True)
-class Shell:
-    """A shell for commands, with these variables."""
-
-    folder: Path
-    variables: Mapping[str, str] = field(default_factory=dict)
-
-    def start(self, *words: str, **streams: int) -> subprocess.Popen[bytes]:
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # As for what a shell starts in the background.
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # What is started would ignore Ctrl-C, too.
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-        process: subprocess.Popen[bytes] = subprocess.Popen(
-            [sys.executable, "-m", "recollect_cli.main", *words],
-            env={**clean, **PROXIES, "RECOLLECT_DATA_DIR": str(self.folder / "data"), **self.variables},
-            cwd=self.folder,
-            **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},  # type: ignore[call-overload]
-        )
-        return process
-
-    async def run(self, *words: str, stdin: bytes = b"") -> CommandOutput:
-        """Run the command to its end, while the gateway's thread and this loop go on."""
-        process = self.start(*words)
-        out, err = await asyncio.to_thread(process.communicate, stdin, SECONDS)
-        return CommandOutput(process.returncode, out, err.decode())
-
-    def with_variables(self, **variables: str) -> "Shell":
-        return Shell(self.folder, {**self.variables, **variables})
 
 
 @pytest.fixture
@@ -292,10 +245,12 @@ async def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(shell: Shell)
     process = shell.with_variables(TERM="xterm").start("import", "long.jsonl", "--graph", "bar", stderr=theirs)
     os.close(theirs)
     shown = await asyncio.to_thread(lambda: b"".join(_read(terminal)).decode())
-    out, _ = process.communicate(timeout=SECONDS)
-    assert process.returncode == 1
-    assert out == b"bar: 0 new entities, 0 new observations, 50 new relations; 11950 lines contained nothing new; " + (
-        b"1 broken line, or a part of it, was left out\n"
+    done = process.communicate()
+    assert done.code == 1
+    assert (
+        done.out
+        == b"bar: 0 new entities, 0 new observations, 50 new relations; 11950 lines contained nothing new; "
+        + (b"1 broken line, or a part of it, was left out\n")
     )
     assert "importing" in shown
     assert "━" in shown
@@ -444,16 +399,14 @@ async def test_an_export_that_breaks_off_is_reported(
     try:
         with serving(settings.model_copy(update={"database_url": postgres.url("fleeting")})) as gateway:
             process = shell.start("export", "--graph", "notes", "--url", gateway.url)
-            assert process.stdout
             start = await asyncio.to_thread(process.stdout.read, 1_000)
             await admin.execute("ALTER ROLE fleeting CONNECTION LIMIT 0")
             await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fleeting'")
-            rest, err = await asyncio.to_thread(process.communicate, None, SECONDS)
-            assert process.returncode == 1
-            assert b"does not answer" in err
-            assert b"was not fetched completely; run the command again" in err
-            assert b"Traceback" not in err
-            assert 1_000 < len(start + rest) < 40_000_000
+            rest = await asyncio.to_thread(process.communicate)
+            assert rest.code == 1
+            assert "does not answer" in rest.err
+            assert "was not fetched completely; run the command again" in rest.err
+            assert 1_000 < len(start + rest.out) < 40_000_000
     finally:
         await admin.execute("DROP ROLE fleeting")
 
@@ -463,12 +416,10 @@ async def test_a_reader_of_only_the_first_lines_may_close_the_pipe(
 ) -> None:
     await long_graph()
     with shell.start("export", "--graph", "notes") as process:
-        assert process.stdout
-        assert process.stderr
         assert json.loads(await asyncio.to_thread(process.stdout.readline))["name"] == "e0"
         process.stdout.close()
         assert await asyncio.to_thread(process.stderr.read) == b""
-        assert await asyncio.to_thread(process.wait, SECONDS) == 1
+        assert await asyncio.to_thread(process.wait) == 1
     assert await count_stored_pieces(owner, caller) == 0
 
 

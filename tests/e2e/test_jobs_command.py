@@ -12,7 +12,7 @@ from recollect.jobs.kinds import REINDEX_PASSAGES
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
-from tests.e2e.test_import_export import Shell
+from tests.support.commands import Shell
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.jobs import COUNT, REFUSE, Desk, take_one_step
 
@@ -56,7 +56,7 @@ async def test_waiting_shows_progress_until_the_end(shell: Shell, desk: Desk, co
             await take_one_step(context, desk)
             assert await asyncio.to_thread(waiting.stderr.readline) == f"{COUNT}: {number} done\n".encode()
         out = await asyncio.to_thread(waiting.stdout.read)
-    assert waiting.returncode == 0
+        assert await asyncio.to_thread(waiting.wait) == 0
     lines = dict(line.split("\t") for line in out.decode().splitlines())
     assert (lines["status"], lines["done"], lines["result"]) == ("succeeded", "8/8", "steps=8")
     assert lines["output"] == f"16 bytes at /v1/jobs/{job.id}/output"

@@ -1,6 +1,7 @@
 """`recollect operator`, and `recollect tenants` with an operator API."""
 
 import json
+import signal
 import socket
 from pathlib import Path
 
@@ -12,10 +13,9 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.platform.connections import OPERATOR_ROLE
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
-from tests.e2e.test_import_export import Shell
 from tests.support.cells import OTHER
+from tests.support.commands import Shell
 from tests.support.gateway import eventually
-from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import environment
 
 NOWHERE = "postgresql://nobody@127.0.0.1:9/nowhere"
@@ -53,7 +53,7 @@ async def test_commands_use_only_the_operator_api_if_one_is_named(
         async with httpx2.AsyncClient(base_url=url) as http:
 
             async def listens() -> bool:
-                assert process.poll() is None
+                assert process.is_running()
                 try:
                     return (await http.get("/health/live")).status_code == 200
                 except httpx2.TransportError:
@@ -91,8 +91,8 @@ async def test_commands_use_only_the_operator_api_if_one_is_named(
         assert "does not accept the key" in refused.err
         assert key not in refused.err + json.dumps(told)
     finally:
-        process.terminate()
-        process.communicate(timeout=MAX_WAIT_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
     away = await far.run("tenants", "list")
     assert away.code == 1
     assert "does not answer" in away.err

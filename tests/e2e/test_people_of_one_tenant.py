@@ -1,7 +1,5 @@
 """`recollect people reset-password` for an address with accounts of several tenants."""
 
-import asyncio
-
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
@@ -11,13 +9,14 @@ from recollect.caller import Role
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
-from tests.e2e.test_members_command import settings_of_operators, typed
+from tests.e2e.test_members_command import operators
+from tests.support.commands import Shell
 from tests.support.gateway import RunningGateway
 from tests.support.people import PASSWORD, browser, new_email, sign_in, submit
 
 ANOTHER = "seven lanterns over harbour mud"
 
-__all__ = ["settings_of_operators"]
+__all__ = ["operators"]
 
 
 async def test_an_operator_names_the_tenant_of_the_account(
@@ -25,7 +24,7 @@ async def test_an_operator_names_the_tenant_of_the_account(
     db: Database,
     new_tenant: NewTenant,
     settings: Settings,
-    settings_of_operators: dict[str, str],
+    operators: Shell,
     subtests: pytest.Subtests,
 ) -> None:
     email, tenants = new_email(), [await new_tenant() for _ in range(2)]
@@ -35,13 +34,13 @@ async def test_an_operator_names_the_tenant_of_the_account(
         invitation = await members.open_invitation(db, issued.secret, pepper=settings.pepper)
         await members.join_with_new_account(db, invitation, "Ada", PASSWORD)
     with subtests.test("no tenant is named"):
-        refused = await asyncio.to_thread(typed, settings_of_operators, "people", "reset-password", email)
-        assert refused.returncode == 1
-        assert all(tenant.slug in refused.stderr for tenant in tenants)
-        assert "--tenant" in refused.stderr
+        refused = await operators.run("people", "reset-password", email)
+        assert refused.code == 1
+        assert all(tenant.slug in refused.err for tenant in tenants)
+        assert "--tenant" in refused.err
     with subtests.test("the link proves the address for that account"):
         words = ("people", "reset-password", email, "--tenant", tenants[1].slug)
-        link = (await asyncio.to_thread(typed, settings_of_operators, *words)).stdout.strip()
+        link = (await operators.run(*words)).text.strip()
         async with browser(gateway) as http:
             await submit(http, "/reset/" + link.rpartition("/")[2], password=ANOTHER)
             assert (await sign_in(http, email, ANOTHER)).status_code == 303

@@ -7,7 +7,7 @@ import pytest
 from recollect.accounts.plans.model import LIMITS
 from recollect.accounts.tenants.model import Tenant
 from recollect.settings import Settings
-from tests.e2e.test_import_export import Shell
+from tests.support.commands import Shell
 
 
 @pytest.fixture

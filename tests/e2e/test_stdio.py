@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -45,6 +43,7 @@ from recollect_cli.stdio import Bridge
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
+from tests.support.commands import PROXIES, CommandOutput, Shell
 from tests.support.gateway import (
     LEGACY,
     MODERN,
@@ -60,8 +59,7 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "naïve “quotes” 🫖"]}
 SECONDS = MAX_WAIT_SECONDS
-PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"), "http://127.0.0.1:9")
-"""A proxy that does not exist: it must not be used for a gateway on this machine."""
+Run = Callable[..., CommandOutput]
 PING = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
 HELLO = {
     "jsonrpc": "2.0",
@@ -103,17 +101,10 @@ async def client(
         yield client
 
 
-def run(*words: str, stdin: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    """Run the bridge with this input to its end."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    return subprocess.run(
-        [sys.executable, "-m", "recollect_cli.main", "stdio", *words],
-        env={**clean, **PROXIES, **variables},
-        input=stdin,
-        capture_output=True,
-        timeout=SECONDS,
-        check=False,
-    )
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs the bridge with an input to its end."""
+    return lambda stdin, *words: Shell(tmp_path).start("stdio", *words).communicate(stdin)
 
 
 class TestForwarding:
@@ -200,33 +191,35 @@ async def _is(holds: Callable[[], bool]) -> bool:
 
 class TestEndOfInput:
     @pytest.mark.proves("crate: stdio")
-    def test_pending_requests_are_answered_before_the_bridge_ends(self, gateway: RunningGateway, key: str) -> None:
+    def test_pending_requests_are_answered_before_the_bridge_ends(
+        self, run: Run, gateway: RunningGateway, key: str
+    ) -> None:
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         lines = [json.dumps(HELLO), json.dumps(ready), json.dumps(PING)]
-        done = run("--url", gateway.url, "--api-key", key, stdin="\n".join(lines).encode())
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        done = run("\n".join(lines).encode(), "--url", gateway.url, "--api-key", key)
+        answers = [json.loads(line) for line in done.out.splitlines()]
         assert [answer["id"] for answer in answers] == ["first", 7]
         assert answers[0]["result"]["protocolVersion"] == LEGACY
         assert answers[1]["result"] == {}
-        assert (done.returncode, done.stderr) == (0, b"")
+        assert (done.code, done.err) == (0, "")
 
-    def test_no_input_is_no_error(self, gateway: RunningGateway, key: str) -> None:
-        done = run("--url", gateway.url, "--api-key", key, stdin=b"")
-        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    def test_no_input_is_no_error(self, run: Run, gateway: RunningGateway, key: str) -> None:
+        done = run(b"", "--url", gateway.url, "--api-key", key)
+        assert (done.code, done.out, done.err) == (0, b"", "")
 
-    def test_a_broken_line_is_reported_and_skipped(self, gateway: RunningGateway, key: str) -> None:
-        done = run("--url", gateway.url, "--api-key", key, stdin=b"{nonsense\n" + json.dumps(PING).encode() + b"\n")
-        broken, pong = [json.loads(line) for line in done.stdout.splitlines()]
+    def test_a_broken_line_is_reported_and_skipped(self, run: Run, gateway: RunningGateway, key: str) -> None:
+        done = run(b"{nonsense\n" + json.dumps(PING).encode() + b"\n", "--url", gateway.url, "--api-key", key)
+        broken, pong = [json.loads(line) for line in done.out.splitlines()]
         assert (broken["id"], broken["error"]["code"]) == (None, -32700)
         assert pong["id"] == 7
-        assert done.returncode == 0
+        assert done.code == 0
 
-    def test_the_bridge_ends_with_its_input_before_initialize_is_answered(self) -> None:
+    def test_the_bridge_ends_with_its_input_before_initialize_is_answered(self, run: Run) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
             lines = [json.dumps(HELLO), json.dumps(PING)]
-            done = run("--url", url, "--api-key", "none", stdin="\n".join(lines).encode())
-        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+            done = run("\n".join(lines).encode(), "--url", url, "--api-key", "none")
+        assert (done.code, done.out, done.err) == (0, b"", "")
 
 
 class TestNegotiation:
@@ -280,27 +273,26 @@ class TestGatewayAddress:
             listed = [tool.name for tool in (await client.list_tools()).tools]
         assert listed == [tool.name for tool in CATALOGUE if "agent" in tool.toolsets]
 
-    def test_a_missing_gateway_is_reported_in_a_sentence(self, tmp_path: Path) -> None:
-        done = run(stdin=b"", RECOLLECT_DATA_DIR=str(tmp_path))
-        assert (done.returncode, done.stdout) == (1, b"")
-        assert b"No gateway runs on this machine" in done.stderr
+    def test_a_missing_gateway_is_reported_in_a_sentence(self, run: Run) -> None:
+        done = run(b"")
+        assert (done.code, done.out) == (1, b"")
+        assert "No gateway runs on this machine" in done.err
 
-    def test_a_gateway_that_is_away_is_reported_in_the_answer(self) -> None:
-        done = run("--url", "http://127.0.0.1:9", "--api-key", "k", stdin=json.dumps(PING).encode())
-        answer = json.loads(done.stdout)
+    def test_a_gateway_that_is_away_is_reported_in_the_answer(self, run: Run) -> None:
+        done = run(json.dumps(PING).encode(), "--url", "http://127.0.0.1:9", "--api-key", "k")
+        answer = json.loads(done.out)
         assert answer["id"] == 7
         assert "The gateway at http://127.0.0.1:9/mcp does not answer" in answer["error"]["message"]
-        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+        assert done.code == 0
 
-    def test_an_invalid_key_is_reported_in_the_answer(self, gateway: RunningGateway) -> None:
-        done = run("--url", gateway.url, "--api-key", "rcl_agent_nonsense", stdin=json.dumps(PING).encode())
-        assert json.loads(done.stdout)["error"]["message"].startswith("The gateway does not accept the API key.")
-        assert b"Traceback" not in done.stderr
+    def test_an_invalid_key_is_reported_in_the_answer(self, run: Run, gateway: RunningGateway) -> None:
+        done = run(json.dumps(PING).encode(), "--url", gateway.url, "--api-key", "rcl_agent_nonsense")
+        assert json.loads(done.out)["error"]["message"].startswith("The gateway does not accept the API key.")
 
-    def test_an_unknown_toolset_is_reported_in_the_answer(self, gateway: RunningGateway, key: str) -> None:
+    def test_an_unknown_toolset_is_reported_in_the_answer(self, run: Run, gateway: RunningGateway, key: str) -> None:
         words = ("--url", gateway.url, "--api-key", key, "--toolset", "nothing")
-        done = run(*words, stdin=json.dumps(PING).encode())
-        assert "Unknown toolset 'nothing'" in json.loads(done.stdout)["error"]["message"]
+        done = run(json.dumps(PING).encode(), *words)
+        assert "Unknown toolset 'nothing'" in json.loads(done.out)["error"]["message"]
 
 
 def reporting_server() -> Litestar:

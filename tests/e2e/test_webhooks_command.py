@@ -10,7 +10,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.platform.db import Database
 from recollect.settings import Settings
-from tests.e2e.test_import_export import Shell
+from tests.support.commands import Shell
 from tests.support.gateway import RunningGateway, serving
 from tests.support.web_server import plain
 from tests.support.webhooks import LOOPBACK, OK, WebhookDesk, at_desk, receiving

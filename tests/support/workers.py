@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-import multiprocessing
 import os
 import random
-import runpy
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,22 +24,8 @@ from recollect.platform.sql import Query
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
+from tests.support.forks import fork_logging
 from tests.support.timeouts import MAX_WAIT_SECONDS
-
-# Importing a worker takes longer than most work of the tests, and several times as long on a busy machine. So workers
-# are forked from a process that has only imported the code: it has no thread, event loop or connection.
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
-    ["recollect_workers.main", "tests.support.gateway"]
-)  # The latter is used by tests.support.busy_worker.
-
-
-def _become(module: str, variables: dict[str, str], log: Path) -> None:
-    """Become `python -m` that module, with only those variables, and with its output in the log."""
-    os.environ.clear()
-    os.environ.update(variables)
-    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), sys.stderr.fileno())
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 class WorkerProcess:
@@ -51,9 +34,7 @@ class WorkerProcess:
     def __init__(self, settings: Settings, log: Path, module: str) -> None:
         self._log = log
         log.touch()
-        variables = os.environ | environment(settings)
-        self._process = _FORKS.Process(target=_become, args=(module, variables, log), daemon=True)
-        self._process.start()
+        self._process = fork_logging(module, os.environ | environment(settings), log)
 
     def lines(self, event: str) -> list[dict[str, Any]]:
         """The log lines of that event."""

@@ -22,9 +22,9 @@ from recollect.platform.migrate import migrate
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from recollect_operator.cells import OperatorCells
-from tests.e2e.test_import_export import Shell
 from tests.support.balancer import Balancer
 from tests.support.clusters import Cluster
+from tests.support.commands import Shell
 from tests.support.fleet import fleet
 from tests.support.gateway import eventually, issue_key
 from tests.support.load import Load, agents_of, stored_once
@@ -205,15 +205,14 @@ async def fill(load: Load) -> None:
 
 async def move(shell: Shell, *how: str) -> None:
     with shell.start("tenants", "move", "drill", *how) as process:
-        _, errors = await asyncio.to_thread(process.communicate, None, MOVE_SECONDS)
-    assert process.returncode == 0, errors
+        moved = await asyncio.to_thread(process.communicate, b"", MOVE_SECONDS)
+    assert moved.code == 0, moved.err
 
 
 async def kill_while_writes_are_held(shell: Shell, *how: str) -> None:
     """Kill the process that moves the tenant while it holds writes."""
     with shell.start("tenants", "move", "drill", *how) as process:
-        assert process.stderr is not None
-        lines = await asyncio.to_thread(lambda: list(iter(process.stderr.readline, b"writes are held\n")))  # type: ignore[union-attr]
+        lines = await asyncio.to_thread(lambda: list(iter(process.stderr.readline, b"writes are held\n")))
         process.send_signal(signal.SIGKILL)
     assert lines
 

@@ -8,7 +8,7 @@ import pytest
 from recollect.accounts.tenants.model import Tenant
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
-from tests.e2e.test_import_export import Shell
+from tests.support.commands import Shell
 from tests.support.moves import AWAY, TwoCells
 
 
