@@ -13,8 +13,8 @@ from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_workers.jobs import runner
-from tests.contract.test_openapi_fuzz import DOCUMENT
 from tests.support.dns_server import NameServer, name_server
+from tests.support.documents import DOCUMENT
 from tests.support.gateway import NewApiKey, RunningGateway, serving
 from tests.support.jobs import employed
 from tests.support.oauth import granted

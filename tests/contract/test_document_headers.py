@@ -1,4 +1,4 @@
-"""The OpenAPI documents list the headers that responses have. `test_openapi_fuzz.py` compares them with responses."""
+"""The OpenAPI documents list the headers that responses have, which tests/slow/fuzz compares with responses."""
 
 from typing import Any
 

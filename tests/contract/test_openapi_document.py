@@ -14,9 +14,8 @@ from recollect.accounts.identity_providers.model import MAX_PROVIDERS
 from recollect.accounts.oauth.issuers.model import MAX_ISSUERS
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.transfer.formats import FORMATS
-from tests.contract.test_openapi_fuzz import DOCUMENT
 from tests.contract.test_route_toolsets import ROUTES, answered
-from tests.support.documents import resolved, responses_of
+from tests.support.documents import DOCUMENT, resolved, responses_of
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.routes import OPEN_TO_ALL
 

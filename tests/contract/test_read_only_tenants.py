@@ -16,7 +16,7 @@ from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.contract.examples import EXAMPLES, Played
 from tests.contract.test_audit_routes import CHANGING, READS_BY_POST
-from tests.contract.test_openapi_fuzz import DOCUMENT
+from tests.support.documents import DOCUMENT
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.support.routes import OPEN_TO_ALL, example_request, stand_ins
 from tests.tenancy.conftest import Neighbour, contents

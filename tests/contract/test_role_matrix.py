@@ -14,7 +14,7 @@ from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.web.forms import TENANT_HEADER
 from tests.contract.examples import EXAMPLES
 from tests.contract.test_openapi_document import OF_TENANTS, roles_of_the_table
-from tests.contract.test_openapi_fuzz import DOCUMENT
+from tests.support.documents import DOCUMENT
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.support.people import browser, joined, sign_in
 from tests.support.routes import example_request

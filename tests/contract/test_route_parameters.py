@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from recollect.times import NEEDED
-from tests.contract.test_openapi_fuzz import DOCUMENT
 from tests.contract.test_route_toolsets import ROUTES
+from tests.support.documents import DOCUMENT
 from tests.support.gateway import RunningGateway
 from tests.support.routes import stand_ins
 

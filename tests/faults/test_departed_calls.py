@@ -24,7 +24,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
-from tests.contract.test_openapi_fuzz import DOCUMENT, OPERATIONS
+from tests.support.documents import DOCUMENT, OPERATIONS
 from tests.support.gateway import NewApiKey, RunningGateway, eventually
 from tests.support.memories import Agent
 from tests.support.routes import stand_ins

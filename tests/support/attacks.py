@@ -10,7 +10,7 @@ import asyncpg
 import httpx2
 
 from recollect.caller import Caller
-from tests.contract.test_openapi_fuzz import DOCUMENT, OF_TENANTS
+from tests.support.documents import DOCUMENT, OF_TENANTS
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.routes import OPEN_TO_ALL, example_request
 

@@ -1,6 +1,15 @@
-"""Parts of OpenAPI documents, which may be references to components."""
+"""The OpenAPI document of the gateway, and parts of such documents, which may be references to components."""
 
+import json
+from pathlib import Path
 from typing import Any
+
+FROZEN = Path(__file__).parents[1] / "contract" / "__snapshots__" / "test_snapshots" / "test_openapi.json"
+DOCUMENT: dict[str, Any] = json.loads(FROZEN.read_text())
+"""The document that the gateway serves: tests/contract/test_snapshots.py compares the two."""
+
+OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
+OF_TENANTS = [(method, path) for method, path in OPERATIONS if path.startswith("/v1/")]
 
 
 def resolved(document: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:

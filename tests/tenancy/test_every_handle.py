@@ -14,8 +14,8 @@ import pytest
 from recollect.caller import Caller, Role
 from recollect.platform.db import Database
 from recollect.settings import Settings
-from tests.contract.test_openapi_fuzz import DOCUMENT
 from tests.support.attacks import ROUTES, Attack, admin_of, anonymous, ids_in, lasting, names_of
+from tests.support.documents import DOCUMENT
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.support.memories import Agent
 from tests.support.people import browser, joined, sign_in

@@ -33,6 +33,7 @@ from tests.support.plans import explained
 from tests.support.statements import sent_statements
 
 BATCH = 1_000
+LARGE = 3 * MAX_INSERTED
 WRITERS = 20
 
 
@@ -115,7 +116,7 @@ async def statements_of(agent: Agent, write: Write, batch: list[str]) -> list[st
 async def test_a_larger_batch_sends_no_more_statements(agent: Agent, settings: Settings) -> None:
     """Every kind of write, in an order in which each finds something to do."""
     one_connection = settings.model_copy(update={"database_pool_size": 1})
-    sizes = {"first": 2, "small": 2, "large": BATCH}  # The first graph teaches the connection its types.
+    sizes = {"first": 2, "small": 2, "large": LARGE}  # The first graph teaches the connection its types.
     async with Database.connect(settings.database_url, settings=one_connection) as db:
         for write in (create, relate, observe, remember, unobserve, unrelate, delete):
             sent = {
@@ -126,7 +127,7 @@ async def test_a_larger_batch_sends_no_more_statements(agent: Agent, settings: S
             large = [statement for statement, _ in groupby(sent["large"])]
             assert large == sent["small"], write.__name__
             assert 3 <= len(large) <= 22, write.__name__
-            assert len(sent["large"]) - len(large) <= 8 * BATCH // MAX_INSERTED, write.__name__
+            assert len(sent["large"]) - len(large) <= 8 * LARGE // MAX_INSERTED, write.__name__
 
 
 @pytest.mark.proves("crate: concurrent-writers")

@@ -29,7 +29,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
-from tests.contract.test_openapi_fuzz import DOCUMENT, OPERATIONS
+from tests.support.documents import DOCUMENT, OPERATIONS
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.support.memories import Agent
 from tests.support.routes import stand_ins

@@ -42,7 +42,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
-from tests.contract.test_openapi_fuzz import DOCUMENT, OPERATIONS
+from tests.support.documents import DOCUMENT, OPERATIONS
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.jobs import Desk, employed, started
 from tests.support.loop_bounds import within_bounds

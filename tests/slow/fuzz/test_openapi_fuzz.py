@@ -1,10 +1,8 @@
 """Every route answers as the OpenAPI document says, for any generated request from any caller (schemathesis)."""
 
 import copy
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -28,16 +26,12 @@ from recollect.platform.db import Database
 from recollect.settings import Settings
 from recollect_gateway.web.forms import TENANT_HEADER
 from tests.conftest import NewTenant
-from tests.support.documents import responses_of
+from tests.support.documents import DOCUMENT, OF_TENANTS, OPERATIONS, responses_of
 from tests.support.examples import examples
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.people import browser, joined, sign_in
 from tests.support.routes import OPEN_TO_ALL
 from tests.support.timeouts import MAX_WAIT_SECONDS
-
-FROZEN = Path(__file__).parent / "__snapshots__" / "test_snapshots" / "test_openapi.json"
-DOCUMENT: dict[str, Any] = json.loads(FROZEN.read_text())
-"""The document that the gateway serves: test_snapshots compares the two."""
 
 
 def without_credentials(document: dict[str, Any]) -> dict[str, Any]:
@@ -64,8 +58,6 @@ HEADERS = {
 """Headers that mean something to a client of the API."""
 
 SCHEMA = openapi.from_dict(without_credentials(DOCUMENT))
-OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
-OF_TENANTS = [(method, path) for method, path in OPERATIONS if path.startswith("/v1/")]
 
 
 def can_be_invalid(method: str, path: str) -> bool:

@@ -57,9 +57,9 @@ def anybody(gateway: RunningGateway) -> Iterator[httpx2.Client]:
 
 
 @pytest.fixture
-def http(anybody: httpx2.Client, key: str) -> httpx2.Client:
-    """The client, with a key of the test's tenant."""
-    anybody.headers["Authorization"] = f"Bearer {key}"
+def http(anybody: httpx2.Client, admin_key: str) -> httpx2.Client:
+    """The client, with the key of an admin of the test's tenant: one tool is for admins only."""
+    anybody.headers["Authorization"] = f"Bearer {admin_key}"
     return anybody
 
 

@@ -1,0 +1,1 @@
+"""Generated requests: every tool and every route with arguments that nobody wrote down."""
