@@ -74,7 +74,8 @@ NodesPerGraph = Annotated[
 ]
 Observations = Annotated[int, Meta(description="Maximum number of observations in all graphs; null: no limit")]
 StoredBytes = Annotated[
-    int, Meta(description="Maximum size of all stored text, history included, in bytes; null: no limit")
+    int,
+    Meta(description="Maximum size of what is stored, with indexes, history and log, in bytes; null: no limit"),
 ]
 EmbeddingsPerDay = Annotated[
     int, Meta(description="Maximum number of passages that are embedded in a day (UTC); null: no limit")

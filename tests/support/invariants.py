@@ -126,6 +126,16 @@ LAWS = {
                     FROM relations WHERE graph_id = :graph_id) AS counted
             FROM graph_heads h WHERE graph_id = :graph_id) c
         WHERE counted <> stored_bytes""",
+    "the head counts the rows of all that is stored": """
+        SELECT * FROM (
+            SELECT h.row_bytes, h.rows_counted,
+                (SELECT 800 * count(*) FROM nodes WHERE graph_id = :graph_id)
+                + (SELECT 1200 * count(*) FROM node_versions WHERE graph_id = :graph_id AND NOT deleted)
+                + (SELECT 1400 * count(*) FROM observations WHERE graph_id = :graph_id)
+                + (SELECT 530 * count(*) FROM relations WHERE graph_id = :graph_id)
+                + (SELECT coalesce(sum(400 + octet_length(name)), 0) FROM aliases WHERE graph_id = :graph_id) AS counted
+            FROM graph_heads h WHERE graph_id = :graph_id) c
+        WHERE counted <> row_bytes OR NOT rows_counted""",
     "an observation has one version at a time, of one node, the later where the earlier ended or later": """
         SELECT o.id FROM observations o
         JOIN observations later ON later.tenant_id = o.tenant_id AND later.id = o.id

@@ -43,6 +43,7 @@ FUNCTIONS = {
     "tenants_with_due_deliveries()": {"tenant_id"},
     "tenants_with_old_deliveries(kept interval)": {"tenant_id"},
     "tenants_with_compaction_to_check()": {"tenant_id"},
+    "tenants_with_uncounted_rows()": {"tenant_id"},
     "missing_migrations(wanted text[])": {"name"},
     "waiting_work(most bigint)": {"queue", "waiting", "oldest_seconds"},
     "moves_under_way()": {"step", "moves", "oldest_seconds"},
@@ -611,6 +612,24 @@ async def test_only_active_tenants_with_old_usage_are_returned(
     assert "00000000-0000-0000-0000-00000000000a" not in await tenants_in(attacker, OLD_USAGE)
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
     assert {mine, other}.isdisjoint(await tenants_in(attacker, OLD_USAGE))
+
+
+async def test_only_active_tenants_with_uncounted_rows_are_returned(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    function = "tenants_with_uncounted_rows()"
+    await owner.execute("UPDATE graph_heads SET rows_counted = false WHERE tenant_id = $1", mine)
+    assert {mine, other} & await tenants_in(attacker, function) == {mine}
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    await attacker.execute(SHADOWS)
+    await attacker.execute(
+        "CREATE TEMP TABLE graph_heads (tenant_id uuid, rows_counted boolean);"
+        f"INSERT INTO pg_temp.graph_heads VALUES ('{other}', false)"
+    )
+    assert {mine, other} & await tenants_in(attacker, function) == {mine}
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
+    assert {mine, other}.isdisjoint(await tenants_in(attacker, function))
 
 
 async def test_only_active_tenants_with_a_due_compaction_check_are_returned(

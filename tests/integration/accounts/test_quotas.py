@@ -12,6 +12,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller, worker_caller
 from recollect.accounts.quotas import service as quotas
+from recollect.accounts.quotas.model import ROW_BYTES
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.curation.undo import service as undoing
@@ -37,6 +38,10 @@ from tests.support.memories import Agent, at_work
 from tests.support.quotas import limit
 
 Limit = Callable[..., Awaitable[str]]
+
+REVISION = ROW_BYTES["changes"]
+SAYING = REVISION + ROW_BYTES["observations"] + len("{}{}")
+"""The bytes of a revision with one observation without tags or metadata, besides its text."""
 
 
 @pytest.fixture
@@ -175,25 +180,26 @@ class TestTenantWide:
         await agent.create(NewEntity("Ada", "person", ("likes tea",)))
         stored = (await used(agent))["stored_bytes"]
         assert stored is not None
-        twice = stored + len("x" * 100) + len("{}{}")  # An observation without tags or metadata.
+        twice = stored + len("x" * 100) + SAYING
         await limited(stored_bytes=twice)
         before = await state(owner, agent)
         error = await refusal(agent.observe("Ada", "x" * 101))
-        assert f"There are {stored:,}, and this would add 105." in error.message
+        assert f"There are {stored:,}, and this would add {SAYING + 101:,}." in error.message
         assert await state(owner, agent) == before
         await agent.observe("Ada", "x" * 100)
         assert (await used(agent))["stored_bytes"] == twice
         await refusal(agent.observe("Ada", "x"))
         await agent.unobserve(("Ada", "x" * 100))
-        assert (await used(agent))["stored_bytes"] == twice, "it is history now"
+        assert (await used(agent))["stored_bytes"] == twice + REVISION, "it is history now"
         await refusal(agent.observe("Ada", "x"))
         await compact(agent)
-        assert (await used(agent))["stored_bytes"] == stored
+        assert (await used(agent))["stored_bytes"] == stored + 2 * REVISION, "the log is kept"
+        await limited(stored_bytes=twice + 2 * REVISION)
         await agent.observe("Ada", "x")
 
     async def test_repeated_updates_cannot_exceed_the_limit_on_bytes(self, agent: Agent, limited: Limit) -> None:
         await agent.relate(("Ada", "Grace", "knows"))
-        await limited(stored_bytes=5_000)
+        await limited(stored_bytes=50_000)
 
         async def put(number: int) -> None:
             async with agent.writing() as (tx, revision):
@@ -206,7 +212,7 @@ class TestTenantWide:
                 await put(number)
 
         await refusal(fill())
-        assert 4_900 <= ((await used(agent))["stored_bytes"] or 0) <= 5_000
+        assert 49_000 <= ((await used(agent))["stored_bytes"] or 0) <= 50_000
 
     async def test_another_tenants_use_does_not_count(
         self, agent: Agent, limited: Limit, operator: Operator, new_tenant: NewTenant
@@ -329,7 +335,7 @@ class TestConcurrentWriters:
             for writer in (first, second):
                 await writer.create("Ada")
         there = (await used(first))[quota] or 0
-        await limited(**{quota: there + {"graphs": 1, "observations": 1, "stored_bytes": 150}[quota]})
+        await limited(**{quota: there + {"graphs": 1, "observations": 1, "stored_bytes": 5_000}[quota]})
         said = NewEntity("Grace", "person", ("x" * 80,))
 
         async with first.db.transaction(first.caller) as tx:
@@ -368,7 +374,7 @@ class TestConcurrentWriters:
         for writer in writers:
             await writer.create("Ada")
         before = (await used(agents[0]))["stored_bytes"] or 0
-        each = len("x" * 50) + len("{}{}")
+        each = len("x" * 50) + SAYING
         await limited(stored_bytes=before + 10 * each + each // 2)
         assert await self.outcomes([w.observe("Ada", f"{n}".rjust(50, "x")) for n in range(4) for w in writers]) == 10
         assert (await used(agents[0]))["stored_bytes"] == before + 10 * each

@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 class Plan:
     """What a tenant may have and ask for; None is no limit.
 
-    `nodes_per_graph`: entities, facts and placeholders. `stored_bytes`: of text, history included.
+    `nodes_per_graph`: entities, facts and placeholders. `stored_bytes`: with rows, history and the log.
     `embeddings_per_day`: passages that are given vectors from one midnight UTC to the next.
     """
 

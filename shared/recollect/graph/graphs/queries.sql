@@ -124,7 +124,7 @@ SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_
 -- Take the write lock of the graph of that name or id (as find_graph reads them); the next revision's number and time.
 -- Time never runs against revisions.
 SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by,
-    h.stored_bytes, h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
+    counted_bytes(h) AS stored_bytes, h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
 FROM graphs g
 JOIN graph_heads h ON h.tenant_id = g.tenant_id AND h.graph_id = g.id
 WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
@@ -134,12 +134,12 @@ FOR UPDATE OF h;
 -- name: record_revision
 -- Move the head to a new revision and append its change. Returns the size of the graph then, and the quotas of the plan.
 WITH head AS (
-    UPDATE graph_heads
+    UPDATE graph_heads h
     SET revision = :revision, at = :revision_time, entities = entities + :entities, facts = facts + :facts,
         placeholders = placeholders + :placeholders,
         observations = observations + :observations, relations = relations + :relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
-    RETURNING entities + facts + placeholders AS nodes, stored_bytes AS graph_bytes
+    RETURNING entities + facts + placeholders AS nodes, counted_bytes(h) AS graph_bytes
 ), change AS (
     INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts)
     VALUES (:tenant_id, :graph_id, :revision, :revision_time, :actor, :operation,

@@ -15,7 +15,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.identity import service as identity
 from recollect.accounts.quotas import service as quotas
-from recollect.accounts.quotas.model import TenantTotals
+from recollect.accounts.quotas.model import ROW_BYTES, TenantTotals
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound, Unavailable
 from recollect.graph.graphs import moments, store
@@ -299,7 +299,9 @@ async def _record(tx: Transaction, revision: Revision, *, made: bool = False) ->
     written = await store.record_revision(tx, revision)
     tx.announce(revision.graph.id, revision.number)
     quotas.require_nodes(tx, written.quotas, nodes=written.nodes, added=revision.nodes_added)
-    stored = 0 if revision.takes_away else written.stored_bytes - revision.stored_bytes
+    stored = written.stored_bytes - revision.stored_bytes
+    if revision.takes_away or stored <= ROW_BYTES["changes"]:  # It adds at most its row in the log.
+        stored = 0
     await quotas.require_room(tx, written.quotas, TenantTotals(int(made), revision.deltas["observations"], stored))
 
 

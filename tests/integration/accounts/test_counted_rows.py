@@ -1,0 +1,187 @@
+"""The bytes that count for a plan are near what takes the disk; a worker counts graphs from before that."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from recollect.accounts.identity.model import worker_caller
+from recollect.accounts.quotas import service as quotas
+from recollect.accounts.quotas.model import ROW_BYTES
+from recollect.accounts.tenants.model import Tenant
+from recollect.caller import Caller
+from recollect.errors import QuotaExceeded
+from recollect.graph.aliases import service as aliases
+from recollect.graph.entities.model import NewEntity
+from recollect.platform.db import Database
+from recollect.platform.migrate import migrations
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.sql import Query
+from recollect.settings import Settings
+from recollect_workers.context import WorkerContext
+from recollect_workers.jobs import counting
+from tests.support.invariants import assert_laws
+from tests.support.jobs import employed
+from tests.support.memories import Agent, at_work
+from tests.support.quotas import limit
+
+MANY, AT_ONCE = 10_000, 1_000
+COUNTED = "SELECT coalesce(sum(counted_bytes(h)), 0)::bigint FROM graph_heads h WHERE tenant_id = $1"
+NODE_TABLES = ("nodes", "node_versions", "passages", "changes")
+
+
+@pytest.fixture
+async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
+    async with at_work(db, caller) as agent:
+        yield agent
+
+
+@pytest.fixture
+async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
+    async with employed(settings, db) as context:
+        yield context
+
+
+async def counted(agent: Agent, owner: asyncpg.Connection) -> int:
+    bytes_: int = await owner.fetchval(COUNTED, agent.caller.tenant_id)
+    return bytes_
+
+
+async def taken(owner: asyncpg.Connection, tables: tuple[str, ...]) -> int:
+    """The bytes of these tables on disk, with their indexes."""
+    bytes_: int = await owner.fetchval(
+        "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest($1::text[]) t", [*tables]
+    )
+    return bytes_
+
+
+@pytest.mark.usefixtures("leaves_nothing")
+async def test_what_is_counted_is_near_what_it_takes_on_disk(
+    agent: Agent, owner: asyncpg.Connection, subtests: pytest.Subtests
+) -> None:
+    """Within a third, of 10,000 rows each. Rows of other tests leave free space in tables, which is compared with."""
+
+    async def fill(what: str) -> None:
+        for first in range(0, MANY, AT_ONCE):
+            names = [f"entity {n}" for n in range(first, first + AT_ONCE)]
+            match what:
+                case "entities":
+                    await agent.create(*names)
+                case "relations":
+                    await agent.relate(*((name, names[n - 1], "knows") for n, name in enumerate(names)))
+                case _:
+                    await agent.observe(names[0], *(f"says {name}" for name in names))
+
+    for what, tables in {
+        "entities": NODE_TABLES,
+        "relations": ("relations", "changes"),
+        "observations": ("observations", "passages", "changes"),
+    }.items():
+        await owner.execute(f"VACUUM FULL {', '.join(tables)}")
+        before = await counted(agent, owner), await taken(owner, tables)
+        await fill(what)
+        grown = await counted(agent, owner) - before[0], await taken(owner, tables) - before[1]
+        with subtests.test(what):
+            assert 2 / 3 <= grown[0] / grown[1] <= 3 / 2, grown
+
+
+async def test_relations_alone_reach_the_limit_of_bytes(
+    agent: Agent, operator: Operator, tenant: Tenant, owner: asyncpg.Connection
+) -> None:
+    """Also where each is deleted again: its row is history."""
+    await agent.create("Ada", "Grace")
+    room = await counted(agent, owner) + 5 * (ROW_BYTES["relations"] + 2 * ROW_BYTES["changes"] + len("knows{}"))
+    await limit(operator, tenant.slug, stored_bytes=room)
+    for _ in range(4):
+        await agent.relate(("Ada", "Grace", "knows"))
+        await agent.unrelate(("Ada", "Grace", "knows"))
+    await agent.relate(("Ada", "Grace", "knows"))
+    with pytest.raises(
+        QuotaExceeded, match="bytes of what is stored, with rows, indexes, history and the log"
+    ) as refused:
+        await agent.relate(("Grace", "Ada", "knows"))
+    assert "compact" in refused.value.message
+    await assert_laws(agent)
+
+
+async def test_aliases_and_their_text_are_counted(agent: Agent, owner: asyncpg.Connection) -> None:
+    await agent.create("Ada")
+    before = await counted(agent, owner)
+    async with agent.writing() as (tx, revision):
+        [ada] = await tx.fetch(Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id"))
+        changed = await aliases.alias(tx, revision, {ada["id"]: ["x" * 500, "y" * 500]})
+        revision.touch("entities_changed", changed)
+    rows = 2 * (ROW_BYTES["aliases"] + 500) + ROW_BYTES["changes"]
+    assert await counted(agent, owner) == before + rows
+
+
+async def test_the_migration_has_the_bytes_of_the_model(owner: asyncpg.Connection) -> None:
+    """Those of rows in SQL are those in Python, so that messages and documents are right."""
+    [sql] = [each.sql for each in migrations() if each.name.endswith("_counted_rows")]
+    for table, bytes_ in ROW_BYTES.items():
+        if table == "changes":
+            assert f"{bytes_} * head.revision" in sql
+        else:
+            body = re.search(rf"row_bytes_of\(\w+ {table}\)[^$]*\$\$([^$]*)\$\$", sql)
+            assert body is not None, table
+            assert f"{bytes_}::bigint" in body[1], table
+
+
+async def test_a_worker_counts_the_rows_from_before_while_others_write(
+    agent: Agent, context: WorkerContext, owner: asyncpg.Connection
+) -> None:
+    """As after the migration: heads without rows, of which some are deleted and others are added before the count."""
+    await agent.create(NewEntity("Ada", "person", ("likes tea", "likes cake")), "Grace", "Alan")
+    await agent.relate(("Ada", "Grace", "knows"))
+    other = replace(agent, graph="other")
+    await other.create("Ada")
+    await owner.execute(
+        "UPDATE graph_heads SET row_bytes = 0, rows_counted = false WHERE tenant_id = $1", agent.caller.tenant_id
+    )
+    await agent.create("Edsger")
+    await agent.delete("Alan")
+    async with agent.db.transaction(worker_caller(agent.caller.tenant_id)) as tx:
+        await quotas.count_rows_of_graph(tx)
+        await replace(other, graph="third").create("Ada")  # Another connection writes meanwhile.
+    await counting.count_rows(context)
+    for each in (agent, other):
+        await assert_laws(each)
+    before = await counted(agent, owner)
+    await counting.count_rows(context)
+    assert await counted(agent, owner) == before, "each graph is counted once"
+
+
+async def test_two_workers_add_what_was_missing_once(agent: Agent, db: Database, owner: asyncpg.Connection) -> None:
+    await agent.create("Ada", "Grace")
+    await owner.execute(
+        "UPDATE graph_heads SET row_bytes = 0, rows_counted = false WHERE tenant_id = $1", agent.caller.tenant_id
+    )
+    itself = worker_caller(agent.caller.tenant_id)
+    async with db.transaction(itself) as first, db.transaction(itself) as second:
+        [graph_id] = {await quotas.store.find_uncounted_graph(tx) for tx in (first, second)}
+        assert graph_id is not None
+        missing = [await quotas.store.count_missing_bytes(tx, graph_id) for tx in (first, second)]
+        assert missing[0] == missing[1] > 0
+        await quotas.store.add_missing_bytes(first, graph_id, missing[0])
+    async with db.transaction(itself) as second:
+        await quotas.store.add_missing_bytes(second, graph_id, missing[1])
+    await assert_laws(agent)
+
+
+async def test_plans_that_an_operator_made_keep_their_limits(owner: asyncpg.Connection) -> None:
+    """The migration raises those of the plans that come with Recollect, once."""
+    [sql] = [each.sql for each in migrations() if each.name.endswith("_counted_rows")]
+    raising = sql[sql.index("UPDATE plans") :]
+    transaction = owner.transaction()
+    await transaction.start()
+    try:
+        await owner.execute("INSERT INTO plans (name, stored_bytes) VALUES ('own', 100000000)")
+        await owner.execute("UPDATE plans SET stored_bytes = 100000000 WHERE name = 'free'")
+        await owner.execute("UPDATE plans SET stored_bytes = 7 WHERE name = 'team'")
+        await owner.execute(raising)
+        found = dict(await owner.fetch("SELECT name, stored_bytes FROM plans WHERE name IN ('own', 'free', 'team')"))
+        assert found == {"own": 100_000_000, "free": 500_000_000, "team": 7}
+    finally:
+        await transaction.rollback()
