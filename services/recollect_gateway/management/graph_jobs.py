@@ -231,6 +231,7 @@ class GraphJobController(Controller):
         strategy = strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
         bounds = JobBounds.of(state.settings)
         async with db.writing(request.user, name) as tx:
+            await jobs.require_room_for(tx, _announced_bytes(request), bounds)
             job = await file_jobs.hold_import(tx, name, read_as, strategy, strict=strict, check=check)
         try:
             return job_body(await _fill(db, request, job, bounds))
@@ -247,6 +248,11 @@ async def _fill(db: Database, request: AnyRequest, job: Job, bounds: JobBounds) 
         await _append(db, request.user, job.id, chunk, bounds)
     async with db.transaction(request.user) as tx:
         return await jobs.start(tx, job.id)
+
+
+def _announced_bytes(request: AnyRequest) -> int:
+    """The length of the body, where the sender says it: what has no room is refused before it is sent."""
+    return int(request.headers.get("content-length", 0))
 
 
 async def _append(db: Database, caller: Caller, job_id: UUID, chunk: bytes, bounds: JobBounds) -> None:

@@ -26,6 +26,9 @@ MAX_PENDING = 1_000
 MAX_PENDING_FOR_SWEEPS = 100
 """A sweep starts no job for a tenant that has this many under way: the rest is for jobs that people start."""
 
+MAX_KEPT = 10_000
+"""The most jobs of one tenant, finished ones included: for a new one, the oldest finished one goes."""
+
 MAX_CHUNK = 1_048_576
 """The most bytes of one chunk of input or output."""
 
@@ -148,6 +151,14 @@ class JobBounds:
             settings.jobs_per_tenant,
             settings.job_storage_bytes,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class JobStorage:
+    """The bytes of input and output that a tenant's jobs keep, and that they may keep."""
+
+    stored: int
+    allowed: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,10 +175,21 @@ FROM placed p
 JOIN job_outputs o ON o.tenant_id = :tenant_id AND o.job_id = :job_id AND o.ordinal = p.ordinal
 WHERE p.begins < :start::bigint + :size::integer AND p.begins + p.size > :start::bigint;
 
--- name: count_stored
--- Bytes of input and output that all jobs of the tenant keep.
-SELECT coalesce(sum(input_bytes + output_bytes), 0)::bigint FROM jobs
-WHERE tenant_id = :tenant_id AND input_bytes + output_bytes > 0;
+-- name: lock_storage
+-- One transaction of the tenant at a time adds to what its jobs keep and commits. Taken last: its holder waits for no
+-- other lock.
+SELECT pg_advisory_xact_lock(hashtextextended('recollect.jobs.storage ' || :tenant_id::uuid::text, 0));
+
+-- name: find_storage
+-- Bytes of input and output that all jobs of the tenant keep, and that they may: :most at most, and at most what the
+-- tenant's plan allows in graphs, though :least in any case.
+SELECT coalesce(sum(j.input_bytes + j.output_bytes), 0)::bigint AS stored,
+    least(:most::bigint, (
+        SELECT greatest(p.stored_bytes, :least::bigint) FROM tenants t JOIN plans p ON p.name = t.plan
+        WHERE t.id = :tenant_id AND p.stored_bytes IS NOT NULL
+    )) AS allowed
+FROM jobs j
+WHERE j.tenant_id = :tenant_id AND j.input_bytes + j.output_bytes > 0;
 
 -- name: drop_stored
 -- A job that has finished needs its input no more, and its output (:output) only where it succeeded.
@@ -198,6 +209,16 @@ WITH gone AS (
 UPDATE jobs SET output_bytes = 0, output_deleted = true
 WHERE tenant_id = :tenant_id AND id = :job_id AND status = 'succeeded' AND NOT output_deleted
 RETURNING id;
+
+-- name: remove_oldest_finished
+-- Remove the oldest finished jobs of the tenant, up to :limit, where it has more than :most.
+DELETE FROM jobs WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
+    SELECT id FROM jobs WHERE tenant_id = :tenant_id AND finished_at IS NOT NULL AND id <= (
+        SELECT id FROM jobs WHERE tenant_id = :tenant_id ORDER BY id DESC OFFSET :most LIMIT 1
+    )
+    ORDER BY id LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+));
 
 -- name: lock_kept_files
 -- One call at a time of a caller counts its jobs of a kind, and starts one: the bound is counted, not guessed.

@@ -8,10 +8,15 @@ from uuid import UUID
 from recollect.caller import Caller, Scope
 from recollect.errors import Conflict, ErrorCode, NotFound, TooLarge
 from recollect.jobs import store
-from recollect.jobs.model import MAX_CHUNK, MAX_PENDING, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
+from recollect.jobs.model import MAX_CHUNK, MAX_KEPT, MAX_PENDING, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
 from recollect.platform.db import Database
 from recollect.platform.telemetry import inject_context
 from recollect.platform.transactions import Transaction
+
+FULL = ErrorCode.JOB_STORAGE_FULL
+
+REMOVED_AT_ONCE = 20
+"""The most finished jobs that one new job replaces."""
 
 HELD_FOR = timedelta(hours=24)
 """How long a job waits for its input before it is removed."""
@@ -176,21 +181,42 @@ def require_chunks(chunks: Sequence[bytes]) -> None:
 
 
 async def require_room(tx: Transaction, bounds: JobBounds) -> None:
-    """Raise TooLarge where the tenant's jobs store more than allowed, including the data of this transaction."""
-    if await store.count_stored(tx) > bounds.most_bytes:
-        raise TooLarge(
-            f"The inputs and outputs of jobs would take more than {bounds.most_bytes} bytes. Ask for less, or wait "
-            "until other jobs are removed.",
-            code=ErrorCode.JOB_STORAGE_FULL,
-        )
+    """Raise TooLarge where the tenant's jobs store more than allowed, including the data of this transaction.
+
+    Call it after the data was stored, and before the transaction takes any other lock: from here to its end, one
+    transaction of the tenant at a time stores data of jobs, so that several do not exceed the limit together.
+    """
+    await store.lock_storage(tx)
+    await require_room_for(tx, 0, bounds)
+
+
+async def require_room_for(tx: Transaction, size: int, bounds: JobBounds) -> None:
+    """Raise TooLarge where the tenant's jobs would store more than allowed with `size` bytes that are announced."""
+    storage = await store.find_storage(tx, least=MAX_CHUNK, most=bounds.most_bytes)
+    if storage.stored + size > storage.allowed:
+        kept = storage.stored if size else None
+        raise TooLarge(_no_room(storage.allowed, kept, by_plan=storage.allowed < bounds.most_bytes), code=FULL)
+
+
+def _no_room(allowed: int, kept: int | None, *, by_plan: bool) -> str:
+    who = "the plan of this tenant" if by_plan else "this service"
+    there = "" if kept is None else f" They take {kept:,} already."
+    return (
+        f"The inputs and outputs of this tenant's jobs would take more than the {allowed:,} bytes that {who} allows."
+        f"{there} Delete outputs of other jobs (DELETE /v1/jobs/{{id}}/output), wait until waiting imports have ended, "
+        "or import a smaller file."
+    )
 
 
 async def _find_or_create(tx: Transaction, new: NewJob, most: int) -> UUID:
     traceparent = inject_context().get("traceparent")
     for _ in range(2):  # Another call may create an equal job between the two statements.
         equal = await store.find_equal(tx, new.digest) if new.digest else None
-        job_id = equal or await store.insert_job(tx, new, most=most, held_for=HELD_FOR, traceparent=traceparent)
+        if equal is not None:
+            return equal
+        job_id = await store.insert_job(tx, new, most=most, held_for=HELD_FOR, traceparent=traceparent)
         if job_id is not None:
+            await store.remove_oldest_finished(tx, most=MAX_KEPT, limit=REMOVED_AT_ONCE)
             return job_id
     raise Conflict(
         f"There are {most} unfinished jobs. Wait until some of them have ended.", code=ErrorCode.TOO_MANY_JOBS

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect.ids import new_id
-from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob, StepResult
+from recollect.jobs.model import Job, JobBounds, JobFilter, JobStorage, NewJob, StepResult
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session, Transaction
 
@@ -179,10 +179,21 @@ async def find_output_piece(tx: Transaction, job_id: UUID, start: int, size: int
     return await tx.fetchval(queries.find_output_piece, job_id=job_id, start=start, size=size) or b""
 
 
-async def count_stored(tx: Transaction) -> int:
-    """Bytes of input and output that all jobs of the tenant store."""
-    size: int = await tx.fetchval(queries.count_stored)
-    return size
+async def lock_storage(tx: Transaction) -> None:
+    """Wait until no other transaction adds to what the tenant's jobs keep."""
+    await tx.execute(queries.lock_storage)
+
+
+async def find_storage(tx: Transaction, *, least: int, most: int) -> JobStorage:
+    """The bytes that all jobs of the tenant keep, and that they may keep by its plan, from `least` to `most`."""
+    row = await tx.fetchrow(queries.find_storage, least=least, most=most)
+    assert row is not None
+    return JobStorage(**row)
+
+
+async def remove_oldest_finished(tx: Transaction, *, most: int, limit: int) -> None:
+    """Remove up to `limit` of the oldest finished jobs where the tenant has more than `most` jobs."""
+    await tx.execute(queries.remove_oldest_finished, most=most, limit=limit)
 
 
 async def delete_output(tx: Transaction, job_id: UUID) -> bool:

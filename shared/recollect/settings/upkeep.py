@@ -120,6 +120,6 @@ class UpkeepSettings(BaseSettings):
     job_storage_bytes: int = Field(
         default=1_000_000_000,
         ge=1_048_576,
-        description="Maximum size of the inputs and outputs that are kept for the jobs of one tenant, in bytes. "
-        "Beyond it, new ones are refused (413).",
+        description="Maximum size of the inputs and outputs that are kept for the jobs of one tenant, in bytes, "
+        "or what its plan allows in graphs (`stored_bytes`), if that is less. Beyond it, new ones are refused (413).",
     )
