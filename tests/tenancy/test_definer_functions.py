@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -160,6 +160,8 @@ FUNCTIONS = {
     "tenants_with_old_audit(kept interval)": {"tenant_id"},
     "tenants_with_expired_idempotency_keys()": {"tenant_id"},
     "forget_audit(kept interval, most bigint)": {"forget_audit"},
+    "forget_void_key()": {"forget_void_key"},
+    "forget_void_invitation()": {"forget_void_invitation"},
     "find_operator_key(key_hash bytea)": {"id", "name", "expires_at", "revoked_at"},
     "count_of_tenant(tenant uuid)": {"count_of_tenant"},
     "tenants_to_erase()": {"tenant_id"},
@@ -200,6 +202,8 @@ WRITING = {
     "forget_statistics": "what the planner knows, and nothing else",
     "keep_oauth_client": "clients, which are nobody's: test_oauth.py",
     "forget_audit": "entries of the transaction's own tenant that are old: test_audit.py",
+    "forget_void_key": "a void key of the transaction's own tenant",
+    "forget_void_invitation": "a void invitation of the transaction's own tenant",
     "touch_oauth_client": "when a client was used",
     "release_email_domain": "a claim that another tenant has not proven for a week: test_email_domains.py",
     "keep_passkey_challenge": "what one browser is asked to sign: test_passkeys.py",
@@ -612,6 +616,40 @@ async def test_only_active_tenants_with_old_usage_are_returned(
     assert "00000000-0000-0000-0000-00000000000a" not in await tenants_in(attacker, OLD_USAGE)
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
     assert {mine, other}.isdisjoint(await tenants_in(attacker, OLD_USAGE))
+
+
+async def test_only_void_rows_of_the_own_tenant_are_forgotten(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    """Neither anything of another tenant, nor anything that holds; without a tenant, nothing."""
+    mine, other = (neighbour.caller.tenant_id for neighbour in neighbours)
+    await owner.execute(
+        """INSERT INTO invitations (tenant_id, id, email, role, hash, created_by, expires_at)
+        SELECT t, gen_random_uuid(), e || '@example.com', 'reader', sha256((t::text || e)::bytea), 'test', now() + days
+        FROM unnest($1::uuid[]) AS t,
+            (VALUES ('valid', interval '1 day'), ('void', interval '-1 day')) AS v (e, days)""",
+        [mine, other],
+    )
+    await owner.execute(
+        """INSERT INTO api_keys (tenant_id, id, name, kind, hash, hint, scopes, created_by, expires_at)
+        SELECT t, gen_random_uuid(), 'void', 'agent', sha256((t::text || 'void')::bytea), 'x', '{}', 'test', now()
+        FROM unnest($1::uuid[]) AS t""",
+        [mine, other],
+    )
+
+    async def left(tenant: UUID) -> list[int]:
+        tables = ("api_keys", "invitations")
+        return [await owner.fetchval(f"SELECT count(*) FROM {t} WHERE tenant_id = $1", tenant) for t in tables]
+
+    before = [await left(tenant) for tenant in (mine, other)]
+    forget = "SELECT recollect.forget_void_key() OR recollect.forget_void_invitation()"
+    assert not await attacker.fetchval(forget)
+    await attacker.execute(f"SET recollect.tenant_id = '{mine}'")
+    await attacker.execute(SHADOWS)
+    for function in ("forget_void_key", "forget_void_invitation"):
+        assert [await attacker.fetchval(f"SELECT recollect.{function}()") for _ in "ab"] == [True, False]
+    assert await left(mine) == [number - 1 for number in before[0]]
+    assert await left(other) == before[1]
 
 
 async def test_only_active_tenants_with_uncounted_rows_are_returned(

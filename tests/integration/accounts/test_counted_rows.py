@@ -9,6 +9,7 @@ import pytest
 
 from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.quotas import service as quotas
+from recollect.accounts.quotas import store
 from recollect.accounts.quotas.model import ROW_BYTES
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
@@ -160,13 +161,13 @@ async def test_two_workers_add_what_was_missing_once(agent: Agent, db: Database,
     )
     itself = worker_caller(agent.caller.tenant_id)
     async with db.transaction(itself) as first, db.transaction(itself) as second:
-        [graph_id] = {await quotas.store.find_uncounted_graph(tx) for tx in (first, second)}
+        [graph_id] = {await store.find_uncounted_graph(tx) for tx in (first, second)}
         assert graph_id is not None
-        missing = [await quotas.store.count_missing_bytes(tx, graph_id) for tx in (first, second)]
+        missing = [await store.count_missing_bytes(tx, graph_id) for tx in (first, second)]
         assert missing[0] == missing[1] > 0
-        await quotas.store.add_missing_bytes(first, graph_id, missing[0])
+        await store.add_missing_bytes(first, graph_id, missing[0])
     async with db.transaction(itself) as second:
-        await quotas.store.add_missing_bytes(second, graph_id, missing[1])
+        await store.add_missing_bytes(second, graph_id, missing[1])
     await assert_laws(agent)
 
 
@@ -181,7 +182,7 @@ async def test_plans_that_an_operator_made_keep_their_limits(owner: asyncpg.Conn
         await owner.execute("UPDATE plans SET stored_bytes = 100000000 WHERE name = 'free'")
         await owner.execute("UPDATE plans SET stored_bytes = 7 WHERE name = 'team'")
         await owner.execute(raising)
-        found = dict(await owner.fetch("SELECT name, stored_bytes FROM plans WHERE name IN ('own', 'free', 'team')"))
-        assert found == {"own": 100_000_000, "free": 500_000_000, "team": 7}
+        rows = await owner.fetch("SELECT name, stored_bytes FROM plans WHERE name IN ('own', 'free', 'team')")
+        assert {row["name"]: row["stored_bytes"] for row in rows} == {"own": 100_000_000, "free": 500_000_000, "team": 7}
     finally:
         await transaction.rollback()

@@ -75,6 +75,38 @@ class Action(StrEnum):
     AUDIT_EXPORTED = "audit.exported"
 
 
+REPEATABLE = frozenset(
+    {
+        Action.KEY_CREATED,
+        Action.KEY_ROTATED,
+        Action.MEMBER_INVITED,
+        Action.MEMBER_ROLE_CHANGED,
+        Action.GRANT_GIVEN,
+        Action.PROVIDER_CREATED,
+        Action.PROVIDER_CHANGED,
+        Action.DOMAIN_CLAIMED,
+        Action.DOMAIN_CHANGED,
+        Action.ISSUER_TRUSTED,
+        Action.ISSUER_CHANGED,
+        Action.WEBHOOK_CREATED,
+        Action.WEBHOOK_CHANGED,
+        Action.WEBHOOK_SECRET_ROTATED,
+        Action.TENANT_CHANGED,
+        Action.GRAPH_CREATED,
+        Action.GRAPH_CONFIGURED,
+        Action.GRAPH_EXPORTED,
+        Action.GRAPH_IMPORTED,
+        Action.PERSON_ERASED,
+        Action.AUDIT_EXPORTED,
+    }
+)
+"""Acts that can be repeated without end. The others end or delete what one of these made, so there are not more of
+them. They, and sign-ins, are never refused for their number."""
+
+MAX_ACTS_PER_DAY = 100_000
+"""The most acts of a tenant in 24 hours with which a REPEATABLE one is accepted: this bounds the size of its log."""
+
+
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """One act. `objects`: its objects, each as `kind:id`. `address`: of the client, None if it is not known.

@@ -3,6 +3,14 @@
 INSERT INTO audit_log (tenant_id, id, actor, action, objects, address, trace_id, details)
 VALUES (:tenant_id, :id, :actor, :action, :objects, :address, :trace_id, :details::text::jsonb);
 
+-- name: count_acts
+-- The number of acts of the tenant in 24 hours, counted up to :most.
+SELECT count(*) FROM (
+    SELECT FROM audit_log WHERE tenant_id = :tenant_id AND at > clock_timestamp() - interval '24 hours'
+    ORDER BY at
+    LIMIT :most::bigint
+) AS a;
+
 -- name: insert_entries_of_person
 -- One act of the person who has signed in, in the log of each of their tenants.
 INSERT INTO audit_log (tenant_id, id, actor, action, objects, address, trace_id)

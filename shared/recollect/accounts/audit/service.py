@@ -5,11 +5,15 @@ from datetime import timedelta
 from uuid import UUID
 
 from recollect.accounts.audit import store
-from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter, Detail
+from recollect.accounts.audit.model import MAX_ACTS_PER_DAY, REPEATABLE, Action, AuditEntry, AuditFilter, Detail
 from recollect.caller import OPERATOR, Caller
+from recollect.errors import ErrorCode, TooManyRequests
 from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Session, Transaction
+
+RETRY_SECONDS = 600
+"""The `Retry-After` for a tenant that has made as many entries as it may in a day."""
 
 FORGOTTEN_AT_ONCE = 1_000
 """Entries that one transaction deletes, at most."""
@@ -21,8 +25,11 @@ EXPORTED_AT_ONCE = 500
 async def record(tx: Transaction, action: Action, *objects: str, **details: Detail) -> None:
     """Record that the caller does this, if the transaction commits. `objects`: of the act, each by `named`.
 
-    Any act may change who callers are and what they may do, so gateways look up the callers of the tenant again.
+    Any act may change who callers are and what they may do, so gateways look up the callers of the tenant again. Raises
+    TooManyRequests for an act that can be repeated, after MAX_ACTS_PER_DAY in 24 hours.
     """
+    if action in REPEATABLE and not tx.caller.of_service:
+        await _require_few(tx)
     tx.change_callers()
     await store.insert_entry(
         tx,
@@ -33,6 +40,16 @@ async def record(tx: Transaction, action: Action, *objects: str, **details: Deta
         address=tx.caller.address,
         details=details,
     )
+
+
+async def _require_few(tx: Transaction) -> None:
+    if await store.count_acts(tx, most=MAX_ACTS_PER_DAY) >= MAX_ACTS_PER_DAY:
+        raise TooManyRequests(
+            f"This tenant has made {MAX_ACTS_PER_DAY:,} entries in its audit log in 24 hours, the most that it can "
+            "make. Try again later.",
+            code=ErrorCode.TOO_MANY_ACTS,
+            seconds=RETRY_SECONDS,
+        )
 
 
 async def record_of_operator(

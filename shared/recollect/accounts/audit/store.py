@@ -40,6 +40,12 @@ async def insert_entry(
     )
 
 
+async def count_acts(tx: Transaction, *, most: int) -> int:
+    """The number of acts of the tenant in 24 hours, counted up to `most`."""
+    number: int = await tx.fetchval(queries.count_acts, most=most)
+    return number
+
+
 async def insert_entries_of_person(
     session: Session,
     tenant_ids: Sequence[UUID],

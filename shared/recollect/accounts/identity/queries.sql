@@ -18,6 +18,18 @@ VALUES (:tenant_id, :id, :name, :kind, :key_hash, :hint, :scopes, :graph_ids, :d
 RETURNING -- include: key
 ;
 
+-- name: lock_keys
+-- One transaction of the tenant at a time counts its keys and makes one.
+SELECT pg_advisory_xact_lock(hashtextextended('recollect.api_keys ' || :tenant_id::uuid::text, 0));
+
+-- name: count_keys
+-- The number of keys of the tenant, void ones included, counted up to :most.
+SELECT count(*) FROM (SELECT FROM api_keys WHERE tenant_id = :tenant_id LIMIT :most::bigint) AS k;
+
+-- name: forget_void_key
+-- Delete the key that has been void for the longest time; whether there was one.
+SELECT forget_void_key();
+
 -- name: list_api_keys
 -- Keys after an id, oldest first; at most :limit.
 SELECT -- include: key

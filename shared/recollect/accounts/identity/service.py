@@ -40,6 +40,9 @@ TOUCH_EVERY = timedelta(minutes=1)
 MAX_OVERLAP = timedelta(days=30)
 """How long a rotated key may stay valid beside its successor."""
 
+MAX_KEYS = 10_000
+"""The most keys of a tenant, void ones included: a new one replaces the one that has been void longest."""
+
 REPORTED = "reported"
 """The subject of a report that a key leaked."""
 
@@ -95,8 +98,8 @@ async def note_used(tx: Transaction, keys: Mapping[UUID, datetime]) -> None:
 async def create_key(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     """Create a key; its secret is in the result and nowhere else.
 
-    Raises InvalidInput, or Forbidden where the key would have more rights than the caller: scopes, graphs, toolsets or
-    lifetime.
+    Raises InvalidInput, Forbidden where the key would have more rights than the caller (scopes, graphs, toolsets or
+    lifetime), or Conflict where the tenant has MAX_KEYS valid keys.
     """
     new = _checked(new)
     if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
@@ -116,6 +119,7 @@ async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
     for graph_id in graph_ids:
         tx.caller.require_graph(graph_id)
     _require_toolsets(tx.caller, new)
+    await _make_room(tx)
     secret = model.generate_secret(new.kind)
     key = await store.insert_key(
         tx,
@@ -126,6 +130,17 @@ async def _issue(tx: Transaction, new: NewKey, *, pepper: bytes) -> IssuedKey:
         hashed_with=model.fingerprint_of(pepper),
     )
     return IssuedKey(key, secret)
+
+
+async def _make_room(tx: Transaction) -> None:
+    """Let the oldest void key go where the tenant has as many keys as it may; operators may make more."""
+    if tx.caller.is_operator:
+        return
+    await store.lock_keys(tx)
+    if await store.count_keys(tx, most=MAX_KEYS) >= MAX_KEYS and not await store.forget_void_key(tx):
+        raise Conflict(
+            f"A tenant can have at most {MAX_KEYS:,} valid keys. Revoke one first.", code=ErrorCode.TOO_MANY_KEYS
+        )
 
 
 async def get_key(tx: Transaction, key_id: UUID) -> ApiKey:

@@ -72,6 +72,23 @@ async def insert_key(
     return _key(row)
 
 
+async def lock_keys(tx: Transaction) -> None:
+    """Lock the number of the tenant's keys until the transaction ends."""
+    await tx.execute(queries.lock_keys)
+
+
+async def count_keys(tx: Transaction, *, most: int) -> int:
+    """The number of the tenant's keys, void ones included, counted up to `most`."""
+    number: int = await tx.fetchval(queries.count_keys, most=most)
+    return number
+
+
+async def forget_void_key(tx: Transaction) -> bool:
+    """Delete the key that has been void for the longest time; False if none is void."""
+    was_one: bool = await tx.fetchval(queries.forget_void_key)
+    return was_one
+
+
 async def list_keys(tx: Transaction, *, after: UUID | None, limit: int) -> list[ApiKey]:
     """The tenant's keys, oldest first."""
     return [_key(row) for row in await tx.fetch(queries.list_api_keys, after=after, limit=limit)]

@@ -25,6 +25,14 @@ WHERE tenant_id = :tenant_id AND (role = 'owner' OR person_id = :person_id)
 ORDER BY person_id
 FOR UPDATE;
 
+-- name: lock_number
+-- One transaction of the tenant at a time counts its members and adds one.
+SELECT pg_advisory_xact_lock(hashtextextended('recollect.members ' || :tenant_id::uuid::text, 0));
+
+-- name: count_members
+-- The number of members, counted up to :most.
+SELECT count(*) FROM (SELECT FROM members WHERE tenant_id = :tenant_id LIMIT :most::bigint) AS m;
+
 -- name: insert_member
 -- A new member; nothing where the person is one already.
 INSERT INTO members (tenant_id, person_id, role) VALUES (:tenant_id, :person_id, :role)
@@ -44,6 +52,22 @@ DELETE FROM members WHERE tenant_id = :tenant_id AND person_id = :person_id;
 INSERT INTO invitations (tenant_id, id, email, role, hash, created_by, expires_at)
 VALUES (:tenant_id, :id, :email, :role, :hash, :subject, :expires_at)
 RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at;
+
+-- name: count_invitations
+-- The number of invitations, void ones included, and of those that hold and are for other addresses than :email, each
+-- counted up to :most.
+SELECT
+    (SELECT count(*) FROM (SELECT FROM invitations WHERE tenant_id = :tenant_id LIMIT :most::bigint) AS i) AS stored,
+    (SELECT count(*) FROM (
+        SELECT FROM invitations
+        WHERE tenant_id = :tenant_id AND email <> :email AND accepted_at IS NULL AND revoked_at IS NULL
+            AND expires_at > clock_timestamp()
+        LIMIT :most::bigint
+    ) AS i) AS open;
+
+-- name: forget_void_invitation
+-- Delete the oldest invitation that does not hold, of those that do not count as sent within a day; whether there was one.
+SELECT forget_void_invitation();
 
 -- name: revoke_earlier_invitations
 -- Those of the address that were made before one hold no more.

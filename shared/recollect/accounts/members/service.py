@@ -31,6 +31,16 @@ from recollect.platform.db import Database
 from recollect.platform.transactions import Session, Transaction
 
 INVITATION_LIFETIME = timedelta(days=7)
+
+MAX_MEMBERS = 10_000
+"""The most members of a tenant."""
+
+MAX_OPEN_INVITATIONS = 1_000
+"""The most invitations of a tenant that nobody has accepted and that are valid."""
+
+MAX_INVITATIONS = 10_000
+"""The most invitations of a tenant, void ones included: for a new one, the oldest void one goes."""
+
 _CONFINED = "You signed in through an organisation's provider, which works for that organisation only."
 _OF_ONE_TENANT = (
     "The account with which you are signed in is of another organisation alone. Sign out, and open the link again."
@@ -101,11 +111,12 @@ async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> I
 async def begin_invitation(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
     """Invite a person; earlier invitations of the address stay valid until `end_earlier_invitations`.
 
-    Raises InvalidInput, or Forbidden where the caller may not give the role.
+    Raises InvalidInput, Forbidden where the caller may not give the role, or Conflict for too many open ones.
     """
     require_may_give(tx.caller, role)
     email = normalized_email(email)
     await store.lock_invitations(tx)  # So that of two concurrent invitations, one is the earlier.
+    await _make_room_for_invitation(tx, email)
     secret = secrets.token_urlsafe(32)
     invitation = await store.insert_invitation(
         tx,
@@ -116,6 +127,20 @@ async def begin_invitation(tx: Transaction, email: str, role: Role, *, pepper: b
     )
     await audit.record(tx, Action.MEMBER_INVITED, named("invitation", invitation.id), role=role)
     return IssuedInvitation(invitation, secret)
+
+
+async def _make_room_for_invitation(tx: Transaction, email: str) -> None:
+    """Let the oldest void invitation go where the tenant has as many as it may; operators may make more."""
+    if tx.caller.is_operator:
+        return
+    stored, still_open = await store.count_invitations(tx, email, most=MAX_INVITATIONS)
+    has_room = stored < MAX_INVITATIONS or await store.forget_void_invitation(tx)
+    if still_open >= MAX_OPEN_INVITATIONS or not has_room:
+        raise Conflict(
+            f"A tenant can have at most {MAX_OPEN_INVITATIONS:,} open invitations. Revoke one, or wait until some are "
+            "accepted or expire.",
+            code=ErrorCode.TOO_MANY_OPEN_INVITATIONS,
+        )
 
 
 async def end_earlier_invitations(tx: Transaction, invitation_id: UUID) -> None:
@@ -266,6 +291,7 @@ async def accept_for(tx: Transaction, invitation_id: UUID, person_id: UUID, emai
 
 async def add_member(tx: Transaction, person_id: UUID, role: Role) -> None:
     """Make a person a member without an invitation, as the tenant has decided before; a member stays as they are."""
+    await _require_room(tx, person_id)
     if await store.insert_member(tx, person_id, role):
         await audit.record(tx, Action.MEMBER_JOINED, named("person", person_id), role=role)
 
@@ -279,10 +305,21 @@ async def _accept(tx: Transaction, invitation_id: UUID, person_id: UUID) -> None
     role = await store.accept_invitation(tx, invitation_id)
     if role is None:
         raise _void()
+    await _require_room(tx, person_id)
     if not await store.insert_member(tx, person_id, role):
         raise _is_member()
     objects = named("person", person_id), named("invitation", invitation_id)
     await audit.record(tx, Action.MEMBER_JOINED, *objects, role=role)
+
+
+async def _require_room(tx: Transaction, person_id: UUID) -> None:
+    """Raise Conflict where the tenant has as many members as it may, and this person is none of them."""
+    await store.lock_number(tx)
+    if await store.count_members(tx, most=MAX_MEMBERS) >= MAX_MEMBERS and not await is_member(tx, person_id):
+        raise Conflict(
+            f"This organisation has {MAX_MEMBERS:,} members, the most that it can have. Ask its admins to remove some.",
+            code=ErrorCode.TOO_MANY_MEMBERS,
+        )
 
 
 def _is_member() -> Conflict:

@@ -55,6 +55,17 @@ async def lock_members(tx: Transaction, person_id: UUID) -> dict[UUID, Role]:
     return {row["person_id"]: Role(row["role"]) for row in rows}
 
 
+async def lock_number(tx: Transaction) -> None:
+    """Lock the number of the tenant's members until the transaction ends."""
+    await tx.execute(queries.lock_number)
+
+
+async def count_members(tx: Transaction, *, most: int) -> int:
+    """The number of members, counted up to `most`."""
+    number: int = await tx.fetchval(queries.count_members, most=most)
+    return number
+
+
 async def insert_member(tx: Transaction, person_id: UUID, role: Role) -> bool:
     """Make a person a member; False where they are one already."""
     return await tx.fetchval(queries.insert_member, person_id=person_id, role=role) is not None
@@ -85,6 +96,19 @@ async def insert_invitation(
     )
     assert row is not None
     return _invitation(row)
+
+
+async def count_invitations(tx: Transaction, email: str, *, most: int) -> tuple[int, int]:
+    """The number of invitations, and of valid ones for other addresses than this, each counted up to `most`."""
+    row = await tx.fetchrow(queries.count_invitations, email=email, most=most)
+    assert row is not None
+    return row["stored"], row["open"]
+
+
+async def forget_void_invitation(tx: Transaction) -> bool:
+    """Delete the oldest invitation that is not valid; False if none may be deleted."""
+    was_one: bool = await tx.fetchval(queries.forget_void_invitation)
+    return was_one
 
 
 async def revoke_earlier_invitations(tx: Transaction, invitation_id: UUID) -> None:

@@ -37,6 +37,9 @@ MAX_REMEMBERED_TOKENS = 1_000
 MAX_GRANTS = 100
 """The most valid grants of one person in one tenant; one more ends the least recently used one."""
 
+MAX_ENDED_GRANTS = 200
+"""The most ended grants of one person in one tenant that are stored; the oldest are forgotten."""
+
 MAX_OWN_GRANTS = 200
 """The most grants that a person's account page lists, the most recently used first."""
 

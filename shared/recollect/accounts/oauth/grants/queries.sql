@@ -16,10 +16,17 @@ VALUES (:tenant_id, :id, :person_id, :client_id, :client_name, :scopes, :graph_i
     clock_timestamp() + :lifetime::interval);
 
 -- name: forget_grants
--- Delete grants of a person that ended more than 30 days ago, with their codes and tokens.
+-- Delete grants of a person that ended more than 30 days ago, and those beyond the :remembered that ended last, with their
+-- codes and tokens.
 DELETE FROM oauth_grants
-WHERE tenant_id = :tenant_id AND person_id = :person_id
-    AND least(expires_at, revoked_at) < clock_timestamp() - interval '30 days';
+WHERE tenant_id = :tenant_id AND person_id = :person_id AND (
+    least(expires_at, revoked_at) < clock_timestamp() - interval '30 days' OR id = ANY (ARRAY(
+        SELECT id FROM oauth_grants
+        WHERE tenant_id = :tenant_id AND person_id = :person_id AND least(expires_at, revoked_at) <= clock_timestamp()
+        ORDER BY least(expires_at, revoked_at) DESC, id DESC
+        OFFSET :remembered
+    ))
+);
 
 -- name: revoke_oldest_grants
 -- End the grants of a person beyond :kept, the least recently used first.

@@ -24,6 +24,7 @@ from recollect.accounts.oauth.grants.model import (
     CODE_LIFETIME,
     CODE_REPEATS,
     EXPIRED_REMEMBERED,
+    MAX_ENDED_GRANTS,
     MAX_GRANTS,
     MAX_OWN_GRANTS,
     MAX_REFRESH_TOKENS,
@@ -78,7 +79,7 @@ async def approve(tx: Transaction, approval: Approval, *, pepper: bytes) -> str:
     The database refuses grants by people who are not members of the tenant.
     """
     code = generate_secret(CODE)
-    await store.forget_grants(tx, approval.person_id)
+    await store.forget_grants(tx, approval.person_id, remembered=MAX_ENDED_GRANTS)
     grant_id = await store.insert_grant(tx, approval, lifetime=CODE_LIFETIME)
     await store.insert_code(tx, grant_id, approval, code_hash=hash_secret(code, pepper), lifetime=CODE_LIFETIME)
     await audit.record(tx, Action.GRANT_GIVEN, named("grant", grant_id), scopes=list(approval.scopes))

@@ -99,9 +99,9 @@ async def insert_grant(tx: Transaction, approval: Approval, *, lifetime: timedel
     return grant_id
 
 
-async def forget_grants(tx: Transaction, person_id: UUID) -> None:
-    """Delete a person's grants that ended long ago."""
-    await tx.execute(queries.forget_grants, person_id=person_id)
+async def forget_grants(tx: Transaction, person_id: UUID, *, remembered: int) -> None:
+    """Delete a person's grants that ended long ago, and ended ones beyond the last `remembered`."""
+    await tx.execute(queries.forget_grants, person_id=person_id, remembered=remembered)
 
 
 async def revoke_oldest_grants(tx: Transaction, person_id: UUID, *, kept: int) -> list[UUID]:
