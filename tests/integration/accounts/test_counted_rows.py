@@ -183,6 +183,7 @@ async def test_plans_that_an_operator_made_keep_their_limits(owner: asyncpg.Conn
         await owner.execute("UPDATE plans SET stored_bytes = 7 WHERE name = 'team'")
         await owner.execute(raising)
         rows = await owner.fetch("SELECT name, stored_bytes FROM plans WHERE name IN ('own', 'free', 'team')")
-        assert {row["name"]: row["stored_bytes"] for row in rows} == {"own": 100_000_000, "free": 500_000_000, "team": 7}
+        found = {row["name"]: row["stored_bytes"] for row in rows}
+        assert found == {"own": 100_000_000, "free": 500_000_000, "team": 7}
     finally:
         await transaction.rollback()

@@ -33,10 +33,17 @@ MAX_KEYS_OF_SENDER = 2_500
 """Keys that one credential may have at a time, at most: one alone does not use up those of its tenant."""
 
 MAX_ANSWER_BYTES = 64 * 1024
-"""Bytes of an answer that is stored, at most. With MAX_KEYS this bounds the size of a tenant's answers."""
+"""Bytes of an answer that is stored, at most."""
+
+MAX_STORED_BYTES = 64 * 1024 * 1024
+"""Bytes of all answers of a tenant that are stored at a time, at most, encrypted. Further ones are not stored, until
+others expire: the acts are done, and their keys are stored."""
+
+MAX_STORED_BYTES_OF_SENDER = MAX_STORED_BYTES // 4
+"""Bytes of all answers to one credential that are stored at a time, at most."""
 
 NOT_KEPT = b""
-"""Stored in place of an answer that is too large, must not be stored, or was deleted by an erasure."""
+"""Stored in place of an answer that is too large, has no room, must not be stored, or was deleted by an erasure."""
 
 _NONCE_LENGTH = 12
 

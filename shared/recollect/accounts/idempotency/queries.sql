@@ -37,8 +37,17 @@ SELECT held, tenant_has_room, sender_has_room, EXISTS (SELECT 1 FROM claimed) AS
 DELETE FROM idempotency_keys WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND request_hash = :request_hash;
 
 -- name: keep_answer
--- Store the answer to the request that claimed a key, or the mark that it is not stored.
-UPDATE idempotency_keys SET answer = :answer
+-- Store the answer to the request that claimed a key; or the mark that it is not stored, also where the answers of the
+-- tenant would have more than :most bytes, or those of the sender more than :most_of_sender.
+UPDATE idempotency_keys SET answer = (
+    SELECT CASE WHEN stored + octet_length(:answer::bytea) <= :most::bigint
+        AND stored_of_sender + octet_length(:answer::bytea) <= :most_of_sender::bigint THEN :answer ELSE ''::bytea END
+    FROM (
+        SELECT coalesce(sum(octet_length(o.answer)), 0) AS stored,
+            coalesce(sum(octet_length(o.answer)) FILTER (WHERE o.sender_hash = :sender_hash), 0) AS stored_of_sender
+        FROM idempotency_keys o WHERE o.tenant_id = :tenant_id
+    ) AS s
+)
 WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND request_hash = :request_hash AND answer IS NULL;
 
 -- name: forget_answers

@@ -14,6 +14,8 @@ from recollect.accounts.idempotency.model import (
     MAX_ANSWER_BYTES,
     MAX_KEYS,
     MAX_KEYS_OF_SENDER,
+    MAX_STORED_BYTES,
+    MAX_STORED_BYTES_OF_SENDER,
     NOT_KEPT,
     AnswerVault,
     IdempotentRequest,
@@ -72,11 +74,14 @@ async def release(tx: Transaction, request: IdempotentRequest) -> None:
 async def keep_answer(
     db: Database, caller: Caller, request: IdempotentRequest, answer: KeptAnswer | None, vault: AnswerVault
 ) -> None:
-    """Store the answer to a request whose act is done, unless it is None or too large."""
+    """Store the answer to a request whose act is done, unless it is None or too large, or too many are stored.
+
+    A repeat of a request whose answer is not stored is told so (Conflict), and not executed again.
+    """
     fits = answer is not None and len(answer.body) <= MAX_ANSWER_BYTES
     stored = vault.close(answer, caller.tenant_id, request) if answer is not None and fits else NOT_KEPT
     async with db.transaction(caller, also_suspended=True) as tx:
-        await store.keep_answer(tx, request, stored)
+        await store.keep_answer(tx, request, stored, most=MAX_STORED_BYTES, most_of_sender=MAX_STORED_BYTES_OF_SENDER)
 
 
 async def forget_answers(tx: Transaction) -> None:

@@ -64,9 +64,19 @@ async def release_key(tx: Transaction, request: IdempotentRequest) -> None:
     await tx.execute(queries.release_key, key_hash=request.key, request_hash=request.content)
 
 
-async def keep_answer(tx: Transaction, request: IdempotentRequest, answer: bytes) -> None:
-    """Store the answer to the request that claimed its key."""
-    await tx.execute(queries.keep_answer, key_hash=request.key, request_hash=request.content, answer=answer)
+async def keep_answer(
+    tx: Transaction, request: IdempotentRequest, answer: bytes, *, most: int, most_of_sender: int
+) -> None:
+    """Store the answer to the request that claimed its key, if the bytes of all answers stay within these bounds."""
+    await tx.execute(
+        queries.keep_answer,
+        key_hash=request.key,
+        request_hash=request.content,
+        sender_hash=request.sender,
+        answer=answer,
+        most=most,
+        most_of_sender=most_of_sender,
+    )
 
 
 async def forget_answers(tx: Transaction) -> None:
