@@ -17,13 +17,15 @@ from recollect.accounts.identity.model import NewKey
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Approval
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Browser, Person
 from recollect.caller import Caller, Role, Scope
 from recollect.errors import Conflict, ErrorCode, RecollectError, TooManyRequests
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
-from tests.support.people import joined
+from tests.support.people import PASSWORD, joined, new_email
 
 PEPPER = b"bounded numbers"
 MOST = 3
@@ -146,14 +148,14 @@ async def test_members_are_as_many_as_allowed(
     db: Database, admin: Caller, caller: Caller, neighbour: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = replace(caller, tenant_id=neighbour.tenant_id)
-    people = [await joined(db, elsewhere, Role.READER, pepper=PEPPER) for _ in range(5)]
+    others = [await joined(db, elsewhere, Role.READER, pepper=PEPPER) for _ in range(5)]
     monkeypatch.setattr(members, "MAX_MEMBERS", MOST)
 
     async def add(person_id: UUID) -> None:
         async with db.transaction(admin) as tx:
             await members.add_member(tx, person_id, Role.READER)
 
-    codes = await outcomes(*(add(person.id) for person in people))
+    codes = await outcomes(*(add(person.id) for person in others))
     assert sorted(codes, key=str) == [None] * MOST + [ErrorCode.TOO_MANY_MEMBERS] * 2
     async with db.transaction(admin) as tx:
         inside = await members.list_members(tx)
@@ -174,6 +176,29 @@ async def test_ended_grants_of_a_person_are_forgotten(
         async with db.transaction(giving) as tx:
             await grants.approve(tx, asked, pepper=PEPPER)
     assert await count(owner, "oauth_grants", caller) == 2 + MOST + 1, "valid ones, ended ones, and one that just ended"
+
+
+async def test_a_sign_in_ends_the_sessions_beyond_the_limit(
+    db: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ended ones before valid ones, and nobody else's."""
+    monkeypatch.setattr(people, "MAX_STORED_SESSIONS", MOST)
+    ada, grace = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
+    hers, first, second, third = [await begin(db, person) for person in (grace, ada, ada, ada)]
+    await people.end_session(db, ada.id, third, within=None)
+    fourth = await begin(db, ada)
+    assert await sessions_of(owner, ada) == {first, second, fourth}
+    fifth = await begin(db, ada)
+    assert await sessions_of(owner, ada) == {second, fourth, fifth}
+    assert await sessions_of(owner, grace) == {hers}
+
+
+async def begin(db: Database, person: Person) -> UUID:
+    return (await people.begin_session(db, person.id, Browser("Browser", "192.0.2.1"), pepper=PEPPER)).id
+
+
+async def sessions_of(owner: asyncpg.Connection, person: Person) -> set[UUID]:
+    return {row["id"] for row in await owner.fetch("SELECT id FROM sessions WHERE person_id = $1", person.id)}
 
 
 class TestAuditLog:

@@ -65,10 +65,17 @@ INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, conf
 VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address, :confined_to, :provider_id, :password_changes);
 
 -- name: forget_sessions
--- Of a person's sessions, those that ended longer ago than :kept; :limit at most.
+-- Of a person's sessions, those that ended longer ago than :kept, and those beyond :most: ended ones before valid ones, the
+-- least recently used first. At most :limit.
 DELETE FROM sessions WHERE id = ANY (ARRAY(
     SELECT s.id FROM sessions s
-    WHERE s.person_id = :person_id AND least(s.expires_at, s.revoked_at) < clock_timestamp() - :kept::interval
+    WHERE s.person_id = :person_id AND (
+        least(s.expires_at, s.revoked_at) < clock_timestamp() - :kept::interval OR s.id = ANY (ARRAY(
+            SELECT o.id FROM sessions o WHERE o.person_id = :person_id
+            ORDER BY least(o.expires_at, o.revoked_at) > clock_timestamp() DESC, o.last_used_at DESC, o.id DESC
+            OFFSET :most
+        ))
+    )
     LIMIT :limit
     FOR UPDATE SKIP LOCKED
 ));

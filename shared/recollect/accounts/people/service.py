@@ -43,6 +43,9 @@ KEPT_ENDED = timedelta(days=30)
 MAX_SESSIONS = 100
 """The most sessions of a person that are listed, the most recently used first."""
 
+MAX_STORED_SESSIONS = 1_000
+"""The most sessions of a person that are stored, ended ones included: a sign-in ends the least recently used ones."""
+
 MAX_TENANT_ACCOUNTS = 20
 """The most accounts of one address, of one tenant each, that a sign-in looks at in a cell, oldest first."""
 
@@ -179,7 +182,7 @@ async def begin_session(
             confinement=confinement,
             password_changes=changes_at_home,
         )
-        await store.forget_sessions(session, person_id, kept=KEPT_ENDED, limit=MAX_SESSIONS)
+        await store.forget_sessions(session, person_id, kept=KEPT_ENDED, most=MAX_STORED_SESSIONS, limit=MAX_SESSIONS)
         started = acts.Act(Action.SESSION_STARTED, browser.address, (named("session", session_id),))
         await acts.record(session, person_id, started, within=within)
     await acts.record_elsewhere(db, person_id, started, within=within)

@@ -182,9 +182,9 @@ async def list_sessions(session: Session, person_id: UUID, *, within: UUID | Non
     return [ListedSession(**row) for row in rows]
 
 
-async def forget_sessions(session: Session, person_id: UUID, *, kept: timedelta, limit: int) -> None:
-    """Delete at most `limit` sessions of a person that ended longer ago than `kept`."""
-    await session.execute(queries.forget_sessions, person_id=person_id, kept=kept, limit=limit)
+async def forget_sessions(session: Session, person_id: UUID, *, kept: timedelta, most: int, limit: int) -> None:
+    """Delete at most `limit` sessions of a person: that ended longer ago than `kept`, or are beyond `most`."""
+    await session.execute(queries.forget_sessions, person_id=person_id, kept=kept, most=most, limit=limit)
 
 
 async def revoke_session(
