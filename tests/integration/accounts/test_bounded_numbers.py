@@ -1,6 +1,7 @@
 """How many keys, invitations, members, ended grants and entries of the audit log a tenant may have."""
 
 import asyncio
+import secrets
 from collections.abc import Awaitable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,9 +15,13 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import REPEATABLE, Action
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
+from recollect.accounts.identity_providers import service as identity_providers
+from recollect.accounts.identity_providers import store as provider_store
+from recollect.accounts.identity_providers.model import MAX_UNDER_WAY, NewProvider
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Approval
+from recollect.accounts.passkeys.store import keep_challenge
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, Person
 from recollect.caller import Caller, Role, Scope
@@ -25,6 +30,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.platform.db import Database
 from tests.conftest import NewTenant
+from tests.support.gateway import RunningGateway
 from tests.support.people import PASSWORD, joined, new_email
 
 PEPPER = b"bounded numbers"
@@ -176,6 +182,55 @@ async def test_ended_grants_of_a_person_are_forgotten(
         async with db.transaction(giving) as tx:
             await grants.approve(tx, asked, pepper=PEPPER)
     assert await count(owner, "oauth_grants", caller) == 2 + MOST + 1, "valid ones, ended ones, and one that just ended"
+
+
+async def test_sign_ins_under_way_at_providers_are_bounded(
+    db: Database, admin: Caller, neighbour: Caller, owner: asyncpg.Connection
+) -> None:
+    """Of one tenant; the oldest end."""
+    for caller in (admin, neighbour):
+        async with db.transaction(caller) as tx:
+            new = NewProvider("Login", "https://login.example.com", "recollect", "secret")
+            provider = await identity_providers.add_provider(tx, new, pepper=PEPPER)
+        await owner.execute(
+            """INSERT INTO provider_sign_ins (tenant_id, id, provider_id, hash, browser, place, created_at, expires_at)
+            SELECT $1, gen_random_uuid(), $2, sha256(($1::uuid::text || n)::bytea), '', '/',
+                now() - n * interval '1 ms', now() + interval '5 minutes'
+            FROM generate_series(1, $3) AS n""",
+            caller.tenant_id,
+            provider.id,
+            MAX_UNDER_WAY + 10,
+        )
+    async with db.transaction(admin) as tx:
+        await provider_store.forget_sign_ins(tx, kept=MAX_UNDER_WAY)
+    assert await count(owner, "provider_sign_ins", admin) == MAX_UNDER_WAY
+    assert await count(owner, "provider_sign_ins", neighbour) == MAX_UNDER_WAY + 10
+    ages = "SELECT max(created_at) - min(created_at) FROM provider_sign_ins WHERE tenant_id = $1"
+    assert await owner.fetchval(ages, admin.tenant_id) == (MAX_UNDER_WAY - 1) * timedelta(milliseconds=1)
+
+
+async def test_passkey_challenges_of_a_browser_are_bounded(db: Database, owner: asyncpg.Connection) -> None:
+    browser, other = secrets.token_bytes(32), secrets.token_bytes(32)
+    async with db.system() as session:
+        for of_browser in (other, *[browser] * 8):
+            challenge = secrets.token_bytes(32)
+            await keep_challenge(session, challenge, of_browser, lifetime=timedelta(minutes=5))
+    number = "SELECT count(*) FROM passkey_challenges WHERE browser = $1"
+    assert [await owner.fetchval(number, each) for each in (browser, other)] == [5, 1]
+
+
+async def test_what_a_graph_says_of_itself_is_bounded(gateway: RunningGateway, admin_key: str) -> None:
+    """Its metadata, and the types that it allows."""
+    large = ({"metadata": {"notes": "x" * 100_000}}, {"kind_whitelist": ["x"] * 201}, {"kind_whitelist": ["x" * 257]})
+    fitting = {"metadata": {"notes": "x" * 99_000}, "kind_whitelist": [f"{n}" for n in range(200)]}
+    async with gateway.http(admin_key) as http:
+        assert (await http.post("/v1/graphs", json={"name": "mine"} | fitting)).status_code == 201
+        for fields in large:
+            answers = (
+                await http.post("/v1/graphs", json={"name": "other"} | fields),
+                await http.patch("/v1/graphs/mine", json=fields),
+            )
+            assert [answer.status_code for answer in answers] == [400, 400]
 
 
 async def test_a_sign_in_ends_the_sessions_beyond_the_limit(
