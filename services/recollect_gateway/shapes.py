@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.graph.nodes.model import ACTIVE
@@ -58,6 +58,9 @@ Ttl = Annotated[float, Meta(ge=0, le=3650)]
 """Days that a memory lasts; 0: for ever."""
 
 Reason = Annotated[str, Meta(max_length=1_000)]
+OBSERVATIONS_TO_SKIP = "Number of the newest observations to skip, where an answer had no room for all"
+MAX_OBSERVATIONS_OFFSET = 10_000_000
+ObservationsOffset = Annotated[int, Meta(ge=0, le=MAX_OBSERVATIONS_OFFSET, description=OBSERVATIONS_TO_SKIP)]
 
 
 def plain_pattern(text: str) -> str:
@@ -89,6 +92,21 @@ def check_metadata(metadata: dict[str, Any] | None, path: str, max_size: int) ->
     """Raise InvalidInput for metadata that takes more than `max_size` bytes of JSON."""
     if metadata and len(msgspec.json.encode(metadata)) > max_size:
         raise InvalidInput(f"Metadata too large (max {max_size} bytes)", path=path)
+
+
+class OmittedObservations(Struct, frozen=True):
+    """How many older observations of an entity an answer leaves out, and what tells the next of them."""
+
+    count: int
+    next: str
+
+
+def omitted_observations(count: int, told: int, tool: str) -> OmittedObservations | None:
+    """The mark of observations that are left out, after the `told` newest; None where none are.
+
+    `tool`: what tells them, with the name of the argument that says how many were told before.
+    """
+    return OmittedObservations(count, f"{tool} {told}") if count else None
 
 
 def hidden_status(status: str) -> str | None:

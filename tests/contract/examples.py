@@ -175,7 +175,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
             {"name": "North piers", "entityType": "place", "observations": ["is made of oak"]},
         ],
     },
-    "get_entity": {"graph": "default", "name": "Alice", "as_of": _NOW},
+    "get_entity": {"graph": "default", "name": "Alice", "observationsOffset": 0, "as_of": _NOW},
     "batch_get_entities": {"graph": "default", "names": ["Alice", "Nobody"], "as_of": _NOW},
     "graph_stats": {"graph": "default"},
     "search_relations": {
@@ -299,7 +299,7 @@ EXAMPLES |= {  # facts
         "relation_type": "FOLLOWS_FROM",
         "properties": {"sure": True},
     },
-    "get_node": {**_OWNED, "node_id": SUMMARY, "as_of": _NOW},
+    "get_node": {**_OWNED, "node_id": SUMMARY, "observations_offset": 0, "as_of": _NOW},
     "update_node": {
         **_OWNED,
         "node_id": FACT,
@@ -419,7 +419,13 @@ EXAMPLES |= {  # lineage
         "at": "2026-01-31T09:00:00+01:00",
     },
     "get_node_by_id": {"graph": "default", "id": VERSION},
-    "get_node_by_lineage": {"graph": "default", "lineage_id": LINEAGE, "at_version": 1, "at_time": None},
+    "get_node_by_lineage": {
+        "graph": "default",
+        "lineage_id": LINEAGE,
+        "at_version": 1,
+        "at_time": None,
+        "observations_offset": 0,
+    },
     "history": {"graph": "default", "lineage_id": LINEAGE, "limit": 10, "offset": 0},
     "list_nodes": {
         "graph": "default",

@@ -32,6 +32,7 @@ from recollect_gateway.operations.nodes import (
 )
 from recollect_gateway.operations.relations import RelationBody, relation_bodies_of
 from recollect_gateway.parsing import check_text
+from recollect_gateway.shapes import MAX_OBSERVATIONS_OFFSET, OBSERVATIONS_TO_SKIP
 
 T = TypeVar("T")
 AnyRequest = Request[Caller, Any, State]
@@ -57,6 +58,7 @@ Types = Annotated[
         max_items=50, description="Only relations of this type; repeat the parameter to allow several types"
     ),
 ]
+ObservationsToSkip = Annotated[int, QueryParameter(ge=0, le=MAX_OBSERVATIONS_OFFSET, description=OBSERVATIONS_TO_SKIP)]
 Directions = Annotated[
     Direction,
     QueryParameter(description="`outgoing` (relations that start at the node), `incoming` (that end at it) or `both`"),
@@ -116,6 +118,7 @@ class NodeController(Controller):
         name: GraphInPath,
         node: NodeInPath,
         as_of: AsOf = None,
+        observations_offset: ObservationsToSkip = 0,
     ) -> NodeBody:
         """Return a node with its content and, for an entity, its observations.
 
@@ -125,7 +128,8 @@ class NodeController(Controller):
         check_text({"node": node, "as_of": as_of})
 
         async def find_node(view: GraphView) -> NodeBody:
-            return node_body(*await reading.get_node(view, await reading.node_called(view, node)))
+            node_id = await reading.node_called(view, node)
+            return node_body(*await reading.get_node(view, node_id, skipped=observations_offset), observations_offset)
 
         return await _read(request, services, "get_node", name, as_of, find_node)
 

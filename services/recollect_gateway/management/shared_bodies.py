@@ -198,6 +198,8 @@ SHARED: Mapping[type, SharedBody] = {
             "created_at": "Time at which the first version was written",
             "stale": _STALE,
             "observations": "Texts of the entity's observations, oldest first; empty for a fact",
+            "omitted_observations": "Where all observations would not fit a reply, and the newest are told: how many "
+            "older ones are left out, and what tells the next of them; null: none are left out",
         },
     ),
     RelationBody: SharedBody(

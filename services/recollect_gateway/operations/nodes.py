@@ -1,12 +1,13 @@
 """Nodes in answers of `/v1` and as MCP resources: as items of a list, alone, and as versions."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
 
+from recollect.graph.entities.model import ToldObservations
 from recollect.graph.lineages.model import Version
+from recollect_gateway.shapes import OmittedObservations, omitted_observations
 
 EXCERPT = 500
 """Characters of a node's text in a list, at most."""
@@ -72,12 +73,14 @@ class VersionBody(Struct, frozen=True, kw_only=True):
 class NodeBody(VersionBody, frozen=True, kw_only=True):
     """A node with its newest version, and what is said of an entity, oldest first.
 
-    `created_at`: when its first version was written.
+    `created_at`: when its first version was written. `omitted_observations`: where all of them would not fit a reply,
+    the newest are told.
     """
 
     created_at: datetime
     stale: bool
     observations: list[str]
+    omitted_observations: OmittedObservations | None
 
 
 def node_item(node: Version) -> NodeItemBody:
@@ -101,13 +104,16 @@ def node_item(node: Version) -> NodeItemBody:
     )
 
 
-def node_body(node: Version, observations: Iterable[str]) -> NodeBody:
-    """A node alone, with all its fields and observations."""
+def node_body(node: Version, told: ToldObservations, skipped: int = 0) -> NodeBody:
+    """A node alone, with all its fields and observations, of which the `skipped` newest were told before."""
     return NodeBody(
         **_fields(node),
         created_at=node.began_at,
         stale=node.is_stale(datetime.now(UTC)),
-        observations=list(observations),
+        observations=list(told.texts),
+        omitted_observations=omitted_observations(
+            told.omitted, skipped + len(told.texts), "GET /v1/graphs/{name}/nodes/{node} with observations_offset"
+        ),
     )
 
 

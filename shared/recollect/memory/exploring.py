@@ -147,7 +147,8 @@ async def _explored(
     view: GraphView, node_ids: Sequence[UUID], edges: Sequence[Edge], paths: Sequence[Sequence[UUID]], cut: str | None
 ) -> Explored:
     live = await lineages.get_nodes(view, node_ids)
-    texts = await entities.observations_of(view, [node.node_id for node in live])
+    told = await entities.observations_of(view, [node.node_id for node in live])
+    texts = {node_id: observations.texts for node_id, observations in told.items()}
     return Explored(
         nodes=[_neighbour(node, texts.get(node.node_id, ())) for node in live],
         labels=await nodes.labels_of(view, node_ids),

@@ -1,12 +1,12 @@
 """Use cases of reading: a graph, entities by name, a node by its id, and a graph's statistics."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from recollect.errors import TooLarge
 from recollect.graph.entities import service as entities
-from recollect.graph.entities.model import Entity
+from recollect.graph.entities.model import Entity, ToldObservations
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, spelled_id
 from recollect.graph.graphs.view import GraphView
@@ -38,11 +38,11 @@ class GraphStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """A memory with its node: an observation, or else the node itself, of which `observations` tell, oldest first."""
+    """A memory with its node: an observation, or else the node itself, of which the observations are `told`."""
 
     node: Version
     observation: Observation | None = None
-    observations: tuple[str, ...] = ()
+    told: ToldObservations = field(default_factory=ToldObservations)
 
 
 async def open_nodes(view: GraphView, names: Sequence[str]) -> Subgraph:
@@ -50,9 +50,12 @@ async def open_nodes(view: GraphView, names: Sequence[str]) -> Subgraph:
     return await relations.subgraph_of(view, await entities.open_entities(view, names))
 
 
-async def get_entities(view: GraphView, names: Sequence[str]) -> list[Entity | None]:
-    """Entities by name, one for each name in order; None where no entity has it."""
-    found = {entity.name: entity for entity in await entities.open_entities(view, names)}
+async def get_entities(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> list[Entity | None]:
+    """Entities by name, one for each name in order; None where no entity has it.
+
+    `skipped`: how many newer observations of each have been read before.
+    """
+    found = {entity.name: entity for entity in await entities.open_entities(view, names, skipped=skipped)}
     return [found.get(name) for name in names]
 
 
@@ -84,13 +87,16 @@ async def read_graph(
     return await relations.subgraph_of(view, page, next_offset=next_offset)
 
 
-async def get_node(view: GraphView, node_id: UUID) -> tuple[Version, tuple[str, ...]]:
-    """A live node, and the observations of an entity, oldest first; raises NotFound."""
+async def get_node(view: GraphView, node_id: UUID, *, skipped: int = 0) -> tuple[Version, ToldObservations]:
+    """A live node, and the observations of an entity, oldest first; raises NotFound.
+
+    `skipped`: how many newer observations have been read before.
+    """
     found = await lineages.get_nodes(view, [node_id])
     if not found:
         raise not_found(node_id)
-    texts = await entities.observations_of(view, [node_id])
-    return found[0], texts.get(node_id, ())
+    told = await entities.observations_of(view, [node_id], skipped=skipped)
+    return found[0], told.get(node_id, ToldObservations())
 
 
 async def find_memory(view: GraphView, memory_id: UUID) -> FoundMemory | None:
@@ -104,8 +110,8 @@ async def find_memory(view: GraphView, memory_id: UUID) -> FoundMemory | None:
         return None
     if observation is not None:
         return FoundMemory(found[0], observation)
-    texts = await entities.observations_of(view, [node_id])
-    return FoundMemory(found[0], observations=texts.get(node_id, ()))
+    told = await entities.observations_of(view, [node_id])
+    return FoundMemory(found[0], told=told.get(node_id, ToldObservations()))
 
 
 async def node_called(view: GraphView, id_or_name: str) -> UUID:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.errors import Conflict, NotFound, TooLarge
+from recollect.errors import Conflict, NotFound
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
@@ -232,8 +232,8 @@ async def test_an_entitys_own_size_counts_only_in_answers_that_contain_it(agent:
             assert [e.name for e in (await hierarchy.get_children(view, "wordy", page)).entities] == ["leaf"]
             assert [e.name for e in (await hierarchy.get_descendants(view, "wordy", page)).entities] == ["leaf"]
             assert len(await hierarchy.subtree_ids(view, "wordy")) == 2
-            with pytest.raises(TooLarge):
-                await hierarchy.get_subtree(view, "wordy", page)
+            subtree = (await hierarchy.get_subtree(view, "wordy", page)).entities
+            assert [(e.name, len(e.observations), e.omitted) for e in subtree] == [("wordy", 0, 1), ("leaf", 0, 0)]
             for name in ("to be made", "nobody"):
                 with pytest.raises(NotFound):
                     await hierarchy.get_children(view, name, page)

@@ -11,6 +11,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, NotFound
+from recollect.graph.entities.model import ToldObservations
 from recollect.graph.graphs.model import spelled_id
 from recollect.graph.lineages.model import Version
 from recollect.graph.observations.model import Observation
@@ -83,10 +84,16 @@ async def fetch(call: Call, arguments: Fetch) -> Reply:
     if found is None:
         raise _unknown(arguments.id)
     node, observation = found.node, found.observation
-    text = observation.content if observation else "\n".join([*filter(None, [node.content]), *found.observations])
+    text = observation.content if observation else _text_of_node(node, found.told)
     title = _title(node.name, text)
     url = _url(call, node.node_id, memory_id)
     return Reply(Document(str(memory_id), title, text or title, url, _metadata(node, observation)))
+
+
+def _text_of_node(node: Version, told: ToldObservations) -> str:
+    """What is known of a node; where that is too much for an answer, the newest of it, and what finds the rest."""
+    omitted = f"({told.omitted} older observations are left out; search finds them.)" if told.omitted else None
+    return "\n".join([*filter(None, [node.content, omitted]), *told.texts])
 
 
 def _unknown(memory_id: str) -> NotFound:

@@ -1,8 +1,9 @@
 """Entities, which are nodes with a name, and the arguments and results of writing them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +26,10 @@ class NewEntity:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A live entity with its observations, oldest first. `content`: a text of its own, if it has one."""
+    """A live entity with its observations, oldest first. `content`: a text of its own, if it has one.
+
+    `omitted`: how many older observations are left out, since all of them would not fit a reply.
+    """
 
     id: UUID
     name: str
@@ -38,6 +42,43 @@ class Entity:
     updated_at: datetime
     parent: str | None
     status: str = "active"
+    omitted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToldObservations:
+    """Texts of the active observations of a node, oldest first; `omitted`: how many older ones are left out."""
+
+    texts: tuple[str, ...] = ()
+    omitted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationsSize:
+    """How many active observations a node has, and their bytes as JSON where nothing in them is escaped."""
+
+    count: int = 0
+    bytes: int = 0
+
+
+def fair_share(sizes: Iterable[int], available: int) -> int:
+    """The largest size to which all can be cut so that their sum fits what is available; smaller ones stay whole."""
+    ascending = sorted(sizes)
+    for smaller, size in enumerate(ascending):
+        share = max(available, 0) // (len(ascending) - smaller)
+        if size > share:
+            return share
+        available -= size
+    return ascending[-1] if ascending else 0
+
+
+def newest_within(entity: Entity, sizes: Sequence[int], max_bytes: int) -> Entity:
+    """The entity with its newest observations, as far as their sizes, in order, fit."""
+    if sum(sizes) <= max_bytes:
+        return entity
+    count = sum(total <= max_bytes for total in accumulate(reversed(sizes)))
+    left_out = len(sizes) - count
+    return replace(entity, observations=entity.observations[left_out:], omitted=entity.omitted + left_out)
 
 
 @dataclass(frozen=True, slots=True)

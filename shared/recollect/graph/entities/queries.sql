@@ -25,24 +25,26 @@ CROSS JOIN LATERAL (
 ) AS n
 
 -- fragment: shown
--- The columns of an entity n, with the name of its parent where that is live.
-n.id, n.name, n.kind, n.content, n.tags, n.importance, n.created_at, n.updated_at, n.status, o.observations, (
+-- The columns of an entity n, with the name of its parent where that is live; no observations where they were not read.
+n.id, n.name, n.kind, n.content, n.tags, n.importance, n.created_at, n.updated_at, n.status,
+CASE WHEN bound.holds THEN o.observations END AS observations, (
     SELECT p.name FROM nodes p WHERE p.tenant_id = :tenant_id AND p.id = n.parent_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
 ) AS parent
 
 -- fragment: said
--- The active observations of an entity n, oldest first.
+-- The active observations of an entity n, oldest first; none are read where all of the answer exceed its bound.
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
     FROM observations o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
-        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+    WHERE bound.holds AND o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL
+        AND o.status = 'active' AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
 ) AS o
 
 -- fragment: shown_at
 -- The columns of an entity n as it was at a revision and its time.
-n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status, o.observations, coalesce(n.began_at, (
+n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status,
+CASE WHEN bound.holds THEN o.observations END AS observations, coalesce(n.began_at, (
         SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN n.node_id AND n.node_id ORDER BY id LIMIT 1
     )) AS created_at, changed_at(:tenant_id, :graph_id, n.node_id, n.created_at, :as_of_revision) AS updated_at, (
         SELECT p.name FROM version_at(:tenant_id, n.parent_id, :as_of_revision) p
@@ -58,21 +60,22 @@ WHERE tenant_id = :tenant_id AND node_id BETWEEN n.node_id AND n.node_id AND sta
 ORDER BY node_id OFFSET 0
 
 -- fragment: said_at
--- The active observations of an entity n at a revision and its time, oldest first.
+-- The active observations of an entity n at a revision and its time, oldest first, as above.
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
     FROM (
         -- include: statements_at
     ) AS o
+    WHERE bound.holds
 ) AS o
 
 -- fragment: bytes_of_nodes
 -- The size in bytes of the active observations of these nodes, now or, where :as_of_revision is not null, at that revision
--- and its time :as_of_time. Long texts are not fetched for their length.
+-- and its time :as_of_time, with three bytes of each for JSON. Long texts are not fetched for their length.
 SELECT coalesce(sum(s.bytes), 0)::bigint
 FROM unnest(:node_ids::uuid[]) AS wanted (id)
 CROSS JOIN LATERAL (
-    SELECT sum(octet_length(o.content)) AS bytes FROM (
+    SELECT sum(octet_length(o.content) + 3) AS bytes FROM (
         SELECT content FROM observations
         WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND status = 'active' AND CASE
                 WHEN :as_of_revision::bigint IS NULL THEN removed_revision IS NULL
@@ -88,7 +91,7 @@ SELECT coalesce(sum(s.bytes), 0)::bigint
 FROM unnest(:names::text[]) AS wanted (name)
 -- include: called
 CROSS JOIN LATERAL (
-    SELECT sum(octet_length(o.content)) AS bytes FROM observations o
+    SELECT sum(octet_length(o.content) + 3) AS bytes FROM observations o
     WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
         AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
 ) AS s
@@ -96,7 +99,7 @@ WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_ti
 
 -- fragment: bytes_of_names_at
 -- The same for the entities that had these names at a revision and its time.
-SELECT coalesce(sum(octet_length(o.content)), 0)::bigint
+SELECT coalesce(sum(octet_length(o.content) + 3), 0)::bigint
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
 CROSS JOIN LATERAL (
@@ -104,73 +107,148 @@ CROSS JOIN LATERAL (
 ) AS o
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
 
--- name: count_bytes
--- The size in bytes of the observations of these entities.
--- include: bytes_of_nodes
+-- fragment: bound_of_nodes
+-- Whether all observations of these nodes fit :max_bytes; null: no bound. It is computed once, and before they are read.
+SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
+    -- include: bytes_of_nodes
+)) AS holds
 
--- name: count_bytes_of_names
--- The size in bytes of the observations of the entities with these names.
--- include: bytes_of_names
+-- fragment: bound_of_names
+-- The same for the live entities with these names.
+SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
+    -- include: bytes_of_names
+)) AS holds
 
--- name: count_bytes_of_names_at
--- The size in bytes of the observations of the entities that had these names at a revision and its time.
--- include: bytes_of_names_at
+-- fragment: bound_of_names_at
+-- The same for the entities that had these names at a revision and its time.
+SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
+    -- include: bytes_of_names_at
+)) AS holds
+
+-- name: measure_observations
+-- How many active observations nodes have, and their size in bytes with three of each for JSON. Long texts are not fetched.
+SELECT wanted.id AS node_id, s.count, s.bytes
+FROM unnest(:node_ids::uuid[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS count, coalesce(sum(octet_length(o.content) + 3), 0)::bigint AS bytes FROM (
+        SELECT content FROM observations
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND removed_revision IS NULL
+            AND status = 'active' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        ORDER BY node_id OFFSET 0
+    ) AS o
+) AS s;
+
+-- name: measure_observations_at
+-- The same at a revision and its time.
+SELECT n.node_id, s.count, s.bytes
+FROM unnest(:node_ids::uuid[]) AS n (node_id)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS count, coalesce(sum(octet_length(o.content) + 3), 0)::bigint AS bytes FROM (
+        -- include: statements_at
+    ) AS o
+) AS s;
+
+-- name: newest_observations
+-- The newest active observations of nodes, oldest first, as far as those of each fit :max_bytes, after :skipped newer ones.
+-- They are read in the order of their index, and no further than observations of one byte could fit.
+SELECT wanted.id AS node_id, s.observations
+FROM unnest(:node_ids::uuid[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(o.content ORDER BY o.first_revision, o.id), '{}') AS observations FROM (
+        SELECT w.id, w.first_revision, w.content, sum(octet_length(w.content) + 3) OVER (
+            ORDER BY w.first_revision DESC, w.id DESC ROWS UNBOUNDED PRECEDING
+        ) AS bytes
+        FROM (
+            SELECT id, coalesce(first_revision, added_revision) AS first_revision, content FROM observations
+            WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND removed_revision IS NULL
+                AND status = 'active' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+            ORDER BY node_id DESC, coalesce(first_revision, added_revision) DESC, id DESC
+            OFFSET :skipped LIMIT :max_bytes / 4
+        ) AS w
+    ) AS o
+    WHERE o.bytes <= :max_bytes
+) AS s;
+
+-- name: newest_observations_at
+-- The same at a revision and its time.
+SELECT n.node_id, s.observations
+FROM unnest(:node_ids::uuid[]) AS n (node_id)
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(o.content ORDER BY o.since, o.id), '{}') AS observations FROM (
+        SELECT w.id, w.since, w.content, sum(octet_length(w.content) + 3) OVER (
+            ORDER BY w.since DESC, w.id DESC ROWS UNBOUNDED PRECEDING
+        ) AS bytes
+        FROM (
+            SELECT s.id, coalesce(s.first_revision, s.added_revision) AS since, s.content
+            FROM (
+                -- include: statements_at
+            ) AS s
+            ORDER BY since DESC, s.id DESC
+            OFFSET :skipped LIMIT :max_bytes / 4
+        ) AS w
+    ) AS o
+    WHERE o.bytes <= :max_bytes
+) AS s;
 
 -- name: open_entities
--- Entities by name with their observations, in the order of :names. No row where all observations together exceed
--- :reply_bytes. Each entity is looked up by its name, whatever the planner knows.
+-- Entities by name with their observations, in the order of :names; without them where all together exceed :max_bytes.
+-- Each entity is looked up by its name, whatever the planner knows.
+WITH bound AS MATERIALIZED (
+    -- include: bound_of_names
+)
 SELECT -- include: shown
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
+CROSS JOIN bound
 -- include: called
 -- include: said
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
-        -- include: bytes_of_names
-    ))
 ORDER BY wanted.place;
 
 -- name: open_entities_at
--- Entities by name with their observations as they were at a revision and its time, in the order of :names. No row where
--- all observations together exceed :reply_bytes.
+-- Entities by name with their observations as they were at a revision and its time, in the order of :names;
+-- without them where all together exceed :max_bytes.
+WITH bound AS MATERIALIZED (
+    -- include: bound_of_names_at
+)
 SELECT -- include: shown_at
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
+CROSS JOIN bound
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
 -- include: said_at
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
-    AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
-        -- include: bytes_of_names_at
-    ))
 ORDER BY wanted.place;
 
 -- name: entities_by_id
--- Entities by id with their observations, in the order of :node_ids. No row where all observations together exceed
--- :reply_bytes. Each entity is looked up by its id, whatever the planner knows.
+-- Entities by id with their observations, in the order of :node_ids; without them where all together exceed :max_bytes.
+-- Each entity is looked up by its id, whatever the planner knows.
+WITH bound AS MATERIALIZED (
+    -- include: bound_of_nodes
+)
 SELECT -- include: shown
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+CROSS JOIN bound
 CROSS JOIN LATERAL (
     SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
 ) AS n
 -- include: said
 WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
-        -- include: bytes_of_nodes
-    ))
 ORDER BY wanted.place;
 
 -- name: entities_by_id_at
--- Entities by id with their observations as they were at a revision and its time, in the order of :node_ids. No row where
--- all observations together exceed :reply_bytes.
+-- Entities by id with their observations as they were at a revision and its time, in the order of :node_ids;
+-- without them where all together exceed :max_bytes.
+WITH bound AS MATERIALIZED (
+    -- include: bound_of_nodes
+)
 SELECT -- include: shown_at
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+CROSS JOIN bound
 CROSS JOIN LATERAL (
     SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v WHERE v.graph_id = :graph_id OFFSET 0
 ) AS n
 -- include: said_at
 WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
-    AND (:reply_bytes::bigint IS NULL OR :reply_bytes >= (
-        -- include: bytes_of_nodes
-    ))
 ORDER BY wanted.place;
 
 -- name: list_entity_ids

@@ -3,13 +3,24 @@
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from fractions import Fraction
+from itertools import islice
 from uuid import UUID
 
-from recollect.errors import TooLarge
+import msgspec
+
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.entities import store
-from recollect.graph.entities.model import Entity, NewEntity, UpsertResult, merged_fields
+from recollect.graph.entities.model import (
+    Entity,
+    NewEntity,
+    ToldObservations,
+    UpsertResult,
+    fair_share,
+    merged_fields,
+    newest_within,
+)
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
@@ -21,6 +32,15 @@ from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
 from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
+
+OBSERVATIONS_SHARE = Fraction(3, 4)
+"""The part of a reply that observations may take: names, texts, metadata and relations need room beside them."""
+ESCAPED = 6
+"""The most bytes of a character in JSON: one that is escaped."""
+READ_NONE = -1
+"""The bound on bytes with which a query reads entities without observations."""
+MAX_READ_BYTES = 100_000_000
+"""Bytes of observations that are read for a write, which has no bound, after newer ones."""
 
 
 async def create_entities(
@@ -107,33 +127,38 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     return [_upsert_result(entity, made.get(entity.name) is entity, new) for entity in entities]
 
 
-async def open_entities(view: GraphView, names: Sequence[str]) -> list[Entity]:
+async def open_entities(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> list[Entity]:
     """Entities by name, each once, in the order of `names`; names that no entity has are left out.
 
-    Raises TooLarge where their observations are larger than one reply may be.
+    Where their observations are larger than a reply may hold, the newest of each come; `skipped`: how many newer ones
+    of each entity have been read before.
     """
     await view.tx.look_up()
-    max_bytes = view.tx.reply_bytes
-    found = await store.open_entities(view, unique(names), reply_bytes=max_bytes)
-    if not found and names and max_bytes is not None:
-        _require_readable(await store.count_bytes_of_names(view, names), max_bytes)
-    return found
+    max_bytes = _max_bytes(view, skipped)
+    found, are_whole = await store.open_entities(view, unique(names), max_bytes=max_bytes)
+    return await _within_reply(view, found, are_whole=are_whole, skipped=skipped)
 
 
-async def entities_by_id(view: GraphView, node_ids: Sequence[UUID]) -> list[Entity]:
-    """Live entities in the order of `node_ids`. Raises TooLarge where their observations exceed one reply."""
+async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, told: int = 1) -> list[Entity]:
+    """Live entities in the order of `node_ids`, with their newest observations where all exceed a reply.
+
+    `told`: how many times the reply says each observation.
+    """
     await view.tx.look_up()
-    max_bytes = view.tx.reply_bytes
-    found = await store.entities_by_id(view, node_ids, reply_bytes=max_bytes)
-    if not found and node_ids and max_bytes is not None:
-        _require_readable(await store.count_bytes(view, node_ids), max_bytes)
-    return found
+    found, are_whole = await store.entities_by_id(view, node_ids, max_bytes=_max_bytes(view, told=told))
+    return await _within_reply(view, found, are_whole=are_whole, told=told)
 
 
-async def observations_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, tuple[str, ...]]:
-    """The texts of the active observations of these nodes, oldest first, by node; only live entities have an entry."""
-    found = await store.entities_by_id(view, node_ids, reply_bytes=None)
-    return {entity.id: entity.observations for entity in found}
+async def observations_of(
+    view: GraphView, node_ids: Sequence[UUID], *, skipped: int = 0
+) -> dict[UUID, ToldObservations]:
+    """The texts of the active observations of these nodes, by node; only live entities have an entry.
+
+    `skipped`: as for `open_entities`.
+    """
+    found, are_whole = await store.entities_by_id(view, node_ids, max_bytes=_max_bytes(view, skipped))
+    fitting = await _within_reply(view, found, are_whole=are_whole, skipped=skipped)
+    return {entity.id: ToldObservations(entity.observations, entity.omitted) for entity in fitting}
 
 
 async def list_entities(
@@ -144,10 +169,43 @@ async def list_entities(
     return await entities_by_id(view, ids)
 
 
-def _require_readable(bytes_: int, max_bytes: int) -> None:
-    """Raise TooLarge where entities exceed one reply, which is why the query returned none of them."""
-    if bytes_ > max_bytes:
-        raise TooLarge(f"These entities are larger than one reply may be ({max_bytes} bytes). Ask for fewer: limit")
+def _max_bytes(view: GraphView, skipped: int = 0, *, told: int = 1) -> int | None:
+    """The bytes of observations that may be read at first: none where some are skipped; None is no bound."""
+    return READ_NONE if skipped else _available(view, told)
+
+
+def _available(view: GraphView, told: int = 1) -> int | None:
+    """How many bytes of a reply its observations may take; None is no bound."""
+    return None if view.tx.reply_bytes is None else int(view.tx.reply_bytes * OBSERVATIONS_SHARE) // told
+
+
+async def _within_reply(
+    view: GraphView, found: list[Entity], *, are_whole: bool, skipped: int = 0, told: int = 1
+) -> list[Entity]:
+    """The entities, of whose observations only the newest remain where all of them do not fit the reply.
+
+    The largest entities are cut to the same size, and the others stay whole.
+    """
+    available = _available(view, told)
+    if not are_whole:
+        found = await _with_newest(view, found, skipped, available or MAX_READ_BYTES)
+    if available is None or ESCAPED * sum(len(o) + 3 for entity in found for o in entity.observations) <= available:
+        return found
+    texts = [o for entity in found for o in entity.observations]
+    sizes = iter(await map_yielding(texts, lambda text: len(msgspec.json.encode(text)) + 1))
+    sizes_by_entity = [list(islice(sizes, len(entity.observations))) for entity in found]
+    share = fair_share(map(sum, sizes_by_entity), available)
+    return [newest_within(entity, sizes, share) for entity, sizes in zip(found, sizes_by_entity, strict=True)]
+
+
+async def _with_newest(view: GraphView, found: Sequence[Entity], skipped: int, available: int) -> list[Entity]:
+    """Entities that were read without observations, with the newest of each, as far as all of them fit."""
+    ids = [entity.id for entity in found]
+    sizes = await store.measure_observations(view, ids)
+    share = fair_share((size.bytes for size in sizes.values()), available)
+    newest = await store.newest_observations(view, ids, skipped=skipped, max_bytes=share)
+    omitted = {i: max(size.count - skipped - len(newest[i]), 0) for i, size in sizes.items()}
+    return [replace(entity, observations=newest[entity.id], omitted=omitted[entity.id]) for entity in found]
 
 
 async def count_kinds(view: GraphView, *, limit: int = 1000) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graph.entities.model import Entity, NewEntity
+from recollect.graph.entities.model import Entity, NewEntity, ObservationsSize
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.ids import new_id
@@ -39,31 +39,33 @@ async def insert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     return [InsertedEntity(**row) for row in rows]
 
 
-async def count_bytes(view: GraphView, node_ids: Sequence[UUID]) -> int:
-    """How many bytes of text the observations of these entities have."""
-    count: int = await view.fetchval(queries.count_bytes, node_ids=node_ids)
-    return count
-
-
-async def count_bytes_of_names(view: GraphView, names: Sequence[str]) -> int:
-    """How many bytes of text the observations of the entities with these names have."""
-    count: int = await view.fetchval(queries.count_bytes_of_names, names=names)
-    return count
-
-
-async def open_entities(view: GraphView, names: Sequence[str], *, reply_bytes: int | None) -> list[Entity]:
+async def open_entities(view: GraphView, names: Sequence[str], *, max_bytes: int | None) -> tuple[list[Entity], bool]:
     """Entities by name, in the order of `names`; names that no entity has are left out.
 
-    Returns no entity at all where their observations exceed `reply_bytes`.
+    They come without observations, and with False, where these exceed `max_bytes` in all.
     """
-    return await map_yielding(await view.fetch(queries.open_entities, names=names, reply_bytes=reply_bytes), _entity)
+    return await _entities(await view.fetch(queries.open_entities, names=names, max_bytes=max_bytes))
 
 
-async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, reply_bytes: int | None) -> list[Entity]:
-    """Entities in the order of `node_ids`; no entity at all where their observations exceed `reply_bytes`."""
-    return await map_yielding(
-        await view.fetch(queries.entities_by_id, node_ids=node_ids, reply_bytes=reply_bytes), _entity
-    )
+async def entities_by_id(
+    view: GraphView, node_ids: Sequence[UUID], *, max_bytes: int | None
+) -> tuple[list[Entity], bool]:
+    """Entities in the order of `node_ids`; without observations, and with False, where these exceed `max_bytes`."""
+    return await _entities(await view.fetch(queries.entities_by_id, node_ids=node_ids, max_bytes=max_bytes))
+
+
+async def measure_observations(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, ObservationsSize]:
+    """How many active observations each of these nodes has, and their size."""
+    rows = await view.fetch(queries.measure_observations, node_ids=node_ids)
+    return {row["node_id"]: ObservationsSize(row["count"], row["bytes"]) for row in rows}
+
+
+async def newest_observations(
+    view: GraphView, node_ids: Sequence[UUID], *, skipped: int, max_bytes: int
+) -> dict[UUID, tuple[str, ...]]:
+    """The newest active observations of each node, oldest first, within `max_bytes` of each, after `skipped` newer."""
+    rows = await view.fetch(queries.newest_observations, node_ids=node_ids, skipped=skipped, max_bytes=max_bytes)
+    return {row["node_id"]: tuple(row["observations"]) for row in rows}
 
 
 async def list_entity_ids(
@@ -108,5 +110,10 @@ def _row(entity: NewEntity) -> dict[str, Any]:
     }
 
 
+async def _entities(rows: Sequence[asyncpg.Record]) -> tuple[list[Entity], bool]:
+    """Entities, and whether their observations were read: all of them, or none."""
+    return await map_yielding(rows, _entity), all(row["observations"] is not None for row in rows)
+
+
 def _entity(row: asyncpg.Record) -> Entity:
-    return Entity(**{**row, "observations": tuple(row["observations"]), "tags": tuple(row["tags"])})
+    return Entity(**{**row, "observations": tuple(row["observations"] or ()), "tags": tuple(row["tags"])})

@@ -60,7 +60,7 @@ async def search_ranked(view: GraphView, query: RankedQuery) -> RankedHits:
     entity_count = None if view.at or query.is_filtered else (await graphs.head_of(view)).entities
     found = await store.search_ranked(view, query, words, entities=entity_count)
     scores = dict(found[: query.limit])
-    best = await entities.entities_by_id(view, list(scores))
+    best = await entities.entities_by_id(view, list(scores), told=2)  # The matching ones are told again.
     hits = [ranked_hit(entity, scores[entity.id], words) for entity in best]
     return RankedHits(hits, _next_offset(query, found))
 

@@ -36,7 +36,13 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     node_id,
     node_out,
 )
-from recollect_gateway.shapes import EMPTY_IS_A_VALUE, Kind
+from recollect_gateway.shapes import (
+    EMPTY_IS_A_VALUE,
+    Kind,
+    ObservationsOffset,
+    OmittedObservations,
+    omitted_observations,
+)
 
 MAX_LINKS = 100
 MAX_SUMMARIZED = 100
@@ -106,6 +112,7 @@ class GetNode(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `get_node`."""
 
     node_id: NodeId
+    observations_offset: ObservationsOffset = 0
 
 
 class UpdateNode(OwnedArguments, frozen=True, rename=None):
@@ -154,9 +161,13 @@ class OneNode(Struct, frozen=True):
 
 
 class WholeNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
-    """A fact or an entity, with what is said of the entity, oldest first."""
+    """A fact or an entity, with what is said of the entity, oldest first.
+
+    `omitted_observations`: where all of them would not fit an answer, the newest are told.
+    """
 
     observations: list[str] = []
+    omitted_observations: OmittedObservations | None = None
 
 
 class DescribedNode(Struct, frozen=True):
@@ -206,9 +217,12 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     graph = graph_of(arguments)
     id_ = node_id(arguments.node_id)
     async with call.reading(graph, arguments.as_of, keyed=True) as view:
-        node, observations = await reading.get_node(view, id_)
+        node, told = await reading.get_node(view, id_, skipped=arguments.observations_offset)
         owner_id = await graphs.name_of(view.tx, graph)
-    return Reply(DescribedNode(True, WholeNode(**node_fields(node, owner_id), observations=list(observations))))
+    told_so_far = arguments.observations_offset + len(told.texts)
+    omitted = omitted_observations(told.omitted, told_so_far, "get_node with observations_offset")
+    fields = node_fields(node, owner_id)
+    return Reply(DescribedNode(True, WholeNode(**fields, observations=list(told.texts), omitted_observations=omitted)))
 
 
 async def update_node(call: Call, arguments: UpdateNode) -> Reply:

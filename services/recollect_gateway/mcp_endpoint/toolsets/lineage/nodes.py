@@ -30,7 +30,7 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     require_small,
 )
 from recollect_gateway.parsing import utc, utc_through
-from recollect_gateway.shapes import VISIBLE, Time, Until
+from recollect_gateway.shapes import VISIBLE, ObservationsOffset, Time, Until
 
 Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="The node's text"), VISIBLE]
 Summary = Annotated[str, Meta(max_length=1_000, description="A short form of the content, for lists")]
@@ -71,6 +71,7 @@ class GetNodeByLineage(Arguments, frozen=True, rename=None):
     lineage_id: LineageId
     at_version: Annotated[int, Meta(ge=1, le=2**31 - 1, description="The version with this number")] | None = None
     at_time: Annotated[Until, Meta(description="The newest version at this time")] | None = None
+    observations_offset: ObservationsOffset = 0
 
 
 class History(Arguments, frozen=True, rename=None):
@@ -192,7 +193,7 @@ async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
     async with call.reading(arguments.graph, keyed=True) as view:
         node = await lineages.get_version(view.tx, view.graph, arguments.id)
         observations = await entities.observations_of(view, [node.node_id])
-    return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=observations.get(node.node_id, ()))))
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, told=observations.get(node.node_id))))
 
 
 async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
@@ -200,6 +201,7 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
     if arguments.at_version is not None and arguments.at_time is not None:
         raise InvalidInput("Give at_version or at_time, not both", path="at_version")
     at_time = utc_through(arguments.at_time, "at_time")
+    skipped = arguments.observations_offset
     async with call.reading(arguments.graph, at_time, keyed=True) as view:
         if arguments.at_version is not None:
             node = await lineages.get_numbered(view.tx, view.graph, arguments.lineage_id, arguments.at_version)
@@ -207,8 +209,9 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
             node = await lineages.get_past_version(view, arguments.lineage_id)
         else:
             node = await lineages.get_node(view, arguments.lineage_id)
-        observations = await entities.observations_of(view, [node.node_id])
-    return Reply(OneNodeVersion(node_out(node, view.graph.name, observations=observations.get(node.node_id, ()))))
+        observations = await entities.observations_of(view, [node.node_id], skipped=skipped)
+    told = observations.get(node.node_id)
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, told=told, skipped=skipped)))
 
 
 async def history(call: Call, arguments: History) -> Reply | Listing:
@@ -234,7 +237,7 @@ async def list_nodes(call: Call, arguments: ListNodes) -> Reply | Listing:
         entity_ids = [] if arguments.compact else [node.node_id for node in found if node.name is not None]
         observations = await entities.observations_of(view, entity_ids) if entity_ids else {}
     nodes = [
-        node_out(node, view.graph.name, compact=arguments.compact, observations=observations.get(node.node_id, ()))
+        node_out(node, view.graph.name, compact=arguments.compact, told=observations.get(node.node_id))
         for node in found
     ]
     return paged(

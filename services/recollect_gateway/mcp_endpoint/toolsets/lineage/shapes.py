@@ -1,6 +1,5 @@
 """Arguments and answers that the tools of the toolset share: graphs, nodes and edges."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -8,11 +7,18 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
+from recollect.graph.entities.model import ToldObservations
 from recollect.graph.graphs.model import Graph
 from recollect.graph.lineages.model import Version
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call
-from recollect_gateway.shapes import VISIBLE, check_metadata, hidden_status
+from recollect_gateway.shapes import (
+    VISIBLE,
+    OmittedObservations,
+    check_metadata,
+    hidden_status,
+    omitted_observations,
+)
 
 LineageId = Annotated[UUID, Meta(description="A lineage's id")]
 Kind = Annotated[str, Meta(min_length=1, max_length=256), VISIBLE]
@@ -39,7 +45,8 @@ class NodeVersionOut(Struct, frozen=True, omit_defaults=True):
     """A version of a node. `id` is the version's, `lineage_id` the node's; `name` where it is an entity.
 
     `observations` are what is said of an entity, oldest first, in the reads that tell them: of now, or of the time that
-    is read. They belong to the lineage, not to one of its versions.
+    is read. They belong to the lineage, not to one of its versions. `omitted_observations`: where all of them would not
+    fit an answer, the newest are told.
 
     `conflicts`: the other heads of its lineage, where sibling versions wait to be settled. Like `is_current` and
     `superseded_by` it tells of now, whichever version is read; with `as_of`, of then. `reason`: why it was last
@@ -71,6 +78,7 @@ class NodeVersionOut(Struct, frozen=True, omit_defaults=True):
     at: datetime | None = None
     reason: str | None = None
     status: str | None = None
+    omitted_observations: OmittedObservations | None = None
 
 
 class LineageEdgeOut(Struct, frozen=True, omit_defaults=True):
@@ -108,8 +116,14 @@ def graph_out(graph: Graph) -> GraphOut:
     )
 
 
-def node_out(node: Version, graph: str, *, compact: bool = False, observations: Iterable[str] = ()) -> NodeVersionOut:
-    """A version in the toolset's shape; `compact`: without fields that a drawing of the graph does not need."""
+def node_out(
+    node: Version, graph: str, *, compact: bool = False, told: ToldObservations | None = None, skipped: int = 0
+) -> NodeVersionOut:
+    """A version in the toolset's shape; `compact`: without fields that a drawing of the graph does not need.
+
+    `told`: its observations, of which the `skipped` newest were told before.
+    """
+    told = told or ToldObservations()
     out = NodeVersionOut(
         id=str(node.id),
         graph=graph,
@@ -125,7 +139,10 @@ def node_out(node: Version, graph: str, *, compact: bool = False, observations: 
         conflicts=[str(version_id) for version_id in node.conflicts],
         name=node.name,
         deleted=node.deleted,
-        observations=list(observations),
+        observations=list(told.texts),
+        omitted_observations=omitted_observations(
+            told.omitted, skipped + len(told.texts), "get_node_by_lineage with observations_offset"
+        ),
         status=hidden_status(node.status),
     )
     return out if compact else _with_all_fields(out, node)

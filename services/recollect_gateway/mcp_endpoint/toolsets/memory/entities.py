@@ -23,7 +23,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     entity_out,
     relation_out,
 )
-from recollect_gateway.shapes import EntityType, Importance, Name, SoughtName, Tag, Text
+from recollect_gateway.shapes import EntityType, Importance, Name, ObservationsOffset, SoughtName, Tag, Text
 
 
 class EntityIn(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
@@ -72,6 +72,7 @@ class GetEntity(ReadArguments, frozen=True):
     """Arguments of `get_entity`."""
 
     name: Annotated[Name, Meta(description="The name of the entity")]
+    observations_offset: ObservationsOffset = 0
 
 
 class BatchGetEntities(ReadArguments, frozen=True):
@@ -155,10 +156,10 @@ async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
 async def get_entity(call: Call, arguments: GetEntity) -> Reply:
     """Open one entity; raises NotFound."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-        [found] = await reading.get_entities(view, [arguments.name])
+        [found] = await reading.get_entities(view, [arguments.name], skipped=arguments.observations_offset)
     if found is None:
         raise EntityNotFound(arguments.name)
-    return Reply(entity_out(found))
+    return Reply(entity_out(found, arguments.observations_offset))
 
 
 async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:

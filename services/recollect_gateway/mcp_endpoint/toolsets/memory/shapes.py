@@ -8,7 +8,7 @@ from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation
 from recollect_gateway.mcp_endpoint.pages import CUT
 from recollect_gateway.mcp_endpoint.tool import Reply
-from recollect_gateway.shapes import VISIBLE, hidden_status
+from recollect_gateway.shapes import VISIBLE, OmittedObservations, hidden_status, omitted_observations
 
 MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000
@@ -25,7 +25,8 @@ class EntityOut(Struct, rename="camel", omit_defaults=True, frozen=True):
     """An entity as it comes back. `content` is there only where it has a text of its own, as `put_node` gives it one.
 
     It is no observation: `delete_observations` does not take it away, and it counts as none. `status` is there only
-    where the entity was forgotten (`outdated`) or archived: what it says does not hold any more.
+    where the entity was forgotten (`outdated`) or archived: what it says does not hold any more. `omittedObservations`
+    is there only where all observations would not fit an answer: then the newest are told.
     """
 
     name: str
@@ -33,6 +34,7 @@ class EntityOut(Struct, rename="camel", omit_defaults=True, frozen=True):
     observations: list[str]
     content: str | None = None
     status: str | None = None
+    omitted_observations: OmittedObservations | None = None
 
 
 class RelationOut(Struct, rename="camel", frozen=True):
@@ -50,14 +52,15 @@ class Done(Struct, frozen=True):
     message: str
 
 
-def entity_out(entity: Entity) -> EntityOut:
-    """An entity in the official shape."""
+def entity_out(entity: Entity, skipped: int = 0) -> EntityOut:
+    """An entity in the official shape, whose `skipped` newest observations were told before."""
     return EntityOut(
         entity.name,
         entity.kind or "",
         list(entity.observations),
         entity.content or None,
         hidden_status(entity.status),
+        omitted_observations(entity.omitted, skipped + len(entity.observations), "get_entity with observationsOffset"),
     )
 
 

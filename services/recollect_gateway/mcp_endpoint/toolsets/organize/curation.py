@@ -13,7 +13,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import EntityName, lowered, organized
-from recollect_gateway.shapes import Importance, Name, Tag
+from recollect_gateway.shapes import Importance, Name, OmittedObservations, Tag
 
 Tags = Annotated[list[Tag], Meta(min_length=1, max_length=100, description="Tags; case is ignored")]
 
@@ -94,6 +94,7 @@ class MergedEntities(Struct, rename="camel", omit_defaults=True, frozen=True):
     parent_id: str | UnsetType = UNSET
     content: str | UnsetType = UNSET
     status: str | UnsetType = UNSET
+    omitted_observations: OmittedObservations | UnsetType = UNSET
 
 
 async def add_tags(call: Call, arguments: ChangeTags) -> Reply:

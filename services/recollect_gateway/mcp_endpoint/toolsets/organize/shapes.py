@@ -13,7 +13,10 @@ from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations.model import Relation
 from recollect.times import parse_moment
 from recollect_gateway.mcp_endpoint.errors import tool_error
-from recollect_gateway.shapes import Name, hidden_status
+from recollect_gateway.shapes import Name, OmittedObservations, hidden_status, omitted_observations
+
+_PAGED_BY = "get_entity (of the toolset memory) with observationsOffset"
+"""What tells the observations that are left out: the enhanced memory server has no tool for one entity."""
 
 EntityName = Annotated[Name, Meta(description="The name of the entity")]
 
@@ -21,7 +24,8 @@ EntityName = Annotated[Name, Meta(description="The name of the entity")]
 class OrganizedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
     """An entity as it comes back.
 
-    `parentId` is the parent's name, `content` a text of its own; `status` is there where it is not active.
+    `parentId` is the parent's name, `content` a text of its own; `status` is there where it is not active,
+    `omittedObservations` where all of them would not fit an answer: then the newest are told.
     """
 
     name: str
@@ -34,6 +38,7 @@ class OrganizedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
     parent_id: str | None = None
     content: str | None = None
     status: str | None = None
+    omitted_observations: OmittedObservations | None = None
 
 
 class OrganizedRelation(Struct, rename="camel", frozen=True):
@@ -75,6 +80,7 @@ def organized(entity: Entity) -> OrganizedEntity:
         entity.parent,
         entity.content or None,
         hidden_status(entity.status),
+        omitted_observations(entity.omitted, len(entity.observations), _PAGED_BY),
     )
 
 
