@@ -22,6 +22,7 @@ import msgspec
 import uvloop
 from rich.console import Console
 
+from tests.benchmarks.batches import batches_table, measure_batches
 from tests.benchmarks.corpus import LEAST
 from tests.benchmarks.cost.figures import SizeCosts
 from tests.benchmarks.cost.report import cost_markdown
@@ -57,6 +58,8 @@ TRANSFER = "transfer"
 """The group of imports and exports, which are not calls."""
 DUPLICATES = "duplicates"
 """The group of passes over a graph, which are not calls either."""
+BATCHES = "batches"
+"""The group of imports of many items of one thing."""
 EMBEDDING = "embedding"
 """The group of passages that the worker embeds."""
 PARTITIONS = "partitions"
@@ -79,6 +82,7 @@ OTHERS = (
     RECALL,
     TRANSFER,
     DUPLICATES,
+    BATCHES,
     EMBEDDING,
     PARTITIONS,
     FAIRNESS,
@@ -114,6 +118,8 @@ def _tell(reports: "Reports", path: Path | None) -> None:
         Console(width=WIDTH).print(transfer_table(reports.calls.transfers))
     if reports.calls.duplicates:
         Console(width=WIDTH).print(duplicates_table(reports.calls.duplicates))
+    if reports.calls.batches:
+        Console(width=WIDTH).print(batches_table(reports.calls.batches))
     if reports.calls.embedded:
         Console(width=WIDTH).print(embedding_table(reports.calls.embedded))
     if reports.calls.fairness:
@@ -182,6 +188,8 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
             await _transfer(options, reports.calls, console)
         elif group == DUPLICATES:
             await measure_duplicates(options.duplicates_sizes, reports.calls.duplicates)
+        elif group == BATCHES:
+            await measure_batches(options.batches_sizes, reports.calls.batches)
         elif group == EMBEDDING:
             await measure_embedding(options.embedding_sizes, reports.calls.embedded)
         elif group == PARTITIONS:
@@ -317,6 +325,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--duplicates-sizes", type=_sizes(2), default=[10_000, 100_000], help="entities of group duplicates"
+    )
+    parser.add_argument(
+        "--batches-sizes",
+        type=_sizes(1),
+        default=[1_000, 10_000, 50_000],
+        help="items of one thing, of group batches (1000,10000,50000)",
     )
     parser.add_argument(
         "--embedding-sizes",

@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks.batches import MeasuredBatch
 from tests.benchmarks.duplicates import MeasuredPass as MeasuredPass
 from tests.benchmarks.embedding import MeasuredEmbedding
 from tests.benchmarks.fairness import MeasuredFairness as MeasuredFairness
@@ -74,6 +75,7 @@ class Report:
     series: list[Series] = field(default_factory=list)
     transfers: list[MeasuredTransfer] = field(default_factory=list)
     duplicates: list[MeasuredPass] = field(default_factory=list)
+    batches: list[MeasuredBatch] = field(default_factory=list)
     embedded: list[MeasuredEmbedding] = field(default_factory=list)
     fairness: list[MeasuredFairness] = field(default_factory=list)
     listeners: list[MeasuredListeners] = field(default_factory=list)
@@ -107,6 +109,7 @@ def calls_document(report: Report) -> dict[str, Any]:
         "series": [_document(series) for series in report.series],
         "transfers": report.transfers,
         "duplicates": report.duplicates,
+        "batches": report.batches,
         "embedded": report.embedded,
         "fairness": report.fairness,
         "listeners": report.listeners,

@@ -14,8 +14,9 @@ jsonb_to_record(i.attributes) AS a (kind text, tags text[], importance double pr
 -- New observations, except those that the entity already has with the same status. :across_threads: in any thread; else in
 -- the same thread. They are looked up by the hash: through the view, since under row-level security the hash serves no
 -- index; with IS TRUE, without which PostgreSQL may take the index of trigrams, 50 ms an observation in a graph of 100,000
--- (measured); and each by itself, whatever the planner knows (OFFSET 0). The update time of their nodes is set, except of
--- those that this revision has written already.
+-- (measured); each by itself, whatever the planner knows (OFFSET 0); and in the order of the hash, which only their index
+-- has within a node: by another, all observations of the node would be read for each that is new. The update time of their
+-- nodes is set, except of those that this revision has written already.
 WITH inserted AS (
     INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
         source, metadata, status, reason, first_revision, version, added_revision, created_at, created_by)
@@ -28,10 +29,11 @@ WITH inserted AS (
     WHERE NOT EXISTS (
         SELECT 1 FROM search_observations o
         WHERE o.tenant_id = :tenant_id AND o.node_id = i.node_id AND o.removed_revision IS NULL
-            AND hashtextextended(o.content, 0) = hashtextextended(i.content, 0) AND (o.content = i.content) IS TRUE
+            AND hashtextextended(o.content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
+            AND (o.content = i.content) IS TRUE
             AND (:across_threads OR o.thread IS NOT DISTINCT FROM i.thread) AND o.status = i.attributes ->> 'status'
             AND (o.expires_at IS NULL OR o.expires_at > :revision_time)
-        OFFSET 0
+        ORDER BY hashtextextended(o.content, 0) OFFSET 0
     )
     RETURNING id, node_id
 ), touched AS (
@@ -68,9 +70,10 @@ SELECT -- include: statement
 FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
 CROSS JOIN LATERAL (
     SELECT * FROM search_observations
-    WHERE tenant_id = :tenant_id AND node_id BETWEEN i.node_id AND i.node_id AND removed_revision IS NULL
-        AND hashtextextended(content, 0) = hashtextextended(i.content, 0) AND (content = i.content) IS TRUE
-    ORDER BY node_id OFFSET 0
+    WHERE tenant_id = :tenant_id AND node_id = i.node_id AND removed_revision IS NULL
+        AND hashtextextended(content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
+        AND (content = i.content) IS TRUE
+    ORDER BY hashtextextended(content, 0) OFFSET 0
 ) AS o
 CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = o.node_id LIMIT 1) AS n
 WHERE (o.expires_at IS NULL OR o.expires_at > :revision_time) AND o.status = 'active';
@@ -121,9 +124,10 @@ WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY 
     SELECT o.id FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
     CROSS JOIN LATERAL (
         SELECT id FROM search_observations
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.node_id AND i.node_id AND removed_revision IS NULL
-            AND hashtextextended(content, 0) = hashtextextended(i.content, 0) AND (content = i.content) IS TRUE
-        ORDER BY node_id OFFSET 0
+        WHERE tenant_id = :tenant_id AND node_id = i.node_id AND removed_revision IS NULL
+            AND hashtextextended(content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
+            AND (content = i.content) IS TRUE
+        ORDER BY hashtextextended(content, 0) OFFSET 0
     ) AS o
 ))
 RETURNING id, node_id, status, content;
@@ -135,10 +139,11 @@ WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY 
     SELECT o.id FROM unnest(:node_ids::uuid[], :contents::text[], :threads::text[]) AS i (node_id, content, thread)
     CROSS JOIN LATERAL (
         SELECT id FROM search_observations
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.node_id AND i.node_id AND removed_revision IS NULL
-            AND hashtextextended(content, 0) = hashtextextended(i.content, 0) AND (content = i.content) IS TRUE
+        WHERE tenant_id = :tenant_id AND node_id = i.node_id AND removed_revision IS NULL
+            AND hashtextextended(content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
+            AND (content = i.content) IS TRUE
             AND thread IS NOT DISTINCT FROM i.thread AND status = 'outdated'
-        ORDER BY node_id OFFSET 0
+        ORDER BY hashtextextended(content, 0) OFFSET 0
     ) AS o
 ))
 RETURNING id, node_id, status;

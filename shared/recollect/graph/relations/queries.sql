@@ -56,17 +56,17 @@ coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS
 (r.to_graph = r.graph_id OR :reachable_graphs::uuid[] IS NULL OR r.to_graph = ANY (:reachable_graphs))
 
 -- name: remove_relations
--- Remove edges by their ends and type. Each is looked up first, by its origin, in order, and removed by its id: in an update,
--- the planner alone would choose the index.
+-- Remove edges by their ends and type. Each is looked up first, as by find_edges, and removed by its id: in an update, the
+-- planner alone would choose the index.
 UPDATE relations r SET removed_revision = :revision
 WHERE r.tenant_id = :tenant_id AND coalesce(r.removed_revision, 0) = 0 AND r.id = ANY (ARRAY(
     SELECT e.id
     FROM unnest(:from_nodes::uuid[], :to_nodes::uuid[], :types::text[]) AS i (from_node, to_node, type)
     CROSS JOIN LATERAL (
         SELECT id FROM relations
-        WHERE tenant_id = :tenant_id AND from_node BETWEEN i.from_node AND i.from_node AND type = i.type
-            AND to_node = i.to_node AND removed_revision IS NULL
-        ORDER BY from_node, type LIMIT 1
+        WHERE tenant_id = :tenant_id AND from_node = i.from_node AND removed_revision IS NULL
+            AND (type, to_node) >= (i.type, i.to_node) AND (type, to_node) <= (i.type, i.to_node)
+        ORDER BY type, to_node LIMIT 1
     ) AS e
 ))
 RETURNING r.id, r.from_node, r.to_node, r.type;
@@ -227,15 +227,16 @@ RETURNING r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metada
     coalesce(r.updated_at, r.created_at) AS updated_at;
 
 -- name: find_edges
--- Live edges by their ends and type.
+-- Live edges by their ends and type. Only the index of all three has the edges of an origin in the order of type and target:
+-- by another, all edges at one of the ends would be read for each that is looked up.
 SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
     coalesce(r.updated_at, r.created_at) AS updated_at
 FROM unnest(:from_nodes::uuid[], :to_nodes::uuid[], :types::text[]) AS i (from_node, to_node, type)
 CROSS JOIN LATERAL (
     SELECT * FROM relations
-    WHERE tenant_id = :tenant_id AND from_node BETWEEN i.from_node AND i.from_node AND type = i.type
-        AND to_node = i.to_node AND removed_revision IS NULL
-    ORDER BY from_node, type LIMIT 1
+    WHERE tenant_id = :tenant_id AND from_node = i.from_node AND removed_revision IS NULL
+        AND (type, to_node) >= (i.type, i.to_node) AND (type, to_node) <= (i.type, i.to_node)
+    ORDER BY type, to_node LIMIT 1
 ) AS r;
 
 -- name: edges_by_id
