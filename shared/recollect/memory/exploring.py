@@ -1,7 +1,9 @@
 """Use cases of walking from a node: its neighbourhood, its edges, and the paths from it to another node."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from uuid import UUID
 
 from recollect.errors import InvalidInput
@@ -72,7 +74,9 @@ async def neighbourhood(view: GraphView, node_id: UUID, *, depth: int, max_nodes
     await require_nodes(view, [node_id])
     reached = await traversal.neighbourhood(view, [node_id], Walk(), depth=depth, max_nodes=max_nodes)
     found = await lineages.get_nodes(view, list(reached.depths))
-    return Neighbourhood(found, _edges_among(found, reached.edges.values()), cut=reached.cut)
+    among = _edges_among(found, reached.edges.values())
+    told = await relations.tell_edges(view, among)
+    return Neighbourhood(found, told, cut=reached.cut or _cut(told, among))
 
 
 async def open_trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> PathSearch:
@@ -87,7 +91,10 @@ async def traced(tx: Transaction, search: PathSearch, found: Paths) -> Neighbour
     view = await traversal.view_of_paths(tx, search)
     # A path may lead over a placeholder, which no other read returns: it is shown by its name, as find_path shows it.
     path_nodes = await lineages.get_nodes(view, on_paths, placeholders=True)
-    return Neighbourhood(path_nodes, found.edges, found.paths, found.cut)
+    times = _times_on(found)
+    on_steps = [edge for edge in found.edges if times[edge.id]]
+    told = await relations.tell_edges(view, on_steps, times)
+    return Neighbourhood(path_nodes, told, found.paths, found.cut or _cut(told, on_steps))
 
 
 async def edges_at(
@@ -100,8 +107,7 @@ async def edges_at(
     await require_nodes(view, [node_id])
     allowed = None if view.tx.caller.graphs is None else list(view.tx.caller.graphs)
     found = await relations.edges_of(view, [node_id], walk, within=allowed, after=after, offset=offset, limit=limit + 1)
-    links = await _links(view, found[:limit], await _names(view, found))
-    return EdgePage(links, more=len(found) > limit)
+    return await _edge_page(view, found, limit)
 
 
 async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max_nodes: int) -> WalkedSubgraph:
@@ -119,15 +125,17 @@ async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max
         found = await lineages.get_nodes_across(view.tx, list(names), list(reached.depths))
     else:
         found = await lineages.get_nodes(view, list(reached.depths))
-    links = await _links(view, edges[:MAX_EDGES], names)
-    cut = reached.cut or ("edges" if len(edges) > MAX_EDGES else None)
+    told = await relations.tell_edges(view, edges[:MAX_EDGES])
+    links = await _links(view, told, names)
+    cut = reached.cut or _cut(told, edges)
     return WalkedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
 
 
 async def symlinks_of(view: GraphView, *, inbound: bool = False, offset: int, limit: int) -> EdgePage:
     """The edges from a graph into others that the caller may use (`inbound`: from others into it), oldest first."""
     found = await relations.list_symlinks(view.tx, view.graph, inbound=inbound, offset=offset, limit=limit + 1)
-    return EdgePage(await _links(view, found[:limit], await _names(view, found)), more=len(found) > limit)
+    # The reply has both directions, each of which may take half of what edges may take.
+    return await _edge_page(view, found, limit, {link.id: 2 for link in found})
 
 
 async def _node_id(view: GraphView, target: Target) -> UUID:
@@ -162,6 +170,25 @@ def _neighbour(node: Version, observations: tuple[str, ...]) -> NeighbourNode:
     return NeighbourNode(
         node.node_id, node.name, node.kind, node.content, observations, status=node.status, version=node.version
     )
+
+
+async def _edge_page(
+    view: GraphView, found: Sequence[Edge], limit: int, times: Mapping[UUID, int] | None = None
+) -> EdgePage:
+    """The first `limit` edges, or those of them that fit a reply with their metadata; `times`: as for `tell_edges`."""
+    told = await relations.tell_edges(view, found[:limit], times)
+    return EdgePage(await _links(view, told, await _names(view, told)), more=len(found) > len(told))
+
+
+def _cut(told: Sequence[Edge], edges: Sequence[Edge]) -> str | None:
+    """The bound that left some of these edges out of an answer, if one did."""
+    return "edges" if len(told) < len(edges) else None
+
+
+def _times_on(found: Paths) -> Counter[UUID]:
+    """How many paths take each edge: an answer tells it with each of them."""
+    steps = Counter(frozenset(step) for path in found.paths for step in pairwise(path))
+    return Counter({edge.id: steps[frozenset((edge.from_node, edge.to_node))] for edge in found.edges})
 
 
 def _edges_among(found: Sequence[Version], edges: Iterable[Edge]) -> list[Edge]:

@@ -86,7 +86,7 @@ async def _renamed(
 async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> RedirectedRelations:
     """Copy the edges of the others to the entity that stays. The old ones are removed with their nodes."""
     edges = await relations.edges_of(
-        GraphView(tx, revision.graph), others, Walk(), within=None, limit=MAX_REDIRECTED + 1
+        GraphView(tx, revision.graph), others, Walk(), within=None, limit=MAX_REDIRECTED + 1, with_metadata=True
     )
     if len(edges) > MAX_REDIRECTED:
         raise TooLarge(f"One merge can move at most {MAX_REDIRECTED} relations. Delete some first")

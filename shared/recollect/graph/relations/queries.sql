@@ -306,13 +306,13 @@ ORDER BY from_node, type;
 -- name: edges_of
 -- Live edges that start (:outgoing) or end (:incoming) at one of these nodes, in the order of ordinal and age; at most
 -- :limit after :offset, after the edge :after_id with :after_ordinal, where that is not null. :types: only these types;
--- empty: any. :within: only edges with both ends in these graphs and a live target; null: any. The edges of each node are
--- looked up by its id, whatever the planner knows.
+-- empty: any. :within: only edges with both ends in these graphs and a live target; null: any. Without
+-- :with_metadata, that is not fetched. The edges of each node are looked up by its id, whatever the planner knows.
 WITH ends AS (
     -- include: these
 )
-SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
-    coalesce(updated_at, created_at) AS updated_at
+SELECT id, graph_id, from_node, to_graph, to_node, type, CASE WHEN :with_metadata THEN metadata ELSE '{}' END AS metadata,
+    ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
 FROM (
     SELECT r.* FROM ends
     CROSS JOIN LATERAL (
@@ -352,8 +352,8 @@ WHERE n.version = v.version AND n.graph_id = :graph_id
 WITH ends AS (
     -- include: these
 )
-SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
-    coalesce(updated_at, created_at) AS updated_at
+SELECT id, graph_id, from_node, to_graph, to_node, type, CASE WHEN :with_metadata THEN metadata ELSE '{}' END AS metadata,
+    ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
 FROM (
     SELECT r.* FROM ends
     CROSS JOIN LATERAL (
@@ -378,6 +378,34 @@ WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND -- include: b
 ORDER BY ordinal NULLS LAST, id
 OFFSET :offset
 LIMIT :limit;
+
+-- name: metadata_of_edges
+-- The metadata of live edges, with their size in bytes, in the order of :edge_ids: a reader stops where it has enough.
+SELECT wanted.id, r.metadata, octet_length(r.metadata::text) AS bytes
+FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+CROSS JOIN LATERAL (
+    SELECT metadata, removed_revision FROM relations
+    WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
+) AS r
+WHERE r.removed_revision IS NULL
+ORDER BY wanted.place;
+
+-- name: metadata_of_edges_at
+-- The same as it was at a revision: that of the edge itself, or of a former version of it.
+SELECT wanted.id, r.metadata, octet_length(r.metadata::text) AS bytes
+FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+CROSS JOIN LATERAL (
+    SELECT metadata FROM (
+        (SELECT * FROM relations
+        WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1)
+        UNION ALL
+        (SELECT * FROM relations
+        WHERE tenant_id = :tenant_id AND version_of BETWEEN wanted.id AND wanted.id ORDER BY version_of OFFSET 0)
+    ) AS v
+    WHERE v.added_revision <= :as_of_revision AND (v.removed_revision IS NULL OR v.removed_revision > :as_of_revision)
+    LIMIT 1
+) AS r
+ORDER BY wanted.place;
 
 -- name: search_relations
 -- Edges of a graph by the names of their ends and their type, where these are not null, oldest first.
@@ -503,10 +531,10 @@ ORDER BY count DESC, r.type
 LIMIT :limit;
 
 -- name: list_symlinks
--- The edges that lead from a graph into others, or with :inbound from others into it, oldest first, and whether their
--- targets still live. :reachable_graphs: only edges whose other graph is one of these; null: any.
-SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
-    coalesce(r.updated_at, r.created_at) AS updated_at, EXISTS (
+-- The edges that lead from a graph into others, or with :inbound from others into it, oldest first, without their metadata,
+-- and whether their targets still live. :reachable_graphs: only edges whose other graph is one of these; null: any.
+SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, '{}'::jsonb AS metadata, r.ordinal, r.created_at,
+    r.created_by, coalesce(r.updated_at, r.created_at) AS updated_at, EXISTS (
         SELECT 1 FROM nodes t WHERE t.tenant_id = :tenant_id AND t.id = r.to_node AND t.removed_revision IS NULL
             AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
     ) AS target_lives

@@ -1,7 +1,11 @@
 """Use cases of relations: create, change, remove and find them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
+from fractions import Fraction
+from math import inf
+from typing import TypeVar
 from uuid import UUID
 
 from recollect.errors import RecollectError, TooLarge
@@ -32,6 +36,14 @@ from recollect.platform.transactions import Transaction
 
 Key = tuple[UUID, UUID, str]
 """Both ends and the type: two edges with the same key are the same edge."""
+
+E = TypeVar("E", bound=Edge)
+
+EDGE_BYTES = 250
+"""Bytes that an edge takes in a reply besides its metadata, at least: its ids, its times, and names of fields."""
+
+EDGES_SHARE = Fraction(1, 2)
+"""The part of a reply that edges with metadata may take: nodes and their metadata need room beside them."""
 
 MAX_RELATIONS = 10_000
 """Edges in one answer, at most."""
@@ -167,10 +179,36 @@ async def edges_of(
     after: EdgePlace | None = None,
     offset: int = 0,
     limit: int,
+    with_metadata: bool = False,
 ) -> list[Edge]:
-    """The edges of these nodes that a walk may follow, inside the graphs `within` (None: any); one page."""
+    """The edges of these nodes that a walk may follow, inside the graphs `within` (None: any); one page.
+
+    They come without their metadata, of which a hundred edges may have ten megabytes: `tell_edges` reads it for those
+    that are answered. `with_metadata`: for a write that needs it of all.
+    """
     await view.tx.look_up()
-    return await store.edges_of(view, node_ids, walk, within=within, after=after, offset=offset, limit=limit)
+    return await store.edges_of(
+        view, node_ids, walk, within=within, after=after, offset=offset, limit=limit, with_metadata=with_metadata
+    )
+
+
+async def tell_edges(view: GraphView, edges: Sequence[E], times: Mapping[UUID, int] | None = None) -> list[E]:
+    """The first of these edges, with their metadata, as far as they fit a reply; the very first in any case.
+
+    `times`: how many times the reply tells an edge (default: once).
+    """
+    if not edges:
+        return []
+    by_id = {edge.id: edge for edge in edges}
+    left = inf if view.tx.reply_bytes is None else int(view.tx.reply_bytes * EDGES_SHARE)
+    told: list[E] = []
+    async with aclosing(store.metadata_of_edges(view, list(by_id))) as found:
+        async for edge_id, metadata, size in found:
+            left -= (size + EDGE_BYTES) * (1 if times is None else times.get(edge_id, 1))
+            if left < 0 and told:
+                break
+            told.append(replace(by_id[edge_id], metadata=metadata))
+    return told
 
 
 async def search_relations(

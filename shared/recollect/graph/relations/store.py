@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -149,6 +149,7 @@ async def edges_of(
     after: EdgePlace | None,
     offset: int,
     limit: int,
+    with_metadata: bool,
 ) -> list[Edge]:
     """Edges at these nodes that a walk may follow, within these graphs (None: any); `after`: only later places."""
     after_ordinal, after_id = after or (None, None)
@@ -163,8 +164,17 @@ async def edges_of(
         after_id=after_id,
         offset=offset,
         limit=limit,
+        with_metadata=with_metadata,
     )
     return await map_yielding(rows, _edge)
+
+
+async def metadata_of_edges(
+    view: GraphView, edge_ids: Sequence[UUID]
+) -> AsyncIterator[tuple[UUID, dict[str, Any], int]]:
+    """Ids of edges with their metadata and its size in bytes, in the order of `edge_ids`, a few read at a time."""
+    async for row in view.stream(queries.metadata_of_edges, edge_ids=edge_ids):
+        yield row["id"], row["metadata"], row["bytes"]
 
 
 async def search_relations(view: GraphView, filters: RelationFilter, *, offset: int, limit: int) -> list[Relation]:

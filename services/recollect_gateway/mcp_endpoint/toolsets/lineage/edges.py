@@ -233,6 +233,8 @@ async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | Li
     async with call.reading(name) as view:
         outbound = await exploring.symlinks_of(view, offset=offset, limit=limit)
         inbound = await exploring.symlinks_of(view, inbound=True, offset=offset, limit=limit)
+    # Both lists go on at the same offset, also where one of them had no room for `limit` edges.
+    rows_read = min((len(page.links) for page in (outbound, inbound) if page.more), default=limit)
 
     def reply(rows: list[tuple[NamedEdge | None, NamedEdge | None]], next_offset: int | None) -> Reply:
         page_outbound = [link for link, _ in rows if link is not None]
@@ -250,11 +252,11 @@ async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | Li
         )
 
     return paged(
-        [*zip_longest(outbound.links, inbound.links)],
+        [*zip_longest(outbound.links[:rows_read], inbound.links[:rows_read])],
         reply,
         limit=arguments.limit,
         offset=offset,
-        next_offset=offset + limit if outbound.more or inbound.more else None,
+        next_offset=offset + rows_read if outbound.more or inbound.more else None,
     )
 
 
@@ -274,7 +276,7 @@ async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Re
         lambda rows, next_offset: Reply(EdgeList(rows, next_offset is not None, next_offset)),
         limit=arguments.limit,
         offset=offset,
-        next_offset=offset + limit if found.more else None,
+        next_offset=offset + len(found.links) if found.more else None,
     )
 
 
