@@ -38,7 +38,7 @@ ROWS = """
 """Where each passage's row and its vector's row are stored: an update moves a row."""
 
 ASKED = (
-    ("graph.passages", "settle renew_passages rebuild_passages remove_passages_of_nodes"),
+    ("graph.passages", "settle renew_passages remove_passages_of_nodes"),
     (
         "retrieval.recall",
         "find_candidates find_indexed_candidates find_narrowed_candidates find_narrowed_candidates_at",

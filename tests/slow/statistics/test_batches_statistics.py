@@ -6,9 +6,13 @@ entity alone would read the other n each time.
 
 import json
 from collections.abc import Awaitable, Callable
+from uuid import UUID
 
 import pytest
 
+from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import service as nodes
+from recollect.graph.passages.store import MAX_RENEWED
 from recollect.memory.model import NewMemory
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
@@ -84,3 +88,18 @@ async def test_a_batch_of_one_thing_looks_at_few_rows_for_each_item(work: Work, 
             assert "graphs.lock_graph" in read
             assert {query: rows for query, rows in read.items() if rows > ROWS_OF_ONE * COUNT} == {}
     assert (await work.agent.read()).entities
+
+
+@pytest.mark.parametrize("work", ["none", "own"], indirect=True)
+async def test_a_reindex_rebuilds_a_few_passages_of_an_entity_at_a_time(work: Work) -> None:
+    """The arguments of a statement are encoded on the worker's event loop in one go, for which all else waits."""
+    await imports(ENTITY)(work.agent)
+    work.watch.clear()
+    async with work.agent.db.transaction(work.agent.caller) as tx:
+        graph = (await graphs.view(tx, None)).graph
+        revision = await graphs.hold_graph(tx, graph.id)
+        page, _ = await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10_000)
+    assert page
+    writes = {name: rows for name, rows in work.watch.rows.items() if name.startswith("passages.")}
+    assert writes.pop("passages.list_indexed_memories") >= COUNT
+    assert max(writes.values()) <= ROWS_OF_ONE * MAX_RENEWED

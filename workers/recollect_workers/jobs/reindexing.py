@@ -25,9 +25,9 @@ async def reindex_passages(tx: Transaction, job: Job) -> StepResult:
     after = UUID(job.cursor["after"]) if "after" in job.cursor else _FIRST
     # Lock the index before the passages, as the worker that settles passages does: otherwise they could deadlock.
     await passages.raise_index_epoch(tx, job.graph_id)
-    page = await nodes.reindex_page(tx, revision, after=after, limit=NODES_PER_STEP)
+    page, more = await nodes.reindex_page(tx, revision, after=after, limit=NODES_PER_STEP)
     done = job.done + len(page)
-    if len(page) == NODES_PER_STEP:
+    if more:
         head = await graphs.head_of(GraphView(tx, revision.graph))
         return StepResult({"after": str(page[-1])}, done, max(done, head.entities + head.facts))
     return StepResult({}, done, done, finished=True, result={"nodes": done})

@@ -240,6 +240,17 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NU
 ORDER BY id
 LIMIT :limit;
 
+-- name: count_observations
+-- How many live observations each of these nodes has.
+SELECT i.id, s.count FROM unnest(:node_ids::uuid[]) AS i (id)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS count FROM (
+        SELECT 1 FROM observations
+        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+        ORDER BY node_id OFFSET 0
+    ) AS o
+) AS s;
+
 -- name: memories_of_nodes
 -- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and observations. Each
 -- comes with its author and with the names of its entity: its name and its aliases. All is looked up node by node, by a

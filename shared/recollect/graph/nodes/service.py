@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate
 from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode
@@ -25,6 +26,9 @@ from recollect.graph.nodes.store import AppendedVersion
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.platform.transactions import Transaction
+
+MAX_REINDEXED = 2_000
+"""Observations of the nodes of one step of a reindex, at most, unless one node has more: memory holds them all."""
 
 
 async def create_facts(
@@ -109,15 +113,22 @@ async def create_nodes(
     return ids
 
 
-async def reindex_page(tx: Transaction, revision: Revision, *, after: UUID, limit: int) -> list[UUID]:
-    """Rebuild the passages of the next nodes after the id `after`; return the ids of those nodes, in order.
+async def reindex_page(
+    tx: Transaction, revision: Revision, *, after: UUID, limit: int, max_observations: int = MAX_REINDEXED
+) -> tuple[list[UUID], bool]:
+    """Rebuild the passages of the next nodes after the id `after`; return their ids, in order, and whether more follow.
 
-    `revision` is the graph's newest one, and the caller holds the graph's lock: no memory changes.
+    They are `limit` nodes at most, with `max_observations` in all, or one node with more. `revision` is the graph's
+    newest one, and the caller holds the graph's lock: no memory changes.
     """
-    node_ids = await store.list_node_ids(tx, revision.graph, after=after, limit=limit)
-    if node_ids:
-        await passages.rebuild(tx, revision, node_ids, await store.memories_of_nodes(tx, node_ids))
-    return node_ids
+    listed = await store.list_node_ids(tx, revision.graph, after=after, limit=limit)
+    if not listed:
+        return [], False
+    counts = await store.count_observations(tx, listed)
+    fitting = sum(total <= max_observations for total in accumulate(counts[node_id] for node_id in listed))
+    node_ids = listed[: max(fitting, 1)]
+    await passages.rebuild(tx, revision, node_ids, await store.memories_of_nodes(tx, node_ids))
+    return node_ids, len(listed) == limit or len(node_ids) < len(listed)
 
 
 async def read_heads(

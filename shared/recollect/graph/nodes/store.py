@@ -182,6 +182,11 @@ async def list_node_ids(tx: Transaction, graph: Graph, *, after: UUID, limit: in
     return [row["id"] for row in await tx.fetch(queries.list_node_ids, graph_id=graph.id, after=after, limit=limit)]
 
 
+async def count_observations(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """How many live observations each of these nodes has."""
+    return {row["id"]: row["count"] for row in await tx.fetch(queries.count_observations, node_ids=node_ids)}
+
+
 async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[IndexedText]:
     """The texts of live nodes that search finds."""
     rows = await tx.fetch(queries.memories_of_nodes, node_ids=node_ids)

@@ -88,7 +88,7 @@ FROM (
 ) AS p;
 
 -- name: renew_passages
--- Rebuild the passages of changed observations (:renewed_memory_ids) as of revision :revision. The old passages serve the
+-- Rebuild the passages of memories (:renewed_memory_ids) as of revision :revision. The old passages serve the
 -- past, or are deleted if they are of this revision. Returns the old passages of observations whose time of saying changed:
 -- their neighbours are no longer the same. Here and below, the rows to change are first looked up one by one in the order
 -- of an index, whatever the planner knows; and then found by the primary key: the other conditions are written so that no
@@ -121,32 +121,14 @@ WITH -- include: held
 SELECT s.id FROM superseded s
 WHERE NOT EXISTS (SELECT FROM made m WHERE m.memory_id = s.memory_id AND m.said = s.said_at);
 
--- name: rebuild_passages
--- Rebuild the passages of nodes (:rebuilt_node_ids) as of revision :revision. The old passages serve the past, or are deleted
--- if they are of this revision.
-WITH rebuilt AS MATERIALIZED (
-    SELECT p.id FROM unnest(:rebuilt_node_ids::uuid[]) AS i (id)
-    CROSS JOIN LATERAL (
-        SELECT id FROM passages
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND coalesce(removed_revision, 0) = 0
-        ORDER BY node_id OFFSET 0
-    ) AS p
-), superseded AS (
-    UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM rebuilt)) AND coalesce(removed_revision, 0) = 0
-        AND added_revision < :revision
-    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
-), unseen AS (
-    DELETE FROM passages
-    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM rebuilt)) AND coalesce(removed_revision, 0) = 0
-        AND added_revision >= :revision
-    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
-), removed AS (
-    SELECT id FROM superseded
-), -- include: ended
--- include: made
-)
-SELECT id FROM removed;
+-- name: list_indexed_memories
+-- The memories of these nodes that have passages.
+SELECT DISTINCT p.memory_id FROM unnest(:node_ids::uuid[]) AS i (id)
+CROSS JOIN LATERAL (
+    SELECT memory_id FROM passages
+    WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND coalesce(removed_revision, 0) = 0
+    ORDER BY node_id OFFSET 0
+) AS p;
 
 -- name: remove_passages_of_memories
 -- Remove the passages of removed observations.

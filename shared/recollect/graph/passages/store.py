@@ -53,10 +53,12 @@ async def insert_passages(tx: Transaction, revision: Revision, memories: Sequenc
         await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(passages) > MAX_SMALL)
 
 
-async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> list[UUID]:
-    """Replace the passages of these observations by new ones.
+async def renew_passages(
+    tx: Transaction, revision: Revision, memories: Sequence[IndexedText], *, bulk: bool = False
+) -> list[UUID]:
+    """Replace the passages of these memories by new ones; more than MAX_SMALL are bulk in any case.
 
-    Returns the replaced passages of observations whose time of saying changed: their neighbours are others now.
+    Returns the replaced passages of memories whose time of saying changed: their neighbours are others now.
     """
     passages = await _split_all(memories)
     by_memory: dict[UUID, list[_Passage]] = {memory.memory_id: [] for memory in memories}
@@ -69,7 +71,7 @@ async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence
             **revision.parameters,
             **_columns([passage for memory_id in batch for passage in by_memory[memory_id]]),
             renewed_memory_ids=batch,
-            bulk=len(passages) > MAX_SMALL,
+            bulk=bulk or len(passages) > MAX_SMALL,
         )
         moved += [row["id"] for row in rows]
     return moved
@@ -78,14 +80,12 @@ async def renew_passages(tx: Transaction, revision: Revision, memories: Sequence
 async def rebuild_passages(
     tx: Transaction, revision: Revision, node_ids: Sequence[UUID], memories: Sequence[IndexedText]
 ) -> None:
-    """Replace all passages of nodes by those of these memories."""
-    await tx.execute(
-        queries.rebuild_passages,
-        **revision.parameters,
-        **_columns(await _split_all(memories)),
-        rebuilt_node_ids=node_ids,
-        bulk=True,
-    )
+    """Replace all passages of nodes by those of these memories, some at a time: a node may have any number."""
+    kept = {memory.memory_id for memory in memories}
+    rows = await tx.fetch(queries.list_indexed_memories, node_ids=node_ids)
+    for batch in batches([row["memory_id"] for row in rows if row["memory_id"] not in kept], MAX_INSERTED):
+        await remove_of_memories(tx, revision, batch)
+    await renew_passages(tx, revision, memories, bulk=True)
 
 
 async def remove_of_memories(tx: Transaction, revision: Revision, memory_ids: Sequence[UUID]) -> list[UUID]:
