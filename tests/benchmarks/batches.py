@@ -71,7 +71,7 @@ THINGS: dict[str, Callable[[int], Iterator[object]]] = {
 }
 """The records of a file, by what they have in common."""
 
-FORMATS = {_thread: "json"}
+FORMATS: dict[Callable[[int], Iterator[object]], str] = {_thread: "json"}
 """The format of the file, where it is not JSON lines: these hold no facts."""
 
 

@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -171,7 +171,7 @@ async def edges_of(
 
 async def metadata_of_edges(
     view: GraphView, edge_ids: Sequence[UUID]
-) -> AsyncIterator[tuple[UUID, dict[str, Any], int]]:
+) -> AsyncGenerator[tuple[UUID, dict[str, Any], int]]:
     """Ids of edges with their metadata and its size in bytes, in the order of `edge_ids`, a few read at a time."""
     async for row in view.stream(queries.metadata_of_edges, edge_ids=edge_ids):
         yield row["id"], row["metadata"], row["bytes"]
