@@ -71,12 +71,11 @@ class Call:
         self, *, commit: bool = True, expected_graph: ExpectedGraph | None = None, keyed: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction. `commit` False: a dry run, rolled back. The others: as in `Database`."""
-        reply_bytes = self.settings.max_reply_bytes if self.read_only else None
         return self.services.db.transaction(
             self.caller,
             read_only=self.read_only,
             commit=commit,
-            reply_bytes=reply_bytes,
+            reply_bytes=self.settings.max_reply_bytes,
             expected_graph=expected_graph,
             keyed=keyed,
         )
@@ -134,7 +133,13 @@ class Call:
 
         `commit` and `keyed` as in `transaction`.
         """
-        return self.services.db.writing(self.caller, self.graph_name(graph), commit=commit, keyed=keyed)
+        return self.services.db.writing(
+            self.caller,
+            self.graph_name(graph),
+            commit=commit,
+            reply_bytes=self.settings.max_reply_bytes,
+            keyed=keyed,
+        )
 
     @asynccontextmanager
     async def writing(self, graph: str | None, *, commit: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:

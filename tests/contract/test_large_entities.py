@@ -134,6 +134,19 @@ async def test_a_fetched_entity_says_what_is_left_out(client: Client) -> None:
     assert text.endswith(TEXTS[-1])
 
 
+async def test_writes_tell_the_newest_of_what_they_changed(client: Client) -> None:
+    await store_large(client)
+    moved = await answer(client, "set_entity_parent", entityName=LARGE, parentName=None)
+    await answer(client, "create_entities", entities=[{"name": "other", "entityType": "t", "observations": []}])
+    merged = await answer(client, "merge_entities", entityNames=["other", LARGE])
+    for told in (moved, merged):
+        count = len(told["observations"])
+        assert told["observations"] == TEXTS[-count:]
+        assert told["omittedObservations"]["count"] == len(TEXTS) - count
+    # All of them were merged.
+    assert (await answer(client, "get_entity", name="other"))["omittedObservations"]["count"] == len(TEXTS) - count
+
+
 async def test_resources_tell_the_newest(client: Client) -> None:
     await store_large(client)
     for uri in ("memory://knowledge-graph", f"recollect://graphs/default/nodes/{LARGE}"):

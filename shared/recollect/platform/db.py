@@ -341,7 +341,13 @@ class Database:
 
     @asynccontextmanager
     async def writing(
-        self, caller: Caller, graph: str, *, commit: bool = True, keyed: bool = False
+        self,
+        caller: Caller,
+        graph: str,
+        *,
+        commit: bool = True,
+        reply_bytes: int | None = None,
+        keyed: bool = False,
     ) -> AsyncIterator[Transaction]:
         """A `transaction` that writes the graph of that name or id.
 
@@ -355,7 +361,8 @@ class Database:
                     await stack.enter_async_context(self._writers.hold(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Another write is changing this graph. Try again.", code=ErrorCode.BUSY) from None
-            yield await stack.enter_async_context(self.transaction(caller, commit=commit, keyed=keyed))
+            transaction = self.transaction(caller, commit=commit, reply_bytes=reply_bytes, keyed=keyed)
+            yield await stack.enter_async_context(transaction)
 
     @asynccontextmanager
     async def _with_settings(self, connection: PoolConnectionProxy) -> AsyncIterator[None]:
