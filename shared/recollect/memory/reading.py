@@ -13,7 +13,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, not_found
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import EntityNotFound
+from recollect.graph.nodes.model import EntityNotFound, name_key
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
 from recollect.graph.passages import service as passages
@@ -55,8 +55,10 @@ async def get_entities(view: GraphView, names: Sequence[str], *, skipped: int = 
 
     `skipped`: how many newer observations of each have been read before.
     """
-    found = {entity.name: entity for entity in await entities.open_entities(view, names, skipped=skipped)}
-    return [found.get(name) for name in names]
+    found = await entities.open_entities(view, names, skipped=skipped)
+    exactly = {entity.name: entity for entity in found}
+    by_key = {name_key(entity.name): entity for entity in found}
+    return [exactly.get(name) or by_key.get(name_key(name)) for name in names]
 
 
 async def read_graph(

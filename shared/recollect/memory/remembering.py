@@ -1,11 +1,12 @@
 """The use case of remembering: store each memory once, and report older ones that are near duplicates of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from uuid import UUID
 
 from recollect.graph.entities import service as entities
-from recollect.graph.entities.model import NewEntity
+from recollect.graph.entities.model import LookAlike, NewEntity
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
@@ -32,20 +33,30 @@ async def remember(
         require_lifetime(item.ttl_days, f"items.{place}.ttl_days")
         if item.kind is not None:
             revision.graph.require_kind(item.kind, f"items.{place}.kind")
-    named = await _ensure_entities(tx, revision, items)
+    named, look_alikes = await _ensure_entities(tx, revision, items)
     entity_ids = [named[item.about[0]].id if item.about else None for item in items]
-    close = await recall.find_near_duplicates(tx, revision.graph, questions, entity_ids)
+    near = await recall.find_near_duplicates(tx, revision.graph, questions, entity_ids)
+    close = [
+        [*memories, *_names_like(unique(named[name].id for name in item.about), look_alikes)]
+        for item, memories in zip(items, near, strict=True)
+    ]
     fact_outcomes = await _remember_facts(tx, revision, items, close)
     observation_outcomes = await _remember_observations(tx, revision, items, named, close)
     return [fact_outcomes.get(place) or observation_outcomes[place] for place in range(len(items))]
 
 
-async def _ensure_entities(tx: Transaction, revision: Revision, items: Sequence[NewMemory]) -> dict[str, NodeRef]:
-    """The entities that items are about, by name. New ones are created with the item's kind and nothing else."""
+async def _ensure_entities(
+    tx: Transaction, revision: Revision, items: Sequence[NewMemory]
+) -> tuple[dict[str, NodeRef], dict[UUID, list[LookAlike]]]:
+    """The entities that items are about, by name. New ones are created with the item's kind and nothing else.
+
+    Also returns those whose names look like that of a new one, by its id.
+    """
     subjects = [NewEntity(name, item.kind) for item in items for name in item.about]
     paths = [f"items.{place}.kind" for place, item in enumerate(items) for _ in item.about]
     if not subjects:
-        return {}
+        return {}, {}
+    look_alikes: dict[UUID, list[LookAlike]] = {}
     names = unique(entity.name for entity in subjects)
     found = await nodes.find_named(GraphView(tx, revision.graph), names)
     if any(name not in found or found[name].placeholder for name in names):
@@ -54,11 +65,19 @@ async def _ensure_entities(tx: Transaction, revision: Revision, items: Sequence[
             for entity, path in zip(subjects, paths, strict=True)
             if entity.name not in found or found[entity.name].placeholder
         ]
-        await entities.create_entities(
+        created = await entities.create_entities(
             tx, revision, [entity for entity, _ in missing], paths=[path for _, path in missing]
         )
+        new = [(node_id, entity.name) for node_id, entity in created]
+        look_alikes = await entities.find_look_alikes(tx, revision.graph, new)
         found = await nodes.find_named(GraphView(tx, revision.graph), names)
-    return found
+    return found, look_alikes
+
+
+def _names_like(entity_ids: Iterable[UUID], look_alikes: Mapping[UUID, list[LookAlike]]) -> list[NearDuplicate]:
+    """The look-alikes of new entities: they differ in case and the like only."""
+    found = (other for entity_id in entity_ids for other in look_alikes.get(entity_id, ()))
+    return [NearDuplicate(other.id, other.name, 1.0) for other in found]
 
 
 async def _remember_facts(

@@ -122,7 +122,7 @@ async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[s
     """Delete entities, or placeholders, with all that belongs to them; return the names that were there."""
     found = await nodes.find_named(GraphView(tx, revision.graph), unique(names))
     if found:
-        await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
+        await relations.delete_nodes(tx, revision, unique(node.id for node in found.values()))
     return set(found)
 
 

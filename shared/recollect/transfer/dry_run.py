@@ -16,7 +16,6 @@ import msgspec
 from recollect.errors import Conflict, ErrorCode, TooLarge
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph, Revision
-from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.platform.transactions import Transaction
 from recollect.transfer import service, store
@@ -70,10 +69,11 @@ async def dry_run_items(
             graph_id = (await graphs.create_graph(tx, NewGraph(f"trial-{uuid4().hex}"))).id
         needed = seen.needed(items)
         async with graphs.write_graph_of(tx, graph_id, "import") as revision:
+            begun = revision.number
             if needed:
                 await service.import_items(tx, revision, _allowed(needed, revision), Strategy.SKIP)
         async with graphs.write_graph_of(tx, graph_id, "import") as revision:
-            return await service.import_items(tx, revision, items, strategy)
+            return await service.import_items(tx, revision, items, strategy, begun=begun)
 
 
 async def require_none_added(tx: Transaction, revision: Revision, since: datetime, seen: SeenRecords) -> None:
@@ -96,7 +96,7 @@ async def find_concurrent_writes(
     """The entities and facts among these items that somebody created since the import began to write."""
     names = [item.record.name for item in items if isinstance(item.record, EntityRecord)]
     ends = [item.record.end for item in items if isinstance(item.record, FactRecord)]
-    found = await nodes.find_named(GraphView(tx, revision.graph), names) if names else {}
+    found = await nodes.find_named_exactly(tx, revision.graph, names)
     facts = await store.find_facts(tx, revision.graph, ends) if ends else {}
     existing = {_key(_named(name)) for name, node in found.items() if not node.placeholder}
     existing |= {_key(FactRecord(text=end.text, thread=end.thread, status=end.status)) for end in facts}

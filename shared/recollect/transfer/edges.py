@@ -40,7 +40,7 @@ async def import_relations(
     broken = [item for item in dangling if not refers_to_expired(item.until, revision.at)]
     problems = [ImportProblem(item.where, NO_SUCH_FACT) for item in broken]
     names = unique(end for record in sound for end in (record.from_, record.to) if isinstance(end, str))
-    named = await nodes.ensure_named(tx, revision, names) if names else {}
+    named = await nodes.ensure_named(tx, revision, names, exactly=True) if names else {}
     found |= {name: node.id for name, node in named.items()}
     new_edges = [_edge(record, found) for record in sound]
     ids_before = set(revision.ids)

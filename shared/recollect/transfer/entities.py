@@ -7,7 +7,6 @@ from uuid import UUID
 
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs.model import Revision
-from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
@@ -56,7 +55,7 @@ async def import_entities(
     """
     merged = merge_entity_records(items, strategy)
     parents = [m.record.parent_id for m in merged.values() if m.record.parent_id]
-    found = await nodes.find_named(GraphView(tx, revision.graph), unique([*merged, *parents]))
+    found = await nodes.find_named_exactly(tx, revision.graph, unique([*merged, *parents]))
     existing_names = {name for name in merged if name in found and not found[name].placeholder}
     if strategy is Strategy.FAIL and existing_names:
         name = next(name for name in merged if name in existing_names)
@@ -82,8 +81,8 @@ async def import_placements(
     """
     links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in unchanged]
     expired = {i.where for i in items if refers_to_expired(i.until, revision.at)}
-    found = await nodes.find_named(
-        GraphView(tx, revision.graph), unique(n for _, p in links for n in (p.name, p.parent_id))
+    found = await nodes.find_named_exactly(
+        tx, revision.graph, unique(n for _, p in links for n in (p.name, p.parent_id))
     )
     ids = {name: node.id for name, node in found.items() if not node.placeholder}
     dangling = [where for where, p in links if not {p.name, p.parent_id} <= ids.keys() and where not in expired]
@@ -149,7 +148,7 @@ async def _create(
     fields = [fields_of(record, parents.get(record.parent_id or "")) for record in fresh.values()]
     began = [record.created_at for record in fresh.values()]
     lasting = {name for name, record in fresh.items() if _has_lasting_text(record)}
-    ids = await nodes.create_nodes(tx, revision, fields, began=began, names_with_observations=lasting)
+    ids = await nodes.create_nodes(tx, revision, fields, began=began, names_with_observations=lasting, exactly=True)
     return dict(zip(fresh, ids, strict=True))
 
 

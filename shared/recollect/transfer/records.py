@@ -167,6 +167,26 @@ class Placement(Record, frozen=True):
 AnyRecord = EntityRecord | FactRecord | RelationRecord | Placement
 
 
+def names_in(record: AnyRecord) -> list[str]:
+    """The names by which a record refers to entities, its own included."""
+    match record:
+        case EntityRecord() | Placement():
+            return [name for name in (record.name, record.parent_id) if name is not None]
+        case RelationRecord():
+            return [end for end in (record.from_, record.to) if isinstance(end, str)]
+    return []
+
+
+def renamed(record: AnyRecord, names: Mapping[str, str]) -> AnyRecord:
+    """The record with other names in the place of some of those that `names_in` returns."""
+    changed: dict[str, Any] = {
+        field: names[name]
+        for field in ("name", "parent_id", "from_", "to")
+        if isinstance(name := getattr(record, field, None), str) and name in names
+    }
+    return msgspec.structs.replace(record, **changed) if changed else record
+
+
 def parsed(type_: type[R], value: Any, *, strict: bool = True) -> R:
     """A record from the value of a parser. Raises UnreadableLine; its reason begins with the path of the fault."""
     _refuse_unstorable(value)

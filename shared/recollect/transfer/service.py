@@ -10,6 +10,9 @@ from recollect.accounts.audit.model import Action, named
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
+from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes.model import unique
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 from recollect.transfer.edges import import_relations
 from recollect.transfer.entities import import_entities, import_placements
@@ -17,7 +20,15 @@ from recollect.transfer.expired import is_expired, with_expiries
 from recollect.transfer.facts import import_facts
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
-from recollect.transfer.records import AnyRecord, EntityRecord, FactRecord, Placement, RelationRecord
+from recollect.transfer.records import (
+    AnyRecord,
+    EntityRecord,
+    FactRecord,
+    Placement,
+    RelationRecord,
+    names_in,
+    renamed,
+)
 
 
 async def import_batch(
@@ -35,9 +46,17 @@ async def import_batch(
 
 
 async def import_items(
-    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
+    tx: Transaction,
+    revision: Revision,
+    items: Sequence[ParsedRecord],
+    strategy: Strategy,
+    *,
+    begun: int | None = None,
 ) -> ImportResult:
     """Write items in a revision: entities, facts, relations, then placements, in whatever order they come.
+
+    `begun`: the first revision of this import, where it has several: names that are two forms of one name stay apart
+    where the file has both, and are the same where the graph had one before.
 
     Items that have expired since the export are skipped, and so are items that refer to them. The import gives way to
     calls of other tenants between its statements.
@@ -45,7 +64,8 @@ async def import_items(
     tx.gives_way = True
     await tx.look_up()
     admitted, problems = _admitted(revision.graph, items)
-    admitted = with_expiries(admitted)
+    begun = revision.number if begun is None else begun
+    admitted = await _under_stored_names(tx, revision.graph, with_expiries(admitted), before=begun)
     expired = _by_type([item for item in admitted if is_expired(item.record, revision.at)])
     parts = _by_type([item for item in admitted if not is_expired(item.record, revision.at)])
     imported, unchanged = await import_entities(tx, revision, parts[EntityRecord], strategy)
@@ -80,6 +100,18 @@ def require_sound(problems: Sequence[ImportProblem], *, field: str | None = None
 
 MAX_LISTED_PROBLEMS = 20
 """Most problems that the error for a refused file lists one by one."""
+
+
+async def _under_stored_names(
+    tx: Transaction, graph: Graph, items: Sequence[ParsedRecord], *, before: int
+) -> list[ParsedRecord]:
+    """The items, in which another form of a name that the graph had before a revision is that name."""
+    names = unique(name for item in items for name in names_in(item.record))
+    stored = await nodes.find_other_forms(tx, graph, names, before=before)
+    if not stored:
+        return list(items)
+    return await map_yielding(items, lambda item: replace(item, record=renamed(item.record, stored)))
+
 
 _TYPES = (EntityRecord, FactRecord, RelationRecord, Placement)
 

@@ -139,7 +139,9 @@ class Imports:
             conflict_places = {problem.where for problem in conflicts}
             items = tuple(item for item in items if item.where not in conflict_places)
             imported += ImportResult(problems=tuple(conflicts))
-        imported += await transfer.import_items(tx, revision, items, strategy)
+        begun: int = job.cursor.get("begun", revision.number)
+        job = replace(job, cursor={**job.cursor, "begun": begun})
+        imported += await transfer.import_items(tx, revision, items, strategy, begun=begun)
         return _step_result(job, batch, imported)
 
 

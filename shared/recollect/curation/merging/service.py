@@ -56,11 +56,17 @@ async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str]
     """The heads to merge; the first one stays."""
     if len(names) < 2:
         raise InvalidInput("At least two entities are needed", path="entityNames")
-    heads = await nodes.require_entity_heads(tx, revision.graph, names)
-    if target is None or target in heads:
-        kept = heads.pop(target or names[0])
+    named = await nodes.require_entity_heads(tx, revision.graph, names)
+    heads = {head.id: head for head in named.values()}
+    if len(heads) < 2:
+        raise InvalidInput("These are forms of one name: at least two entities are needed", path="entityNames")
+    if target is None or target in named:
+        kept = heads.pop(named[target or names[0]].id)
         return [kept, *heads.values()]
     holder = (await nodes.find_named(GraphView(tx, revision.graph), [target])).get(target)
+    if holder is not None and holder.id in heads:
+        kept = heads.pop(holder.id)
+        return [kept, *heads.values()]
     if holder is not None and not holder.placeholder:
         raise Conflict(
             f"Another entity is named {target!r}: list it among entityNames to merge it, too",

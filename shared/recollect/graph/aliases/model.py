@@ -18,7 +18,11 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class FoundEntity(NamedEntity):
-    """An entity found by its name. `silent`: it has no lasting text, so that search finds it by its name alone."""
+    """An entity found by a name, the one that was asked for (`wanted`).
 
+    `silent`: it has no lasting text, so that search finds it by its name alone.
+    """
+
+    wanted: str
     silent: bool
     status: str

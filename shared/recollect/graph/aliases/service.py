@@ -47,7 +47,7 @@ async def rename_aliases(
 
 
 async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, FoundEntity]:
-    """The entities with these names, by name. Raises EntityNotFound for the first name that no entity has."""
+    """The entities with these names, by the names asked for. Raises EntityNotFound for the first that no entity has."""
     found = await store.find_entities(tx, graph, names)
     for name in names:
         if name not in found:

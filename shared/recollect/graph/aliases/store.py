@@ -45,9 +45,9 @@ async def move_names(tx: Transaction, revision: Revision, node_id: UUID, sources
 
 
 async def find_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, FoundEntity]:
-    """The entities of a graph with these names, by name."""
+    """The entities of a graph with these names, by the names that were asked for."""
     rows = await tx.fetch(queries.find_entities, graph_id=graph.id, names=names)
-    return {row["name"]: FoundEntity(**row) for row in rows}
+    return {row["wanted"]: FoundEntity(**row) for row in rows}
 
 
 async def names_of(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, NamedEntity]:

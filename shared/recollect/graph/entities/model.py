@@ -82,12 +82,24 @@ def newest_within(entity: Entity, sizes: Sequence[int], max_bytes: int) -> Entit
 
 
 @dataclass(frozen=True, slots=True)
+class LookAlike:
+    """An entity whose name differs from another's in case, in width and the like only."""
+
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class UpsertResult:
-    """The outcome of an upsert for one entity: whether it was created, and which observations were new to it."""
+    """The outcome of an upsert for one entity: whether it was created, and which observations were new to it.
+
+    `id`: of an entity that was created.
+    """
 
     name: str
     created: bool
     added: tuple[str, ...]
+    id: UUID | None = None
 
 
 def merged_fields(target: NodeHead, sources: Sequence[NodeHead], *, parent_id: UUID | None) -> NodeFields:

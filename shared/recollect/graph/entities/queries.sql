@@ -1,9 +1,11 @@
 -- name: insert_entities
--- New entities. A placeholder of the same name becomes the entity; a name that is taken is skipped. The versions
--- follow by append_versions.
+-- New entities. A placeholder of the same name, or of another form of it, becomes the entity under the name that it has; a
+-- name that is taken is skipped. The versions follow by append_versions.
 INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, tags, importance, metadata, source,
     content, added_revision, created_at, created_by, updated_at)
-SELECT :tenant_id, :graph_id, i.id, 1, i.version_id, i.name, i.kind, i.tags, i.importance, i.metadata, i.source,
+SELECT :tenant_id, :graph_id, i.id, 1, i.version_id, coalesce((
+    SELECT known.name FROM nodes_named(:tenant_id, :graph_id, i.name) AS known
+), i.name), i.kind, i.tags, i.importance, i.metadata, i.source,
     i.content, :revision, :revision_time, :subject, :revision_time
 FROM jsonb_to_recordset(:entities::jsonb) AS i (id uuid, version_id uuid, name text, kind text, tags text[],
     importance double precision, metadata jsonb, source text, content text)
@@ -13,16 +15,36 @@ DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = 
     source = excluded.source, content = excluded.content, placeholder = false, created_at = excluded.created_at,
     created_by = excluded.created_by, updated_at = excluded.updated_at
 WHERE n.placeholder
-RETURNING n.id, n.name, n.version > 1 AS promoted;
+RETURNING n.id, n.version_id, n.name, n.version > 1 AS promoted;
+
+-- name: find_look_alikes
+-- Live entities whose names differ from those of the entities :ids (:names) in case, in width and the like only: of each, up
+-- to :limit, oldest first. They are searched through the view (as all that needs lower() and the like), each in the order of
+-- an index: lower() finds names that are in normal form NFKC, and the other index has the rest.
+SELECT w.id AS like_id, a.id, a.name
+FROM (
+    SELECT id, look_alike_key(name) AS key FROM unnest(:ids::uuid[], :names::text[]) AS u (id, name) OFFSET 0
+) AS w
+CROSS JOIN LATERAL (
+    SELECT id, name FROM (
+        (SELECT id, name FROM search_nodes
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL
+            AND lower(name) BETWEEN w.key AND w.key AND id <> w.id AND NOT placeholder
+            AND coalesce(expires_at > statement_timestamp(), true)
+        ORDER BY lower(name), id LIMIT :limit)
+        UNION ALL
+        (SELECT id, name FROM search_nodes
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+            AND nullif(look_alike_key(name), lower(name)) BETWEEN w.key AND w.key AND id <> w.id AND NOT placeholder
+            AND coalesce(expires_at > statement_timestamp(), true)
+        ORDER BY nullif(look_alike_key(name), lower(name)), id LIMIT :limit)
+    ) AS l
+    ORDER BY id LIMIT :limit
+) AS a;
 
 -- fragment: called
--- The live node n with the name of a row of `wanted`. The range of one name in its order is read by the index of names.
-CROSS JOIN LATERAL (
-    SELECT * FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
-        AND removed_revision IS NULL AND name IS NOT NULL
-    ORDER BY name LIMIT 1
-) AS n
+-- The live node n with the name of a row of `wanted`, exactly or in another form.
+CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, wanted.name) AS n
 
 -- fragment: shown
 -- The columns of an entity n, with the name of its parent where that is live; no observations where they were not read.

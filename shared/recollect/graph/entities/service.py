@@ -14,6 +14,7 @@ from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.entities import store
 from recollect.graph.entities.model import (
     Entity,
+    LookAlike,
     NewEntity,
     ToldObservations,
     UpsertResult,
@@ -24,7 +25,7 @@ from recollect.graph.entities.model import (
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, unique_by
+from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, name_key, unique, unique_by
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation, count_active, own_texts
 from recollect.graph.passages import service as passages
@@ -41,6 +42,8 @@ READ_NONE = -1
 """The bound on bytes with which a query reads entities without observations."""
 MAX_READ_BYTES = 100_000_000
 """Bytes of observations that are read for a write, which has no bound, after newer ones."""
+MAX_LOOK_ALIKES = 3
+"""Entities with a similar name that are reported for a new one, at most."""
 
 
 async def create_entities(
@@ -53,13 +56,15 @@ async def create_entities(
 ) -> list[tuple[UUID, NewEntity]]:
     """Create entities with their observations, except where the name is taken; return the new ones, in order, with ids.
 
+    A name is taken by another form of it, too (`name_key`), also by one of an earlier entity of the call.
+
     `bring_back`: an outdated or archived entity counts as new: it gets these fields, under its id, and what was known
     of it is outdated. Raises InvalidInput for a new entity of a kind that the graph's whitelist leaves out; `paths`:
     for each entity, the argument that holds its kind (default: `entities.0.entityType` and so on).
     """
-    distinct = unique_by(lambda entity: entity.name, entities)
+    distinct = unique_by(lambda entity: name_key(entity.name), entities)
     await nodes.release_names(tx, revision, [entity.name for entity in distinct])
-    inserted = {node.name: node for node in await store.insert_entities(tx, revision, distinct)}
+    inserted = await store.insert_entities(tx, revision, distinct)
     made = [(inserted[entity.name].id, entity) for entity in distinct if entity.name in inserted]
     taken = [entity.name for entity in distinct if entity.name not in inserted]
     hidden = await nodes.hidden_heads(tx, revision.graph, taken) if bring_back else {}
@@ -71,7 +76,9 @@ async def create_entities(
         await nodes.append_versions(tx, revision, node_ids)
         # Only entities without observations are indexed by name: the others are found by their observations.
         names = [
-            IndexedText(i, i, Source.NAME, entity.name, revision.actor) for i, entity in made if not entity.observations
+            IndexedText(i, i, Source.NAME, inserted[entity.name].name, revision.actor)
+            for i, entity in made
+            if not entity.observations
         ]
         await passages.index_memories(tx, revision, names)
         first, known_as = _first_observations(made, revision), None if promoted else _known_as(tx, made)
@@ -117,6 +124,7 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     """
     created = await create_entities(tx, revision, entities, bring_back=False)
     made = {entity.name: entity for _, entity in created}
+    ids = {entity.name: node_id for node_id, entity in created}
     known = [entity for entity in entities if made.get(entity.name) is not entity]
     said_nothing = [entity.name for entity in known if not entity.observations]
     hidden = await nodes.hidden_heads(tx, revision.graph, said_nothing)
@@ -124,7 +132,20 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     to_add = [NewObservation(entity.name, content) for entity in known for content in entity.observations]
     added = await observations.add_observations(tx, revision, to_add) if to_add else []
     new = {(o.entity, o.content) for o in added}
-    return [_upsert_result(entity, made.get(entity.name) is entity, new) for entity in entities]
+    return [
+        _upsert_result(entity, ids[entity.name] if made.get(entity.name) is entity else None, new)
+        for entity in entities
+    ]
+
+
+async def find_look_alikes(
+    tx: Transaction, graph: Graph, created: Sequence[tuple[UUID, str]]
+) -> dict[UUID, list[LookAlike]]:
+    """Entities whose names look like those of new ones (id and name); up to MAX_LOOK_ALIKES for each, by its id.
+
+    They may be meant, or others: a name in another case (`May`, `may`) may be another thing.
+    """
+    return await store.find_look_alikes(tx, graph, created, limit=MAX_LOOK_ALIKES) if created else {}
 
 
 async def open_entities(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> list[Entity]:
@@ -136,7 +157,7 @@ async def open_entities(view: GraphView, names: Sequence[str], *, skipped: int =
     await view.tx.look_up()
     max_bytes = _max_bytes(view, skipped)
     found, are_whole = await store.open_entities(view, unique(names), max_bytes=max_bytes)
-    return await _within_reply(view, found, are_whole=are_whole, skipped=skipped)
+    return await _within_reply(view, unique_by(lambda entity: entity.id, found), are_whole=are_whole, skipped=skipped)
 
 
 async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, told: int = 1) -> list[Entity]:
@@ -324,10 +345,10 @@ def _known_as(tx: Transaction, made: Sequence[tuple[UUID, NewEntity]]) -> dict[U
     return {i: NamedEntity(i, entity.name, tx.caller.subject, expires_at=None, aliases=None) for i, entity in made}
 
 
-def _upsert_result(entity: NewEntity, created: bool, new: set[tuple[str, str]]) -> UpsertResult:
+def _upsert_result(entity: NewEntity, created: UUID | None, new: set[tuple[str, str]]) -> UpsertResult:
     """The outcome for one entity. A new observation that several items name counts for the first of them."""
-    if created:
-        return UpsertResult(entity.name, True, tuple(unique(entity.observations)))
+    if created is not None:
+        return UpsertResult(entity.name, True, tuple(unique(entity.observations)), created)
     added = [content for content in unique(entity.observations) if (entity.name, content) in new]
     new.difference_update((entity.name, content) for content in added)
     return UpsertResult(entity.name, False, tuple(added))

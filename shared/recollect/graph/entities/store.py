@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.graph.entities.model import Entity, NewEntity, ObservationsSize
+from recollect.graph.entities.model import Entity, LookAlike, NewEntity, ObservationsSize
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.ids import new_id
@@ -21,22 +21,36 @@ queries = Queries(__package__)
 
 @dataclass(frozen=True, slots=True)
 class InsertedEntity:
-    """An entity that a write created; `promoted`: from a placeholder."""
+    """An entity that a write created; `promoted`: from a placeholder, whose form of the name it keeps."""
 
     id: UUID
     name: str
     promoted: bool
 
 
-async def insert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[InsertedEntity]:
-    """Create entities, each name once in the batch; return those whose name was free, or a placeholder's."""
-    rows = await tx.fetch(
-        queries.insert_entities,
-        **revision.parameters,
-        subject=tx.caller.subject,
-        entities=[_row(entity) for entity in entities],
-    )
-    return [InsertedEntity(**row) for row in rows]
+async def insert_entities(
+    tx: Transaction, revision: Revision, entities: Sequence[NewEntity]
+) -> dict[str, InsertedEntity]:
+    """Create entities, each name once in the batch; return those whose name was free, or a placeholder's.
+
+    By the name that the batch has.
+    """
+    given = [_row(entity) for entity in entities]
+    names = {row["version_id"]: row["name"] for row in given}
+    rows = await tx.fetch(queries.insert_entities, **revision.parameters, subject=tx.caller.subject, entities=given)
+    return {names[row["version_id"]]: InsertedEntity(row["id"], row["name"], row["promoted"]) for row in rows}
+
+
+async def find_look_alikes(
+    tx: Transaction, graph: Graph, entities: Sequence[tuple[UUID, str]], *, limit: int
+) -> dict[UUID, list[LookAlike]]:
+    """Entities whose names look like those of these entities (ids and names), up to `limit` for each, by its id."""
+    ids, names = [node_id for node_id, _ in entities], [name for _, name in entities]
+    rows = await tx.fetch(queries.find_look_alikes, graph_id=graph.id, ids=ids, names=names, limit=limit)
+    found: dict[UUID, list[LookAlike]] = {}
+    for row in rows:
+        found.setdefault(row["like_id"], []).append(LookAlike(row["id"], row["name"]))
+    return found
 
 
 async def open_entities(view: GraphView, names: Sequence[str], *, max_bytes: int | None) -> tuple[list[Entity], bool]:

@@ -1,6 +1,6 @@
 """A version of a node, and the outcome of a put of one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, RecollectError
 from recollect.graph.graphs.model import Graph
-from recollect.graph.nodes.model import FIELD_NAMES, NodeFields, NodeHead, Rewrite
+from recollect.graph.nodes.model import FIELD_NAMES, NodeFields, NodeHead, Rewrite, name_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,17 +176,20 @@ def plan_puts(
     placeholder's name is free.
     """
     owners: dict[str, UUID | None] = dict(names)
+    created: set[str] = set()
     steps: list[Draft | Rewrite | RecollectError] = []
     for draft in drafts:
         try:
             _require_kind(graph, draft, heads)
-            _require_name(draft, owners)
+            _require_name(draft, owners, created)
             steps.append(draft if draft.node_id is None else _rewrite(graph, draft, heads))
         except RecollectError as error:
             steps.append(error)
             continue
         if draft.fields.name is not None:
             owners[draft.fields.name] = draft.node_id
+            if draft.node_id is None:
+                created.add(name_key(draft.fields.name))
     return steps
 
 
@@ -220,9 +223,13 @@ def _require_kind(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead]) ->
         graph.require_kind(draft.fields.kind, "kind")
 
 
-def _require_name(draft: Draft, owners: Mapping[str, UUID | None]) -> None:
+def _require_name(draft: Draft, owners: Mapping[str, UUID | None], created: Container[str]) -> None:
+    """Raise Conflict for the name of another node, or of one that the call creates (`created`: its keys)."""
     name = draft.fields.name
-    if name is not None and name in owners and (draft.node_id is None or owners[name] != draft.node_id):
+    if name is None:
+        return
+    is_new = draft.node_id is None
+    if (name in owners and (is_new or owners[name] != draft.node_id)) or (is_new and name_key(name) in created):
         raise Conflict(f"There is already a node named {name!r}.", code=ErrorCode.NAME_TAKEN, path="name")
 
 

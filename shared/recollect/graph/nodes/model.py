@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
@@ -16,6 +16,24 @@ T = TypeVar("T")
 
 ACTIVE = "active"
 """The status of what holds; the others (`outdated`, `archived`) hide it from recall."""
+
+
+_LONGEST_KEY = 2048
+"""Bytes of a key at most: a longer one would not fit into an index."""
+
+
+def name_key(name: str) -> str:
+    """What names are compared by: the name in normal form NFC, without white space at its ends.
+
+    A name whose normal form is longer than 2,048 bytes is its own key. PostgreSQL's function `name_key` does the same.
+    """
+    key = unicodedata.normalize("NFC", name.strip())
+    return key if len(key.encode(errors="surrogatepass")) <= _LONGEST_KEY else name
+
+
+def stored_form(name: str, stored: Sequence[str]) -> str:
+    """The form of a name among stored names: exactly this, else another one of it, else the name itself."""
+    return name if name in stored else next((other for other in stored if name_key(other) == name_key(name)), name)
 
 
 class EntityNotFound(NotFound):
@@ -45,7 +63,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class NodeRef:
-    """A live node with the fields that a write needs."""
+    """A live node with the fields that a write needs. `name` is the one that is stored."""
 
     id: UUID
     name: str

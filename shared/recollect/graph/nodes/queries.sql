@@ -16,15 +16,12 @@ id, graph_id, version, version_id, name, kind, content, summary, tags, importanc
     updated_at;
 
 -- fragment: named
--- The nodes n that have the names :names, placeholders and expired ones too. Each is looked up by its name, whatever the
--- planner knows: the range of one name in its order is read by the index of names.
+-- The nodes n that have the names :names, exactly or in another form (nodes_named), placeholders and expired ones too. Each
+-- is looked up by its name, whatever the planner knows.
 (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL (
     SELECT -- include: head
-    FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
-        AND removed_revision IS NULL AND name IS NOT NULL
-    ORDER BY name LIMIT 1
+    FROM nodes_named(:tenant_id, :graph_id, wanted.name)
 ) AS n;
 
 -- name: insert_placeholders
@@ -119,7 +116,7 @@ WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:n
 
 -- name: expired_heads
 -- The expired nodes that have these names: no read finds them, but they still hold their names.
-SELECT n.* FROM -- include: named
+SELECT DISTINCT ON (n.id) n.* FROM -- include: named
 WHERE n.expires_at <= statement_timestamp();
 
 -- name: list_expired
@@ -332,18 +329,39 @@ FROM (SELECT *, false AS told FROM removed UNION ALL SELECT node_id, false, fals
 GROUP BY id;
 
 -- name: find_named
--- The live nodes with these names, placeholders too.
-SELECT n.id, n.name, n.placeholder, n.status FROM -- include: named
+-- The live nodes with these names, placeholders too, each by the name that was asked for (`wanted`).
+SELECT wanted.name AS wanted, n.id, n.name, n.placeholder, n.status FROM -- include: named
 WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
 
+-- name: find_named_exactly
+-- The same for names in exactly this form: the range of one name in its order is read by the index of names.
+SELECT wanted.name AS wanted, n.id, n.name, n.placeholder, n.status
+FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
+        AND removed_revision IS NULL AND name IS NOT NULL
+    ORDER BY name LIMIT 1
+) AS n
+WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
+
+-- name: find_other_forms
+-- The names of live nodes that had another form of one of these names before revision :before, where no node has exactly that name.
+SELECT wanted.name AS wanted, n.name
+FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, wanted.name) AS n
+WHERE n.name <> wanted.name AND n.added_revision < :before
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+
 -- name: find_named_heads
--- The entities that have these names, as they are now.
-SELECT n.* FROM -- include: named
+-- The entities that have these names, as they are now, each by the name that was asked for (`wanted`).
+SELECT wanted.name AS wanted, n.* FROM -- include: named
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
 
 -- name: find_named_at
--- The nodes that had these names at a revision and its time, placeholders too.
-SELECT n.node_id AS id, n.name, n.placeholder, n.status
+-- The nodes that had these names at a revision and its time, placeholders too, each by the name that was asked for.
+SELECT wanted.name AS wanted, n.node_id AS id, n.name, n.placeholder, n.status
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
 WHERE n.expires_at IS NULL OR n.expires_at > :as_of_time;

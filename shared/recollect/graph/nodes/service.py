@@ -1,7 +1,7 @@
 """Use cases of nodes: create facts and other nodes, write their versions, find them, remove them."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
@@ -20,7 +20,9 @@ from recollect.graph.nodes.model import (
     RememberedFact,
     RestoredNode,
     Rewrite,
+    name_key,
     unique,
+    unique_by,
 )
 from recollect.graph.nodes.store import AppendedVersion
 from recollect.graph.passages import service as passages
@@ -84,8 +86,12 @@ async def create_nodes(
     actors: Sequence[str | None] = (),
     began: Sequence[datetime | None] = (),
     names_with_observations: Container[str] = (),
+    exactly: bool = False,
 ) -> list[UUID]:
     """Create nodes with all their fields; return their ids in order. A placeholder of a node's name becomes the node.
+
+    A node that a placeholder becomes keeps the placeholder's form of the name. `exactly`: another form of a name is
+    another name.
 
     `actors`: who is recorded as the author; None is the caller. `began`: the creation time of a node that existed
     elsewhere before; None is now. `names_with_observations`: names of entities to which the caller adds lasting
@@ -96,7 +102,8 @@ async def create_nodes(
         return []
     _require_kinds(revision.graph, nodes)
     names = [node.name for node in nodes if node.name is not None]
-    await _require_free_names(tx, revision, names, placeholders=True)
+    placeholders = await _require_free_names(tx, revision, names, placeholders=True, exactly=exactly)
+    nodes = [_renamed(node, placeholders) for node in nodes]
     authors, created_at = list(actors) or [None] * len(nodes), list(began) or [None] * len(nodes)
     inserted = await store.insert_nodes(tx, revision, list(zip(nodes, authors, created_at, strict=True)))
     ids, counts = [node.id for node in inserted], _counts(nodes)
@@ -140,7 +147,7 @@ async def read_heads(
 
 async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
     """The heads of the entities with these names, by name. Raises NotFound for the first name that no entity has."""
-    heads = {head.name: head for head in await store.find_named_heads(tx, graph, unique(names))}
+    heads = await store.find_named_heads(tx, graph, unique(names))
     for name in names:
         if name not in heads:
             raise EntityNotFound(name)
@@ -149,8 +156,8 @@ async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[st
 
 async def hidden_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
     """The outdated and archived entities among those with these names, by name."""
-    found = await store.find_named_heads(tx, graph, unique(names)) if names else []
-    return {head.name: head for head in found if head.is_hidden and head.name is not None}
+    found = await store.find_named_heads(tx, graph, unique(names)) if names else {}
+    return {name: head for name, head in found.items() if head.is_hidden}
 
 
 async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
@@ -161,8 +168,9 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
     if not rewrites:
         return
     _require_kinds(revision.graph, [r.fields for r in rewrites if r.fields.kind != r.head.fields.kind])
-    renamed = [r.fields.name for r in rewrites if r.fields.name is not None and r.fields.name != r.head.fields.name]
-    await _require_free_names(tx, revision, renamed)
+    renamed = [(r.fields.name, r.head.id) for r in rewrites if r.fields.name not in (None, r.head.fields.name)]
+    names = [name for name, _ in renamed if name is not None]
+    await _require_free_names(tx, revision, names, own=set(renamed))
     before, after = _counts(r.head.fields for r in rewrites), _counts(r.fields for r in rewrites)
     ids = [r.head.id for r in rewrites]
     revision.touch("nodes_rewritten", ids, **{counter: after[counter] - before[counter] for counter in after})
@@ -179,8 +187,24 @@ async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) ->
 
 
 async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
-    """The live nodes with these names, by name; placeholders too."""
+    """The live nodes with these names, by the names that are asked for; placeholders too.
+
+    A name in another form of the stored one (`name_key`) finds it, unless a node has exactly that name.
+    """
     return await store.find_named(view, names) if names else {}
+
+
+async def find_named_exactly(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
+    """The live nodes that have these names in exactly this form, by name; placeholders too."""
+    return await store.find_named_exactly(tx, graph, names) if names else {}
+
+
+async def find_other_forms(tx: Transaction, graph: Graph, names: Sequence[str], *, before: int) -> dict[str, str]:
+    """The names of live nodes that were stored before a revision and are other forms of these names, by the latter.
+
+    A name that a node has in exactly this form is left out.
+    """
+    return await store.find_other_forms(tx, graph, names, before=before) if names else {}
 
 
 async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
@@ -192,17 +216,25 @@ async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) 
     return found
 
 
-async def ensure_named(tx: Transaction, revision: Revision, names: Sequence[str]) -> dict[str, NodeRef]:
-    """A live node for each of these names, by name. A name that no node has gets a placeholder."""
-    found = await store.find_named(GraphView(tx, revision.graph), names)
-    missing = [name for name in unique(names) if name not in found]
+async def ensure_named(
+    tx: Transaction, revision: Revision, names: Sequence[str], *, exactly: bool = False
+) -> dict[str, NodeRef]:
+    """A live node for each of these names, by name. A name that no node has gets a placeholder.
+
+    `exactly`: another form of a name is another name.
+    """
+    find = find_named_exactly if exactly else _find_named
+    found = await find(tx, revision.graph, names)
+    absent = [name for name in unique(names) if name not in found]
+    missing = absent if exactly else unique_by(name_key, absent)
     if missing:
         await release_names(tx, revision, missing)
         placeholders = await store.insert_placeholders(tx, revision, missing)
         node_ids = [node.id for node in placeholders]
         revision.touch("placeholders_added", node_ids, placeholders=len(placeholders))
         await append_versions(tx, revision, node_ids)
-        found |= {node.name: node for node in placeholders}
+        made = {name_key(node.name): node for node in placeholders} | {node.name: node for node in placeholders}
+        found |= {name: made.get(name) or made[name_key(name)] for name in absent}
     return found
 
 
@@ -275,18 +307,41 @@ def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
         graph.require_kind(node.kind, None)
 
 
+async def _find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
+    return await find_named(GraphView(tx, graph), names)
+
+
 async def _require_free_names(
-    tx: Transaction, revision: Revision, names: Sequence[str], *, placeholders: bool = False
-) -> None:
-    """Raise Conflict for a name that a node has. `placeholders`: a name that only a placeholder has is free."""
+    tx: Transaction,
+    revision: Revision,
+    names: Sequence[str],
+    *,
+    placeholders: bool = False,
+    exactly: bool = False,
+    own: Container[tuple[str, UUID]] = (),
+) -> dict[str, NodeRef]:
+    """Raise Conflict for a name that a node has, or that comes twice; return the nodes that have names which are free.
+
+    `placeholders`: a name that only a placeholder has is free. `own`: names with the nodes that get them, which may
+    have another form of them already. `exactly`: another form of a name is another name.
+    """
     if not names:
-        return
+        return {}
     await release_names(tx, revision, names)
-    found = await store.find_named(GraphView(tx, revision.graph), names)
-    taken = {name for name, node in found.items() if not (placeholders and node.placeholder)}
-    for name, count in Counter(names).items():
-        if name in taken or count > 1:
+    find = find_named_exactly if exactly else _find_named
+    found = await find(tx, revision.graph, names)
+    taken = {n for n, node in found.items() if (n, node.id) not in own and not (placeholders and node.placeholder)}
+    counts = Counter(names if exactly else map(name_key, names))
+    for name in names:
+        if name in taken or counts[name if exactly else name_key(name)] > 1:
             raise Conflict(f"There is already a node named {name!r}.", code=ErrorCode.NAME_TAKEN)
+    return found
+
+
+def _renamed(fields: NodeFields, stored: Mapping[str, NodeRef]) -> NodeFields:
+    """The fields with the form of their name that a stored node has."""
+    node = stored.get(fields.name or "")
+    return fields if node is None or node.name == fields.name else replace(fields, name=node.name)
 
 
 def _counts(fields: Iterable[NodeFields]) -> dict[str, int]:

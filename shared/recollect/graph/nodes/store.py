@@ -106,9 +106,10 @@ async def read_heads(
     return {head.id: head for head in await map_yielding(rows, _head)}
 
 
-async def find_named_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
-    """The entities that have these names."""
-    return await map_yielding(await tx.fetch(queries.find_named_heads, graph_id=graph.id, names=names), _head)
+async def find_named_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
+    """The entities that have these names, by the names that were asked for."""
+    rows = await tx.fetch(queries.find_named_heads, graph_id=graph.id, names=names)
+    return dict(await map_yielding(rows, lambda row: (row["wanted"], _head(row))))
 
 
 async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
@@ -208,8 +209,19 @@ async def remove_nodes(
 
 
 async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
-    """Live nodes of these names, placeholders too, by name."""
-    return {row["name"]: NodeRef(**row) for row in await view.fetch(queries.find_named, names=names)}
+    """Live nodes of these names, placeholders too, by the names that were asked for."""
+    return _refs(await view.fetch(queries.find_named, names=names))
+
+
+async def find_named_exactly(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
+    """Live nodes that have names in exactly this form, placeholders too, by name."""
+    return _refs(await tx.fetch(queries.find_named_exactly, graph_id=graph.id, names=names))
+
+
+async def find_other_forms(tx: Transaction, graph: Graph, names: Sequence[str], *, before: int) -> dict[str, str]:
+    """The names that were stored before a revision and are other forms of these names, by the latter."""
+    rows = await tx.fetch(queries.find_other_forms, graph_id=graph.id, before=before, names=names)
+    return {row["wanted"]: row["name"] for row in rows}
 
 
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
@@ -238,8 +250,13 @@ def _columns(fields: NodeFields) -> dict[str, Any]:
     return {name: getattr(fields, name) for name in FIELD_NAMES}
 
 
+def _refs(rows: Sequence[asyncpg.Record]) -> dict[str, NodeRef]:
+    return {row["wanted"]: NodeRef(row["id"], row["name"], row["placeholder"], row["status"]) for row in rows}
+
+
 def _head(row: asyncpg.Record) -> NodeHead:
-    return NodeHead(**{**row, "tags": tuple(row["tags"])})
+    columns = {name: value for name, value in row.items() if name != "wanted"}
+    return NodeHead(**{**columns, "tags": tuple(row["tags"])})
 
 
 def _rewrite_row(rewrite: Rewrite) -> dict[str, Any]:

@@ -414,12 +414,8 @@ FROM relations r
 -- include: ends
 WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND -- include: reached
     AND -- include: named
-    AND (:source::text IS NULL OR r.from_node = (
-        SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = :source
-            AND removed_revision IS NULL))
-    AND (:target::text IS NULL OR r.to_node = (
-        SELECT id FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = :target
-            AND removed_revision IS NULL))
+    AND (:source::text IS NULL OR r.from_node = (SELECT id FROM nodes_named(:tenant_id, :graph_id, :source)))
+    AND (:target::text IS NULL OR r.to_node = (SELECT id FROM nodes_named(:tenant_id, :graph_id, :target)))
     AND (:type::text IS NULL OR r.type = :type)
 ORDER BY r.created_at, r.id
 OFFSET :offset
@@ -432,8 +428,10 @@ FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
 JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
 JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
 WHERE -- include: reached
-    AND (:source::text IS NULL OR f.name = :source) AND (:target::text IS NULL OR t.name = :target
-    AND r.to_graph = :graph_id)
+    AND (:source::text IS NULL OR f.node_id = (
+        SELECT node_id FROM named_at(:tenant_id, :graph_id, :source, :as_of_revision)))
+    AND (:target::text IS NULL OR t.node_id = (
+        SELECT node_id FROM named_at(:tenant_id, :graph_id, :target, :as_of_revision)))
     AND (:type::text IS NULL OR r.type = :type)
 ORDER BY r.created_at, r.id
 OFFSET :offset

@@ -51,10 +51,11 @@ MAX_RELATIONS = 10_000
 
 async def create_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewRelation]:
     """Create edges between names; return those that are new, in order. A name that no node has gets a placeholder."""
-    distinct = unique_by(lambda relation: relation.triple, relations)
-    edges = await _between_names(tx, revision, distinct)
-    added = {_key(edge) for edge in await _add(tx, revision, edges)}
-    return [relation for relation, edge in zip(distinct, edges, strict=True) if _key(edge) in added]
+    named = unique_by(lambda relation: relation.triple, relations)
+    edges = await _between_names(tx, revision, named)
+    distinct = unique_by(lambda pair: _key(pair[1]), zip(named, edges, strict=True))  # A name may come in two forms.
+    added = {_key(edge) for edge in await _add(tx, revision, [edge for _, edge in distinct])}
+    return [relation for relation, edge in distinct if _key(edge) in added]
 
 
 async def upsert_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[EdgeUpsert]:

@@ -237,7 +237,10 @@ WITH -- include: terms
         ))
         AND (cardinality(:about::text[]) = 0 AND :named::boolean IS NULL OR p.node_id IN (
             -- include: living
-                AND (cardinality(:about) = 0 OR n.name = ANY (:about)) AND (:named IS NULL OR (n.name IS NOT NULL) = :named)
+                AND (cardinality(:about) = 0 OR n.id = ANY (ARRAY(
+                    SELECT a.id FROM unnest(:about) AS w (name)
+                    CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, w.name) AS a
+                ))) AND (:named IS NULL OR (n.name IS NOT NULL) = :named)
         ))
 ), -- include: best
 ), -- include: compared
@@ -273,7 +276,10 @@ WITH -- include: terms
         AND NOT (:fresh_only AND coalesce(n.freshness_at <= :as_of_time, false))
         AND (:under::uuid[] IS NULL OR p.node_id = ANY (:under))
         AND (cardinality(:kinds::text[]) = 0 OR coalesce(p.kind, n.kind) = ANY (:kinds))
-        AND (cardinality(:about::text[]) = 0 OR n.name = ANY (:about))
+        AND (cardinality(:about::text[]) = 0 OR n.node_id = ANY (ARRAY(
+            SELECT a.node_id FROM unnest(:about) AS w (name)
+            CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, w.name, :as_of_revision) AS a
+        )))
         AND (:min_importance::double precision IS NULL OR coalesce(p.importance, n.importance) >= :min_importance)
         AND (:status::text IS NULL OR CASE WHEN p.outdated
         AND n.status = 'active' THEN 'outdated' ELSE n.status END = :status)

@@ -1,12 +1,14 @@
 """The queries of the classic searches, and their results."""
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from recollect.graph.entities.model import Entity
+from recollect.graph.nodes.model import unique
 
 MIN_ANY_CASE = 4
 """Least characters of a name that is recognised in a text in any case: shorter names are often words (IT, US)."""
@@ -138,14 +140,18 @@ class FuzzyTexts:
 
 
 def phrases(text: str) -> list[str]:
-    """Every run of up to MAX_NAME_PIECES words and marks in a text, each once: the candidates for names in it."""
+    """Every run of up to MAX_NAME_PIECES words and marks in a text, each once: the candidates for names in it.
+
+    Those of the text in normal form NFC are among them: they are the keys of names.
+    """
+    return unique([*_runs(text), *_runs(unicodedata.normalize("NFC", text))])
+
+
+def _runs(text: str) -> Iterator[str]:
     pieces = [match.span() for match in _PIECE.finditer(text)]
-    runs = (
-        text[start : pieces[last][1]]
-        for first, (start, _) in enumerate(pieces)
-        for last in range(first, min(first + MAX_NAME_PIECES, len(pieces)))
-    )
-    return list(dict.fromkeys(runs))
+    for first, (start, _) in enumerate(pieces):
+        for last in range(first, min(first + MAX_NAME_PIECES, len(pieces))):
+            yield text[start : pieces[last][1]]
 
 
 def in_small_letters(names: Sequence[str]) -> list[str]:

@@ -87,18 +87,27 @@ class DescribeEntity(ReadArguments, frozen=True):
     name: Annotated[Name, Meta(description="The name of the entity")]
 
 
-class Entities(Struct, frozen=True):
-    """Result of `create_entities`."""
+class CloseName(Struct, frozen=True):
+    """A new name, and entities whose names differ from it in case, in width and the like only."""
+
+    name: str
+    entities: list[str]
+
+
+class Entities(Struct, omit_defaults=True, frozen=True):
+    """Result of `create_entities`. `close`: entities with nearly the same name as a new one, where there are any."""
 
     entities: list[EntityOut]
+    close: list[CloseName] = []
 
 
-class UpsertedEntity(Struct, rename="camel", frozen=True):
-    """What became of one entity."""
+class UpsertedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What became of one entity. `close`: entities with nearly the same name, where it is new and there are any."""
 
     name: str
     created: bool
     added_observations: list[str]
+    close: list[str] = []
 
 
 class UpsertedEntities(Struct, frozen=True):
@@ -131,7 +140,19 @@ async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
     ]
     async with call.writing(arguments.graph) as (tx, revision):
         created = await entities.create_entities(tx, revision, new_entities)
-    return bare(Entities([EntityOut(e.name, e.kind or "", unique(e.observations), e.content) for _, e in created]))
+        new = [(node_id, entity.name) for node_id, entity in created]
+        look_alikes = await entities.find_look_alikes(tx, revision.graph, new)
+    made = [EntityOut(e.name, e.kind or "", unique(e.observations), e.content) for _, e in created]
+    close = [CloseName(name, [o.name for o in look_alikes[i]]) for i, name in new if i in look_alikes]
+    return bare(Entities(made, close), note=_close_note(close))
+
+
+def _close_note(close: list[CloseName]) -> str | None:
+    """What the text says of similar names; the array in it stays as the official server has it."""
+    if not close:
+        return None
+    pairs = [f"{item.name!r} and {other!r}" for item in close for other in item.entities]
+    return f"Nearly the same name, if the same is meant, merge_entities makes them one: {listed(pairs)}"
 
 
 async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
@@ -139,7 +160,11 @@ async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
     new_entities = [NewEntity(e.name, e.entity_type, tuple(e.observations)) for e in arguments.entities]
     async with call.writing(arguments.graph) as (tx, revision):
         upserts = await entities.upsert_entities(tx, revision, new_entities)
-    return bare(UpsertedEntities([UpsertedEntity(up.name, up.created, list(up.added)) for up in upserts]))
+        new = [(up.id, up.name) for up in upserts if up.id is not None]
+        look_alikes = await entities.find_look_alikes(tx, revision.graph, new)
+    others = {up.id: [other.name for other in look_alikes[up.id]] for up in upserts if up.id in look_alikes}
+    results = [UpsertedEntity(up.name, up.created, list(up.added), others.get(up.id, [])) for up in upserts]
+    return bare(UpsertedEntities(results))
 
 
 async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
@@ -178,9 +203,9 @@ async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | List
     relations = await map_yielding(found.relations, relation_out)
 
     def reply(page: list[RelationOut], cut: str | None) -> Reply:
-        neighbours = unique(end for relation in page for end in (relation.from_, relation.to) if end != arguments.name)
-        note = None if cut is None else f"{len(page)} of {len(relations)} relations: search_relations lists all."
         entity = entity_out(found.entities[0])
+        neighbours = unique(end for relation in page for end in (relation.from_, relation.to) if end != entity.name)
+        note = None if cut is None else f"{len(page)} of {len(relations)} relations: search_relations lists all."
         return Reply(DescribedEntity(entity, page, neighbours, len(relations), cut), note=note)
 
     return cut_short(relations, reply, limit=None)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from recollect.graph.nodes.model import unique
+from recollect.graph.nodes.model import stored_form, unique
 from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths, Paths, PathSearch
@@ -155,10 +155,12 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
         await map_yielding(found.entities, entity_out),
         await map_yielding(found.relations, relation_out),
     )
-    neighbours = unique(end for relation in relations for end in (relation.from_, relation.to) if end != arguments.name)
+    ends = unique(end for relation in relations for end in (relation.from_, relation.to))
+    start = stored_form(arguments.name, ends)
+    neighbours = [end for end in ends if end != start]
 
     def reply(page: list[str], next_offset: int | None) -> Reply:
-        names = {*page, arguments.name}
+        names = {*page, start}
         page_entities = [entity for entity in entities if entity.name in names]
         page_relations = [relation for relation in relations if {relation.from_, relation.to} <= names]
         return Reply(Neighbors(page_entities, page_relations, next_offset), note=more_note(next_offset))

@@ -1,0 +1,53 @@
+-- Names that look the same are the same: an entity is found by the key of its name, which is the name in Unicode's normal
+-- form NFC, without white space at its ends. The name itself stays as it was first written. Few names differ from their
+-- keys: only they have one stored, so that the indexes of keys stay small and other rows stay as they are.
+
+-- The key of a name. What is white space is what Python's str.strip() takes for it. A text whose normal form is too long
+-- for an index (2048 bytes) is its own key.
+CREATE FUNCTION name_key(name text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT CASE WHEN octet_length(normalize(btrim(name, E'\t\n\u000b\f\r\u001c\u001d\u001e\u001f \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000'), NFC)) <= 2048
+        THEN normalize(btrim(name, E'\t\n\u000b\f\r\u001c\u001d\u001e\u001f \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000'), NFC)
+        ELSE name END
+$$;
+
+-- What names have in common that differ in case, in width and the like only (Unicode's NFKC): the first 512 characters. An
+-- index computes it, without the search path of this schema.
+CREATE FUNCTION look_alike_key(name text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT left(lower(normalize(recollect.name_key(name), NFKC)), 512) $$;
+
+ALTER TABLE nodes ADD COLUMN name_key text;
+ALTER TABLE node_versions ADD COLUMN name_key text;
+ALTER TABLE aliases ADD COLUMN name_key text;
+
+-- By trigger, so that the previous release, which still runs during an upgrade, writes them, too.
+CREATE FUNCTION set_name_key() RETURNS trigger
+LANGUAGE plpgsql SET search_path = recollect, pg_temp
+AS $$
+BEGIN
+    NEW.name_key := nullif(name_key(NEW.name), NEW.name);
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER nodes_name_key BEFORE INSERT ON nodes
+    FOR EACH ROW WHEN (NEW.name <> name_key(NEW.name)) EXECUTE FUNCTION set_name_key();
+CREATE TRIGGER nodes_other_name_key BEFORE UPDATE OF name ON nodes
+    FOR EACH ROW WHEN (OLD.name_key IS NOT NULL OR NEW.name <> name_key(NEW.name)) EXECUTE FUNCTION set_name_key();
+CREATE TRIGGER node_versions_name_key BEFORE INSERT ON node_versions
+    FOR EACH ROW WHEN (NEW.name <> name_key(NEW.name)) EXECUTE FUNCTION set_name_key();
+CREATE TRIGGER node_versions_other_name_key BEFORE UPDATE OF name ON node_versions
+    FOR EACH ROW WHEN (OLD.name_key IS NOT NULL OR NEW.name <> name_key(NEW.name)) EXECUTE FUNCTION set_name_key();
+CREATE TRIGGER aliases_name_key BEFORE INSERT ON aliases
+    FOR EACH ROW WHEN (NEW.name <> name_key(NEW.name)) EXECUTE FUNCTION set_name_key();
+
+REVOKE ALL ON FUNCTION name_key(text), look_alike_key(text), set_name_key() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION name_key(text), look_alike_key(text) TO recollect_app;
+
+-- Views show the columns that there were when they were made.
+CREATE OR REPLACE VIEW search_nodes AS
+    SELECT * FROM nodes
+    WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
+CREATE OR REPLACE VIEW search_aliases AS
+    SELECT * FROM aliases WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
