@@ -10,7 +10,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from recollect.errors import InvalidInput
-from recollect_gateway.bodies import LARGE, require_quick_to_parse
+from recollect_gateway.bodies import LARGE, read_body, require_quick_to_parse, without_halves
 from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread, parse_stored
 
 
@@ -54,10 +54,16 @@ def valid_body(
 
 async def read_json(request: Request[Any, Any, Any]) -> Any:
     """The JSON of a request's body; raises InvalidInput where it is no JSON, and as `require_quick_to_parse`."""
-    await require_quick_to_parse(await request.body())
+    await require_quick_to_parse(body := await request.body())
     try:
-        return msgspec.json.decode(await request.body())
+        return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise InvalidInput(
-            "The body is not JSON, is nested too deeply, or holds half a character (such as \\ud83d alone)"
-        ) from None
+        return await read_body(body, _with_halves)
+
+
+def _with_halves(body: bytes) -> Any:
+    """The JSON of a body that a parser refuses, if it does so for halves of characters alone: NUL stands for them."""
+    try:
+        return msgspec.json.decode(without_halves(body))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise InvalidInput("The body is not JSON, or is nested too deeply") from None

@@ -44,7 +44,7 @@ from recollect_gateway.credentials import Authenticator
 from recollect_gateway.disconnects import disconnect_of
 from recollect_gateway.errors import problem_response
 from recollect_gateway.mcp_endpoint.accepted import Accepted, accepting_both
-from recollect_gateway.mcp_endpoint.messages import check_message
+from recollect_gateway.mcp_endpoint.messages import checked_message
 from recollect_gateway.mcp_endpoint.offer import Offer
 from recollect_gateway.mcp_endpoint.plain_calls import answer_plainly, plain_call
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
@@ -143,7 +143,7 @@ class McpEndpoint:
         if message is None:
             return None
         send = await self._wait_for_turn(mcp_request, receive, send, stack)
-        await read_body(message, check_message)
+        message = await read_body(message, checked_message)
         mcp_request = await self._look_up_admin(request, mcp_request, message)
         await self._require_scope(mcp_request, message)
         return ReadyRequest(await self._open_stream(request, mcp_request, message, stack), message, send)

@@ -8,7 +8,9 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from msgspec import UNSET, Raw, Struct, UnsetType
 from pydantic_core import from_json
 
-NO_JSON = "Parse error: the body is not JSON, is nested too deeply, or holds half a character (such as \\ud83d alone)"
+from recollect_gateway.bodies import without_halves
+
+NO_JSON = "Parse error: the body is not JSON, or is nested too deeply"
 NO_MESSAGE = (
     'Invalid request: the body must be one JSON-RPC 2.0 message, {"jsonrpc": "2.0", "id": 1, "method": "…", "params": '
     "{…}}. Batches are not accepted"
@@ -47,15 +49,32 @@ class _Error(Struct):
     error: _ErrorBody
 
 
-def check_message(body: bytes) -> None:
-    """Raise MCPError for a body that is not one JSON-RPC message. The SDK checks the parameters."""
+def checked_message(body: bytes) -> bytes:
+    """A body that is one JSON-RPC message; raises MCPError for another one. The SDK checks the parameters.
+
+    NUL stands in the place of halves of characters, so that its reader refuses the argument that holds one.
+    """
     try:
-        from_json(body)  # The SDK's parser: it takes less depth than the next one, but NaN, which is no JSON.
-        msgspec.json.decode(body, type=Raw)
-        if not any(_matches(body, type_) for type_ in (_Request, _Result, _Error)):
-            raise MCPError(INVALID_REQUEST, NO_MESSAGE)
+        _require_json(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        body = _with_halves(body)
+    if not any(_matches(body, type_) for type_ in (_Request, _Result, _Error)):
+        raise MCPError(INVALID_REQUEST, NO_MESSAGE)
+    return body
+
+
+def _require_json(body: bytes) -> None:
+    from_json(body)  # The SDK's parser: it takes less depth than the next one, but NaN, which is no JSON.
+    msgspec.json.decode(body, type=Raw)
+
+
+def _with_halves(body: bytes) -> bytes:
+    """A body that is no JSON, as JSON, if halves of characters are its only fault."""
+    try:
+        _require_json(repaired := without_halves(body))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         raise MCPError(PARSE_ERROR, NO_JSON) from None
+    return repaired
 
 
 def _matches(body: bytes, type_: type[Struct]) -> bool:
