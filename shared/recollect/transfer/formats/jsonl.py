@@ -5,11 +5,14 @@
 
 As https://github.com/modelcontextprotocol/servers (src/memory) writes it; other fields are skipped, as there.
 An entity without a kind has the entityType "". Each line is decoded and read by itself, so that a broken line
-affects no other.
+affects no other. Objects that follow each other without a line end are read, too, and so is one JSON document with all
+items (`json.py`). A line may have MAX_CELL characters, and so may an item of a document.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import msgspec
 from msgspec import Struct, field
@@ -18,6 +21,8 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations.model import NewRelation
 from recollect.transfer.formats.decoding import BROKEN_BYTES, ParsedRecord, Read
+from recollect.transfer.formats.json import begins_document
+from recollect.transfer.formats.json import read as read_document
 from recollect.transfer.formats.lines import whole_lines
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Writer
 from recollect.transfer.model import ImportProblem, UnreadableLine
@@ -81,19 +86,73 @@ def begins_with_lines(head: bytes) -> bool:
     return _FIRST_LINE.match(head) is not None
 
 
+_HEAD = 1_000
+"""Characters by which a document is told from lines."""
+
+_DECODER = json.JSONDecoder()
+
+
 def read(texts: Iterator[str]) -> Read:
-    """Yield the item of each line, or the problem of a broken line. Empty lines are skipped."""
+    """Yield the item of each line, or the problem of a broken line. Empty lines are skipped.
+
+    Yields the items of a file that is one JSON document; raises InvalidInput where the rest of that cannot be read.
+    """
+    head, texts = _head(texts)
+    if begins_document(head):
+        yield from read_document(texts)
+        return
     for number, line in enumerate(whole_lines(texts), 1):
         where, raw = f"line {number}", line.encode(errors=BROKEN_BYTES).strip()
+        if raw:
+            yield from _items(raw, line, where)
+
+
+def _head(texts: Iterator[str]) -> tuple[str, Iterator[str]]:
+    """The beginning of a text, and all of the text."""
+    pieces: list[str] = []
+    while sum(map(len, pieces)) < _HEAD and (text := next(texts, None)) is not None:
+        pieces.append(text)
+    return "".join(pieces)[:_HEAD], chain(pieces, texts)
+
+
+def _items(raw: bytes, line: str, where: str) -> Read:
+    """The item of a line, or the items of objects that follow each other in it; or the problem of the line."""
+    found = list(_item(raw, where))
+    if isinstance(found[0], ImportProblem) and not found[0].of_part:
+        pieces = list(_pieces(line.strip()))
+        if len(pieces) > 1 and all(piece.startswith("{") for piece in pieces):
+            for piece in pieces:
+                yield from _item(piece.encode(errors=BROKEN_BYTES), where)
+            return
+    yield from found
+
+
+def _item(raw: bytes, where: str) -> Read:
+    """The item of one object, or the problem of what is none."""
+    try:
+        item, problems = read_line_leniently(raw, where)
+    except UnreadableLine as error:
+        yield ImportProblem(where, error.reason)
+        return
+    yield from problems
+    yield ParsedRecord(where, record_of(item))
+
+
+_BLANK = re.compile(r"\s*")
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """The JSON values that follow each other in a line; from the first fault on, the rest of the line in one piece."""
+    at = 0
+    while at < len(line):
         try:
-            if not raw:
-                continue
-            item, problems = read_line_leniently(raw, where)
-        except UnreadableLine as error:
-            yield ImportProblem(where, error.reason)
-            continue
-        yield from problems
-        yield ParsedRecord(where, record_of(item))
+            end = _DECODER.raw_decode(line, at)[1]
+        except (ValueError, RecursionError):
+            end = len(line)
+        yield line[at:end]
+        blank = _BLANK.match(line, end)
+        assert blank is not None
+        at = blank.end()
 
 
 def read_line(raw: bytes) -> LineItem:
