@@ -8,7 +8,7 @@ import pytest
 from recollect.caller import Caller
 from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, texts_of
 
-NEW = [
+NEW: list[dict[str, Any]] = [
     {"name": "Ada", "entityType": "person", "observations": ["writes notes"], "tags": ["vip"], "importance": 7},
     {"name": "Quincy", "entityType": "person", "observations": ["likes tea"]},
     {"name": "Bare", "entityType": "thing", "observations": []},

@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 
 from recollect.graph.entities import service as entities
+from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.platform.sql import Query
@@ -56,7 +57,7 @@ async def test_similar_names_of_another_tenant_are_not_told(neighbours: tuple[Ne
     await mine.create("Project Falcon", "ＡＤＡ")
     for agent, similar in ((mine, True), (theirs, False)):
         async with agent.writing() as (tx, revision):
-            made = await entities.create_entities(tx, revision, [entities.NewEntity("PROJECT FALCON")])
+            made = await entities.create_entities(tx, revision, [NewEntity("PROJECT FALCON")])
             new = [(node_id, entity.name) for node_id, entity in made]
             told = await entities.find_look_alikes(tx, revision.graph, new)
             assert [other.name for others in told.values() for other in others] == ["Project Falcon"] * similar

@@ -51,3 +51,39 @@ CREATE OR REPLACE VIEW search_nodes AS
     WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
 CREATE OR REPLACE VIEW search_aliases AS
     SELECT * FROM aliases WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
+
+-- Apostrophes that keyboards and models write for each other (’, ‘, ‛, ʼ, ＇) as the plain one, at which words end.
+CREATE FUNCTION plain_apostrophes(text text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT translate(text, E'\u2018\u2019\u201b\u02bc\uff07', repeat('''', 5)) $$;
+
+-- Whether a text contains a substring, given as a pattern with any character for each apostrophe, and as one for texts with
+-- plain apostrophes (null: the substring has none). Indexes serve the first.
+CREATE FUNCTION holds(text text, pattern text, plain_pattern text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT text ILIKE pattern AND (plain_pattern IS NULL OR recollect.plain_apostrophes(text) ILIKE plain_pattern)
+$$;
+
+REVOKE ALL ON FUNCTION plain_apostrophes(text), holds(text, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION plain_apostrophes(text), holds(text, text, text) TO recollect_app;
+
+-- As before, with plain apostrophes, as passages have them from now on.
+CREATE OR REPLACE FUNCTION words_of(tenant uuid, graph uuid, texts text[])
+RETURNS TABLE (place bigint, words jsonb)
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT /* passages.words_of */ i.place - 1, (
+        SELECT coalesce(jsonb_object_agg(w.lexeme, coalesce(t.passages, 1)), '{}')
+        FROM unnest(tsvector_to_array(to_tsvector('english', plain_apostrophes(i.text)))) AS w (lexeme)
+        LEFT JOIN LATERAL (
+            SELECT passages FROM terms
+            WHERE tenant_id = tenant AND graph_id = graph AND lexeme BETWEEN w.lexeme AND w.lexeme
+            ORDER BY lexeme LIMIT 1
+        ) AS t ON true
+    )
+    FROM unnest(texts) WITH ORDINALITY AS i (text, place);
+END $$;

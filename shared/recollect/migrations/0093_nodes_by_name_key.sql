@@ -1,3 +1,11 @@
+-- Passages of before are found by the words that other apostrophes kept together, too, and by the names of their entities.
+-- This comes first: what follows keeps others from writing nodes. Passages that serve the past stay as they are.
+UPDATE passages p
+SET tsv = p.tsv || to_tsvector('english', plain_apostrophes(concat_ws(' ', n.name, p.text)))
+FROM nodes n
+WHERE n.tenant_id = p.tenant_id AND n.id = p.node_id AND p.removed_revision IS NULL
+    AND (p.text ~ '[‘’‛ʼ＇]' OR coalesce(n.name ~ '[‘’‛ʼ＇]', false));
+
 -- The keys of the names that there were before, and what finds rows by them. Only rows whose names differ from their keys
 -- are written; the indexes hold no others.
 UPDATE nodes SET name_key = name_key(name) WHERE name <> name_key(name) AND name_key IS NULL;

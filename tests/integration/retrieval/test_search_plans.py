@@ -20,9 +20,9 @@ from recollect.platform.sql import Queries
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fuzzy import bounds
-from recollect.retrieval.search.model import LabelQuery, like_pattern
+from recollect.retrieval.search.model import LabelQuery, like_pattern, plain_pattern
 from recollect.retrieval.search.store import GATHERED, WALKED
-from recollect.retrieval.search.words import WORD, word_pattern
+from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
 from tests.support.memories import Agent, at_work
@@ -100,17 +100,36 @@ def indexes(plan: dict[str, Any]) -> set[str]:
 
 def substring(text: str) -> Search:
     pattern = like_pattern(text)
-    return "search_substring", {"pattern": pattern, "name_pattern": pattern[1:-1], "gathered": GATHERED, **PAGE}
+    return "search_substring", {
+        "pattern": pattern,
+        "name_pattern": pattern[1:-1],
+        "plain_pattern": plain_pattern(text),
+        "gathered": GATHERED,
+        **PAGE,
+    }
 
 
 def common_substring(text: str) -> Search:
     pattern = like_pattern(text)
-    return "search_common_substring", {"pattern": pattern, "name_pattern": pattern[1:-1], "walked": WALKED, **PAGE}
+    return "search_common_substring", {
+        "pattern": pattern,
+        "name_pattern": pattern[1:-1],
+        "plain_pattern": plain_pattern(text),
+        "walked": WALKED,
+        **PAGE,
+    }
 
 
 def ranked(*words: str) -> Search:
     likes, regexes = [like_pattern(word) for word in words], [word_pattern(word) for word in words]
-    return "search_ranked", {"patterns": likes, "regexes": regexes, "word": WORD, "entities": SIZE, **PAGE}
+    return "search_ranked", {
+        "patterns": likes,
+        "regexes": regexes,
+        "word": WORD,
+        "apostrophe": LETTER_AS_APOSTROPHE,
+        "entities": SIZE,
+        **PAGE,
+    }
 
 
 def expression(query: str) -> Search:
@@ -118,6 +137,7 @@ def expression(query: str) -> Search:
     return "search_boolean", {
         "fields": [term.field for term in asked.terms],
         "patterns": [like_pattern(term.text) for term in asked.terms],
+        "plain_patterns": [plain_pattern(term.text) for term in asked.terms],
         "required": [way[0] for way in asked.conjunctions],
         "forbidden": [way[1] for way in asked.conjunctions],
         "is_universal": asked.is_universal,

@@ -60,7 +60,7 @@ ended AS (
         bulk, embedding_model, near, far)
     SELECT :tenant_id, :graph_id, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid,
         m.node_id), m.said, m.expires_at, m.text,
-        to_tsvector('english', concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY'))),
+        to_tsvector('english', plain_apostrophes(concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))),
         m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id,
         :revision, :bulk, m.embedding_model, m.near, m.far
     FROM made m;
@@ -72,7 +72,7 @@ INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place
     text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk)
 SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
     p.node_id), p.said, p.expires_at, p.text,
-    to_tsvector('english', concat_ws(' ', p.about, p.text, to_char(p.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY'))),
+    to_tsvector('english', plain_apostrophes(concat_ws(' ', p.about, p.text, to_char(p.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))),
     p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false), p.version_id, :revision,
         :bulk
 FROM (
@@ -564,10 +564,10 @@ WITH given AS (
     ) AS a
 ), windows AS MATERIALIZED (
     SELECT id,
-        to_tsvector('english', concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - :near_words + 1):],
-            ' '), text, array_to_string(after[:(:near_words)], ' '))) AS near,
-        to_tsvector('english', concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - :far_words + 1):],
-            ' '), text, array_to_string(after[:(:far_words)], ' '))) AS far,
+        to_tsvector('english', plain_apostrophes(concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - :near_words + 1):],
+            ' '), text, array_to_string(after[:(:near_words)], ' ')))) AS near,
+        to_tsvector('english', plain_apostrophes(concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - :far_words + 1):],
+            ' '), text, array_to_string(after[:(:far_words)], ' ')))) AS far,
         CASE WHEN preceding IS NOT NULL AND following IS NOT NULL
             THEN l2_normalize(own + own + preceding + following)
             WHEN preceding IS NOT NULL OR following IS NOT NULL

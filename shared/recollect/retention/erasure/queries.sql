@@ -98,7 +98,10 @@ WITH doomed AS MATERIALIZED (
         AND (
             memory_id = ANY (:observation_ids::uuid[])
             OR text ~ ANY (:patterns::text[]) OR thread ~ ANY (:patterns::text[])
-            OR tsv @@ ANY (ARRAY(SELECT plainto_tsquery('english', i.name) FROM unnest(:names::text[]) AS i (name)))
+            OR tsv @@ ANY (ARRAY(
+                SELECT plainto_tsquery('english', unnest(ARRAY[i.name, plain_apostrophes(i.name)]))
+                FROM unnest(:names::text[]) AS i (name)
+            ))
         )
     )
 ), vectors AS (

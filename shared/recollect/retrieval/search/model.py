@@ -9,6 +9,7 @@ from uuid import UUID
 
 from recollect.graph.entities.model import Entity
 from recollect.graph.nodes.model import unique
+from recollect.retrieval.search.words import APOSTROPHE
 
 MIN_ANY_CASE = 4
 """Least characters of a name that is recognised in a text in any case: shorter names are often words (IT, US)."""
@@ -160,7 +161,16 @@ def in_small_letters(names: Sequence[str]) -> list[str]:
 
 
 def like_pattern(text: str) -> str:
-    """A LIKE pattern that finds `text` anywhere, whatever characters it contains."""
+    """A LIKE pattern that finds `text` anywhere, whatever characters it contains; any character for an apostrophe."""
+    return APOSTROPHE.sub("_", _literally(text))
+
+
+def plain_pattern(text: str) -> str | None:
+    """A LIKE pattern that finds `text` in texts whose apostrophes are plain; None where it has no apostrophe."""
+    return APOSTROPHE.sub("'", _literally(text)) if APOSTROPHE.search(text) else None
+
+
+def _literally(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 

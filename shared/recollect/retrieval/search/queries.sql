@@ -22,11 +22,11 @@ e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND e.removed_revision IS NU
 -- fragment: saying
 -- Whether an observation o of the search view is live now, and contains the substring.
 o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NULL AND o.status = 'active'
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND o.content ILIKE :pattern
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND holds(o.content, :pattern, :plain_pattern)
 
 -- fragment: called
 -- Whether the name or the kind of an entity e contains the substring.
-(e.name ILIKE :pattern OR coalesce(e.kind ILIKE :pattern, false))
+(holds(e.name, :pattern, :plain_pattern) OR coalesce(holds(e.kind, :pattern, :plain_pattern), false))
 
 -- fragment: asked
 -- The number of matches to read for a page, with one more, which shows that others follow.
@@ -40,7 +40,7 @@ FROM (
     SELECT e.id, length(e.name) AS length, e.created_at,
         CASE WHEN e.name ILIKE :name_pattern THEN 4 WHEN e.name ILIKE :pattern THEN 3 ELSE 2 END AS rank
     FROM search_nodes e
-    WHERE (e.name ILIKE :pattern OR e.kind ILIKE :pattern) AND -- include: living
+    WHERE (holds(e.name, :pattern, :plain_pattern) OR holds(e.kind, :pattern, :plain_pattern)) AND -- include: living
         AND -- include: fits
 ) AS m
 ORDER BY m.rank DESC, CASE WHEN m.rank = 3 THEN m.length END, m.created_at, m.id
@@ -100,7 +100,8 @@ WITH named AS MATERIALIZED (
     WHERE EXISTS (
         SELECT 1 FROM search_observations o
         WHERE o.tenant_id = :tenant_id AND o.node_id = e.id AND coalesce(o.removed_revision, 0) = 0 AND o.status = 'active'
-            AND coalesce(o.expires_at > statement_timestamp(), true) AND o.content ILIKE :pattern
+            AND coalesce(o.expires_at > statement_timestamp(), true)
+            AND holds(o.content, :pattern, :plain_pattern)
     ) AND NOT -- include: called
         AND -- include: fits
     ORDER BY e.created_at, e.id
@@ -131,9 +132,10 @@ LIMIT :limit;
 WITH matches AS (
     SELECT id, CASE WHEN name ILIKE :name_pattern THEN 4 WHEN name ILIKE :pattern THEN 3 ELSE 2 END AS rank
     FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-    WHERE name ILIKE :pattern OR kind ILIKE :pattern
+    WHERE holds(name, :pattern, :plain_pattern) OR holds(kind, :pattern, :plain_pattern)
     UNION ALL
-    SELECT node_id, 1 FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) WHERE content ILIKE :pattern
+    SELECT node_id, 1 FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
+    WHERE holds(content, :pattern, :plain_pattern)
 ), ranked AS MATERIALIZED (
     SELECT id, max(rank) AS rank FROM matches GROUP BY id
 )
@@ -152,10 +154,10 @@ SELECT ARRAY(
 
 -- name: search_ranked
 -- Entities that contain a word of the query, by TF-IDF, best first. :patterns: the words as patterns of ILIKE;
--- :regexes: as regular expressions for lower case; :word: the regular expression of any word; :entities: the number of
--- live entities, archived ones included, if nothing is filtered, null if it is not known. Expired ones are not in it,
--- so only archived ones that have not expired are subtracted. Words are counted in lower case over name, kind and
--- observations.
+-- :regexes: as regular expressions for lower case; :word: the regular expression of any word, :apostrophe: that of a letter
+-- which is an apostrophe where it is between others; :entities: the number of live entities, archived ones included, if
+-- nothing is filtered, null if it is not known. Expired ones are not in it, so only archived ones that have not expired are
+-- subtracted. Words are counted in lower case over name, kind and observations.
 WITH candidates AS (
     SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE name ILIKE ANY (:patterns::text[]) OR kind ILIKE ANY (:patterns::text[])
@@ -163,7 +165,7 @@ WITH candidates AS (
     SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE content ILIKE ANY (:patterns::text[])
 ), documents AS MATERIALIZED (
-    SELECT c.id, e.created_at, lower(concat_ws(' ', e.name, e.kind, s.text)) AS text
+    SELECT c.id, e.created_at, lower(regexp_replace(concat_ws(' ', e.name, e.kind, s.text), :apostrophe, '''', 'g')) AS text
     FROM candidates c
     CROSS JOIN LATERAL (
         SELECT e.name, e.kind, e.created_at FROM entity_of(:tenant_id, :graph_id, c.id, :as_of_revision, :as_of_time) e
@@ -204,35 +206,36 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: search_boolean
--- Entities that match a boolean query, oldest first. Its terms: their fields :fields (null: any) and patterns
--- :patterns. :required and :forbidden: for each conjunction of the query, the terms that must and must not match, as
+-- Entities that match a boolean query, oldest first. Its terms: their fields :fields (null: any) and patterns :patterns,
+-- with :plain_patterns (as in holds). :required and :forbidden: for each conjunction of the query, the terms that must and must not match, as
 -- the bits of a number. :is_universal: whether a conjunction requires no term, so that every entity must be read.
 WITH terms AS (
-    SELECT place - 1 AS place, field, pattern FROM unnest(:fields::text[], :patterns::text[]) WITH ORDINALITY AS t (field,
-        pattern, place)
+    SELECT place - 1 AS place, field, pattern, plain
+    FROM unnest(:fields::text[], :patterns::text[], :plain_patterns::text[]) WITH ORDINALITY AS t (field, pattern, plain,
+        place)
 ), hits AS (
     SELECT 1::bigint << t.place::integer AS bit, n.id
     FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE name ILIKE t.pattern OFFSET 0) AS n
+        :as_of_time) WHERE holds(name, t.pattern, t.plain) OFFSET 0) AS n
     WHERE t.field = 'name' OR t.field IS NULL
     UNION ALL
     SELECT 1::bigint << t.place::integer, n.id
     FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE kind ILIKE t.pattern OFFSET 0) AS n
+        :as_of_time) WHERE holds(kind, t.pattern, t.plain) OFFSET 0) AS n
     WHERE t.field = 'type' OR t.field IS NULL
     UNION ALL
     SELECT 1::bigint << t.place::integer, n.id
     FROM terms t CROSS JOIN LATERAL (
         SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
         WHERE tags <> '{}' AND joined(tags) ILIKE t.pattern
-            AND EXISTS (SELECT 1 FROM unnest(tags) AS g (tag) WHERE tag ILIKE t.pattern)
+            AND EXISTS (SELECT 1 FROM unnest(tags) AS g (tag) WHERE holds(tag, t.pattern, t.plain))
         OFFSET 0
     ) AS n
     WHERE t.field = 'tag' OR t.field IS NULL
     UNION ALL
     SELECT 1::bigint << t.place::integer, s.node_id
     FROM terms t CROSS JOIN LATERAL (SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE content ILIKE t.pattern OFFSET 0) AS s
+        :as_of_time) WHERE holds(content, t.pattern, t.plain) OFFSET 0) AS s
     WHERE t.field = 'observation' OR t.field IS NULL
     UNION ALL
     SELECT 0, id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) WHERE :is_universal

@@ -23,8 +23,9 @@ from recollect.retrieval.search.model import (
     SubstringQuery,
     in_small_letters,
     like_pattern,
+    plain_pattern,
 )
-from recollect.retrieval.search.words import WORD, word_pattern
+from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
 
 queries = Queries(__package__)
 
@@ -49,7 +50,8 @@ async def search_substring(
     `gathered`, `walked`: the bounds of a search of the present, as GATHERED and WALKED.
     """
     pattern = like_pattern(query.text)
-    parameters = {**_filter(query), "pattern": pattern, "name_pattern": pattern[1:-1], **_page(query)}
+    patterns = {"pattern": pattern, "name_pattern": pattern[1:-1], "plain_pattern": plain_pattern(query.text)}
+    parameters = {**_filter(query), **patterns, **_page(query)}
     bound = {"gathered": gathered} if view.at is None else {}
     [found] = await view.fetch(queries.search_substring, **bound, **parameters)
     if not found["is_common"]:
@@ -72,6 +74,7 @@ async def search_ranked(
         patterns=[like_pattern(word) for word in words],
         regexes=[word_pattern(word) for word in words],
         word=WORD,
+        apostrophe=LETTER_AS_APOSTROPHE,
         entities=entities,
         **_page(query),
     )
@@ -100,6 +103,7 @@ async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.Boo
         **_filter(query),
         fields=[term.field for term in plan.terms],
         patterns=[like_pattern(term.text) for term in plan.terms],
+        plain_patterns=[plain_pattern(term.text) for term in plan.terms],
         required=[required for required, _ in plan.conjunctions],
         forbidden=[forbidden for _, forbidden in plan.conjunctions],
         is_universal=plan.is_universal,

@@ -30,9 +30,19 @@ _WORD = re.compile(WORD)
 _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
 
 
+APOSTROPHE = re.compile("['\u2018\u2019\u201b\u02bc\uff07]")
+"""Those that people and keyboards write for each other, as PostgreSQL's function `plain_apostrophes` has them."""
+
+LETTER_AS_APOSTROPHE = r"(?<=[^ ])\u02bc(?=[^ ])"
+"""The one of them that is a letter, where it is written as an apostrophe, as a regular expression for both. All others
+separate words."""
+
+_LETTER_AS_APOSTROPHE = re.compile(LETTER_AS_APOSTROPHE)
+
+
 def words_of(query: str) -> list[str]:
     """The words of a query in order, repetitions included; raises InvalidInput for too many."""
-    words = _WORD.findall(query)
+    words = _WORD.findall(_LETTER_AS_APOSTROPHE.sub("'", query))
     if len(words) > MAX_WORDS:
         raise InvalidInput(f"At most {MAX_WORDS} words; this query has {len(words)}", path="query")
     return words

@@ -162,9 +162,15 @@ async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
         upserts = await entities.upsert_entities(tx, revision, new_entities)
         new = [(up.id, up.name) for up in upserts if up.id is not None]
         look_alikes = await entities.find_look_alikes(tx, revision.graph, new)
-    others = {up.id: [other.name for other in look_alikes[up.id]] for up in upserts if up.id in look_alikes}
-    results = [UpsertedEntity(up.name, up.created, list(up.added), others.get(up.id, [])) for up in upserts]
-    return bare(UpsertedEntities(results))
+    close = {name: [other.name for other in look_alikes.get(node_id, ())] for node_id, name in new}
+    return bare(
+        UpsertedEntities(
+            [
+                UpsertedEntity(up.name, up.created, list(up.added), close.get(up.name, []) if up.created else [])
+                for up in upserts
+            ]
+        )
+    )
 
 
 async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
