@@ -50,8 +50,9 @@ REVOKE ALL ON FUNCTION row_bytes_of(nodes), row_bytes_of(node_versions), row_byt
 GRANT EXECUTE ON FUNCTION row_bytes_of(nodes), row_bytes_of(node_versions), row_bytes_of(observations), row_bytes_of(relations),
     row_bytes_of(aliases), counted_bytes(graph_heads) TO recollect_app;
 
--- The triggers of 0025 count rows, too, and nodes and aliases have such triggers. What a node says is in its versions.
--- Whoever writes at this moment is waited for: ALTER TABLE above takes graph_heads, where each writer has locked a row.
+-- The triggers of 0025 count rows, too, and nodes and aliases have such triggers. What a node says is in its versions. They
+-- name the schema: whoever maintains these tables may have no search path. Whoever writes at this moment is waited for: ALTER
+-- TABLE above takes graph_heads, where each writer has locked a row.
 DO $migration$
 DECLARE
     counted text;
@@ -60,7 +61,8 @@ DECLARE
 BEGIN
     FOREACH counted IN ARRAY '{nodes,node_versions,observations,relations,aliases}'::text[]
     LOOP
-        text_of := CASE WHEN counted IN ('nodes', 'aliases') THEN '0::bigint' ELSE 'bytes_of(ROW(r.*)::%1$I)' END;
+        text_of := CASE WHEN counted IN ('nodes', 'aliases') THEN '0::bigint'
+            ELSE 'recollect.bytes_of(ROW(r.*)::recollect.%1$I)' END;
         FOR way IN
             SELECT * FROM (VALUES
                 ('insert', 'NEW TABLE AS added', 'SELECT tenant_id, graph_id, text_of, rows_of FROM added r'),
@@ -83,7 +85,7 @@ BEGIN
                         GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
                         ORDER BY tenant_id, graph_id
                     LOOP
-                        UPDATE graph_heads SET stored_bytes = stored_bytes + change.bytes,
+                        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
                             row_bytes = row_bytes + change.row_bytes
                         WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
                     END LOOP;
@@ -91,7 +93,8 @@ BEGIN
                 END
                 $body$
                 $function$, counted || '_bytes_' || way.operation, format(
-                    replace(replace(way.changed, 'text_of', text_of), 'rows_of', 'row_bytes_of(ROW(r.*)::%1$I)'), counted));
+                    replace(replace(way.changed, 'text_of', text_of), 'rows_of',
+                        'recollect.row_bytes_of(ROW(r.*)::recollect.%1$I)'), counted));
             EXECUTE format('REVOKE ALL ON FUNCTION %I() FROM PUBLIC', counted || '_bytes_' || way.operation);
             IF counted IN ('nodes', 'aliases') THEN
                 EXECUTE format(
