@@ -60,7 +60,7 @@ ALICE, NAMED_BY_ROUTES = "Alice", "Babbage"
 """Whom the examples of the tools name, and those of the routes."""
 
 FORMER_NAMES = erasure.MAX_NAME_CHARACTERS // 512 - 1
-TAGS, OBSERVATIONS, RELATIONS, MENTIONS, DESCRIBED = 1_500, 4_000, 1_500, 500, 40
+TAGS, OBSERVATIONS, RELATIONS, MENTIONS, DESCRIBED, MENTIONED = 1_500, 4_000, 1_500, 500, 40, 80
 BATCH = 500
 
 MAX_HELD_BY_JOB = 0.25
@@ -92,7 +92,7 @@ async def of_large_metadata(agent: Agent) -> None:
         async with agent.writing() as (tx, revision):
             await nodes.create_nodes(tx, revision, [NodeFields(name, "person", metadata=NUMBERS)])
     await _rename(agent, NAMED_BY_ROUTES, ALICE)
-    for name in others:
+    for name in [*others, *(f"mentioned {n}" for n in range(MENTIONED))]:
         async with agent.writing() as (tx, revision):
             await relations.create_relations(tx, revision, [NewRelation(ALICE, name, "knows", metadata=NUMBERS)])
 

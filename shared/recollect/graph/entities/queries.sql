@@ -172,7 +172,8 @@ CROSS JOIN LATERAL (
 
 -- name: newest_observations
 -- The newest active observations of nodes, oldest first, as far as those of each fit :max_bytes, after :skipped newer ones.
--- They are read in the order of their index, and no further than observations of one byte could fit.
+-- They are read in an order that only the index observations_of_node has within a node, and no further than the shortest
+-- texts could fit.
 SELECT wanted.id AS node_id, s.observations
 FROM unnest(:node_ids::uuid[]) AS wanted (id)
 CROSS JOIN LATERAL (
@@ -182,9 +183,9 @@ CROSS JOIN LATERAL (
         ) AS bytes
         FROM (
             SELECT id, coalesce(first_revision, added_revision) AS first_revision, content FROM observations
-            WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND removed_revision IS NULL
+            WHERE tenant_id = :tenant_id AND node_id = wanted.id AND removed_revision IS NULL
                 AND status = 'active' AND (expires_at IS NULL OR expires_at > statement_timestamp())
-            ORDER BY node_id DESC, coalesce(first_revision, added_revision) DESC, id DESC
+            ORDER BY coalesce(first_revision, added_revision) DESC, id DESC
             OFFSET :skipped LIMIT :max_bytes / 4
         ) AS w
     ) AS o
@@ -201,11 +202,11 @@ CROSS JOIN LATERAL (
             ORDER BY w.since DESC, w.id DESC ROWS UNBOUNDED PRECEDING
         ) AS bytes
         FROM (
-            SELECT s.id, coalesce(s.first_revision, s.added_revision) AS since, s.content
-            FROM (
-                -- include: statements_at
-            ) AS s
-            ORDER BY since DESC, s.id DESC
+            SELECT id, coalesce(first_revision, added_revision) AS since, content FROM observations
+            WHERE tenant_id = :tenant_id AND node_id = n.node_id AND status = 'active'
+                AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+                AND (expires_at IS NULL OR expires_at > :as_of_time)
+            ORDER BY coalesce(first_revision, added_revision) DESC, id DESC
             OFFSET :skipped LIMIT :max_bytes / 4
         ) AS w
     ) AS o

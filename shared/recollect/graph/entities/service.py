@@ -221,6 +221,7 @@ async def _within_reply(
 
 async def _with_newest(view: GraphView, found: Sequence[Entity], skipped: int, available: int) -> list[Entity]:
     """Entities that were read without observations, with the newest of each, as far as all of them fit."""
+    await view.tx.look_up()
     ids = [entity.id for entity in found]
     sizes = await store.measure_observations(view, ids)
     share = fair_share((size.bytes for size in sizes.values()), available)
