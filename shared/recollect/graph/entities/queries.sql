@@ -91,60 +91,23 @@ CROSS JOIN LATERAL (
     WHERE bound.holds
 ) AS o
 
--- fragment: bytes_of_nodes
--- The size in bytes of the active observations of these nodes, now or, where :as_of_revision is not null, at that revision
--- and its time :as_of_time, with three bytes of each for JSON. Long texts are not fetched for their length.
-SELECT coalesce(sum(s.bytes), 0)::bigint
-FROM unnest(:node_ids::uuid[]) AS wanted (id)
-CROSS JOIN LATERAL (
-    SELECT sum(octet_length(o.content) + 3) AS bytes FROM (
-        SELECT content FROM observations
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND status = 'active' AND CASE
-                WHEN :as_of_revision::bigint IS NULL THEN removed_revision IS NULL
-                ELSE added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-            END AND (expires_at IS NULL OR expires_at > coalesce(:as_of_time, statement_timestamp()))
-        ORDER BY node_id OFFSET 0
-    ) AS o
-) AS s
-
--- fragment: bytes_of_names
--- The same for the live entities with these names.
-SELECT coalesce(sum(s.bytes), 0)::bigint
-FROM unnest(:names::text[]) AS wanted (name)
--- include: called
-CROSS JOIN LATERAL (
-    SELECT sum(octet_length(o.content) + 3) AS bytes FROM observations o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
-        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
-) AS s
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-
--- fragment: bytes_of_names_at
--- The same for the entities that had these names at a revision and its time.
-SELECT coalesce(sum(octet_length(o.content) + 3), 0)::bigint
-FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
-CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
-CROSS JOIN LATERAL (
-    -- include: statements_at
-) AS o
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
-
 -- fragment: bound_of_nodes
--- Whether all observations of these nodes fit :max_bytes; null: no bound. It is computed once, and before they are read.
+-- Whether all active observations of these nodes, now or, where :as_of_revision is not null, at that revision and its time
+-- :as_of_time, fit :max_bytes (null: no bound), with three bytes of each for JSON. It is computed once, and before they are
+-- read; long texts are not fetched for their length.
 SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
-    -- include: bytes_of_nodes
-)) AS holds
-
--- fragment: bound_of_names
--- The same for the live entities with these names.
-SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
-    -- include: bytes_of_names
-)) AS holds
-
--- fragment: bound_of_names_at
--- The same for the entities that had these names at a revision and its time.
-SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
-    -- include: bytes_of_names_at
+    SELECT coalesce(sum(s.bytes), 0)::bigint
+    FROM unnest(:node_ids::uuid[]) AS wanted (id)
+    CROSS JOIN LATERAL (
+        SELECT sum(octet_length(o.content) + 3) AS bytes FROM (
+            SELECT content FROM observations
+            WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND status = 'active' AND CASE
+                    WHEN :as_of_revision::bigint IS NULL THEN removed_revision IS NULL
+                    ELSE added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+                END AND (expires_at IS NULL OR expires_at > coalesce(:as_of_time, statement_timestamp()))
+            ORDER BY node_id OFFSET 0
+        ) AS o
+    ) AS s
 )) AS holds
 
 -- name: measure_observations
@@ -217,7 +180,17 @@ CROSS JOIN LATERAL (
 -- Entities by name with their observations, in the order of :names; without them where all together exceed :max_bytes.
 -- Each entity is looked up by its name, whatever the planner knows.
 WITH bound AS MATERIALIZED (
-    -- include: bound_of_names
+    SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
+        SELECT coalesce(sum(s.bytes), 0)::bigint
+        FROM unnest(:names::text[]) AS wanted (name)
+        -- include: called
+        CROSS JOIN LATERAL (
+            SELECT sum(octet_length(o.content) + 3) AS bytes FROM observations o
+            WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
+                AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+        ) AS s
+        WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    )) AS holds
 )
 SELECT -- include: shown
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
@@ -231,7 +204,15 @@ ORDER BY wanted.place;
 -- Entities by name with their observations as they were at a revision and its time, in the order of :names;
 -- without them where all together exceed :max_bytes.
 WITH bound AS MATERIALIZED (
-    -- include: bound_of_names_at
+    SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
+        SELECT coalesce(sum(octet_length(o.content) + 3), 0)::bigint
+        FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+        CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
+        CROSS JOIN LATERAL (
+            -- include: statements_at
+        ) AS o
+        WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+    )) AS holds
 )
 SELECT -- include: shown_at
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)

@@ -17,9 +17,58 @@ ended AS (
     UPDATE searched_vectors SET live = false
     WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM removed)) AND coalesce(live, true);
 
--- fragment: made
--- The new passages, in the columns :ids to :version_ids, which replace old ones. A passage with the text of an old one keeps
--- its vectors, and its evidence if it was said on the same day. :bulk: they are many.
+-- name: insert_passages
+-- Passages of memories that one revision adds, matched by the names of their entities, by their own words and by their day;
+-- :bulk: they are many.
+INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
+    text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk)
+SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
+    p.node_id), p.said, p.expires_at, p.text,
+    to_tsvector('english', plain_apostrophes(concat_ws(' ', p.about, p.text, to_char(p.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))),
+    p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false), p.version_id, :revision,
+        :bulk
+FROM (
+    SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
+    FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
+        :threads::text[], :said_at::timestamptz[],
+        :expires_at::timestamptz[], :about::text[], :texts::text[], :speakers::text[], :dated::boolean[],
+            :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
+        AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, about, text, speaker, dated, created_by,
+            attributes, version_id)
+    CROSS JOIN LATERAL jsonb_to_record(i.attributes)
+        AS a (kind text, tags text[], importance double precision, outdated boolean)
+) AS p;
+
+-- name: renew_passages
+-- Rebuild the passages of memories (:renewed_memory_ids) as of revision :revision. The old passages serve the
+-- past, or are deleted if they are of this revision. Returns the old passages of observations whose time of saying changed:
+-- their neighbours are no longer the same. Here and below, the rows to change are first looked up one by one in the order
+-- of an index, whatever the planner knows; and then found by the primary key: the other conditions are written so that no
+-- other index serves them. A passage with the text of an old one keeps its vectors, and its evidence if it was said on the
+-- same day. :bulk: the new passages are many.
+WITH -- include: held
+), renewed AS MATERIALIZED (
+    SELECT p.id FROM unnest(:renewed_memory_ids::uuid[]) AS i (id)
+    CROSS JOIN LATERAL (
+        SELECT id FROM passages
+        WHERE tenant_id = :tenant_id AND memory_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+        ORDER BY memory_id OFFSET 0
+    ) AS p
+), superseded AS (
+    UPDATE passages SET removed_revision = :revision
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND coalesce(removed_revision, 0) = 0
+        AND added_revision < :revision
+        AND EXISTS (SELECT 1 FROM held)
+    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
+), unseen AS (
+    DELETE FROM passages
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND coalesce(removed_revision, 0) = 0
+        AND added_revision >= :revision
+        AND EXISTS (SELECT 1 FROM held)
+    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
+), removed AS (
+    SELECT id FROM superseded
+), -- include: ended
 ), old AS (
     SELECT DISTINCT ON (memory_id, version_id, source, place) *
     FROM (SELECT * FROM superseded UNION ALL SELECT * FROM unseen) AS all_old
@@ -63,60 +112,7 @@ ended AS (
         to_tsvector('english', plain_apostrophes(concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))),
         m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id,
         :revision, :bulk, m.embedding_model, m.near, m.far
-    FROM made m;
-
--- name: insert_passages
--- Passages of memories that one revision adds, matched by the names of their entities, by their own words and by their day;
--- :bulk: they are many.
-INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
-    text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk)
-SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
-    p.node_id), p.said, p.expires_at, p.text,
-    to_tsvector('english', plain_apostrophes(concat_ws(' ', p.about, p.text, to_char(p.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))),
-    p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false), p.version_id, :revision,
-        :bulk
-FROM (
-    SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
-    FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
-        :threads::text[], :said_at::timestamptz[],
-        :expires_at::timestamptz[], :about::text[], :texts::text[], :speakers::text[], :dated::boolean[],
-            :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
-        AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, about, text, speaker, dated, created_by,
-            attributes, version_id)
-    CROSS JOIN LATERAL jsonb_to_record(i.attributes)
-        AS a (kind text, tags text[], importance double precision, outdated boolean)
-) AS p;
-
--- name: renew_passages
--- Rebuild the passages of memories (:renewed_memory_ids) as of revision :revision. The old passages serve the
--- past, or are deleted if they are of this revision. Returns the old passages of observations whose time of saying changed:
--- their neighbours are no longer the same. Here and below, the rows to change are first looked up one by one in the order
--- of an index, whatever the planner knows; and then found by the primary key: the other conditions are written so that no
--- other index serves them.
-WITH -- include: held
-), renewed AS MATERIALIZED (
-    SELECT p.id FROM unnest(:renewed_memory_ids::uuid[]) AS i (id)
-    CROSS JOIN LATERAL (
-        SELECT id FROM passages
-        WHERE tenant_id = :tenant_id AND memory_id BETWEEN i.id AND i.id AND removed_revision IS NULL
-        ORDER BY memory_id OFFSET 0
-    ) AS p
-), superseded AS (
-    UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND coalesce(removed_revision, 0) = 0
-        AND added_revision < :revision
-        AND EXISTS (SELECT 1 FROM held)
-    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
-), unseen AS (
-    DELETE FROM passages
-    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND coalesce(removed_revision, 0) = 0
-        AND added_revision >= :revision
-        AND EXISTS (SELECT 1 FROM held)
-    RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
-), removed AS (
-    SELECT id FROM superseded
-), -- include: ended
--- include: made
+    FROM made m
 )
 SELECT s.id FROM superseded s
 WHERE NOT EXISTS (SELECT FROM made m WHERE m.memory_id = s.memory_id AND m.said = s.said_at);
