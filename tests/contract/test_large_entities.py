@@ -47,6 +47,7 @@ async def http(small_replies: RunningGateway, secret: str) -> AsyncIterator[http
         yield http
 
 
+@pytest.mark.proves("security: large-entities")
 async def test_every_read_answers_within_the_bound(client: Client, subtests: pytest.Subtests) -> None:
     ids = await store_large(client)
     for tool, arguments in READS.items():

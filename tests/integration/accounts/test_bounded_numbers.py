@@ -86,6 +86,7 @@ class TestKeys:
         async with db.transaction(caller) as tx:
             return (await identity.create_key(tx, NewKey("mine", **fields), pepper=PEPPER)).key.id
 
+    @pytest.mark.proves("security: bounded-numbers")
     async def test_creations_at_once_make_as_many_as_allowed(
         self, db: Database, admin: Caller, neighbour: Caller, owner: asyncpg.Connection
     ) -> None:

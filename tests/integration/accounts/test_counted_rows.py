@@ -58,6 +58,7 @@ async def taken(owner: asyncpg.Connection, tables: tuple[str, ...]) -> int:
     return bytes_
 
 
+@pytest.mark.proves("security: counted-rows")
 @pytest.mark.usefixtures("leaves_nothing")
 async def test_what_is_counted_is_near_what_it_takes_on_disk(
     agent: Agent, owner: asyncpg.Connection, subtests: pytest.Subtests

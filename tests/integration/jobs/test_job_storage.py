@@ -51,6 +51,7 @@ async def refusal(storing: Awaitable[Any]) -> str:
     return refused.value.message
 
 
+@pytest.mark.proves("security: job-storage")
 async def test_jobs_keep_at_most_what_the_plan_allows_in_graphs(
     desk: Desk, operator: Operator, tenant: Tenant, owner: asyncpg.Connection, new_tenant: NewTenant, db: Database
 ) -> None:

@@ -134,6 +134,7 @@ def stated() -> dict[str, str]:
     return {table: bound for tables, bound in rows for table in re.findall(r"`(\w+)`", tables)}
 
 
+@pytest.mark.proves("security: bounded-tables")
 async def test_each_table_has_a_stated_bound(owner: asyncpg.Connection) -> None:
     tables, known = {row["relname"] for row in await owner.fetch(TABLES)}, stated()
     unknown = ", ".join(sorted(tables - set(known)))
