@@ -19,6 +19,7 @@ from recollect_gateway.operations.memories import (
 from recollect_gateway.operations.nodes import EXCERPT, NodeBody, NodeItemBody, VersionBody
 from recollect_gateway.operations.plan import PlanBody, QuotaBody, RatesBody
 from recollect_gateway.operations.relations import RelationBody, RelationEndBody
+from recollect_gateway.shapes import OmittedObservations
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,13 @@ SHARED: Mapping[type, SharedBody] = {
             "observations": "Texts of the entity's observations, oldest first; empty for a fact",
             "omitted_observations": "Where all observations would not fit a reply, and the newest are told: how many "
             "older ones are left out, and what tells the next of them; null: none are left out",
+        },
+    ),
+    OmittedObservations: SharedBody(
+        "How many older observations of an entity an answer leaves out, and what tells the next of them.",
+        {
+            "count": "How many observations are left out",
+            "next": "What tells the next of them, with the argument that says how many were told before",
         },
     ),
     RelationBody: SharedBody(

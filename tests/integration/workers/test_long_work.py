@@ -442,8 +442,8 @@ class TestTransfer:
     ) -> None:
         imported, broken = transfer.import_items, iter((True, False, True, True))
 
-        async def wavering(*given: Any) -> Any:
-            done = await imported(*given)
+        async def wavering(*given: Any, **options: Any) -> Any:
+            done = await imported(*given, **options)
             if next(broken, False):
                 raise OSError
             return done
