@@ -13,6 +13,9 @@ from typing import Any, Self
 import msgspec
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
+from recollect.errors import ErrorCode
+from recollect_gateway.mcp_endpoint.errors import ERROR_META
+
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
 REVISIONS = (LEGACY, MODERN)
@@ -27,14 +30,23 @@ class Exchange:
     seconds: float
     body: bytes
 
+    def is_refused(self) -> bool:
+        """Whether a tool refused its arguments."""
+        error = self._decoded().get("result", {}).get("_meta", {}).get(ERROR_META, {})
+        return bool(error.get("code") == ErrorCode.INVALID_INPUT)
+
     def result(self) -> dict[str, Any]:
         """The JSON-RPC result; raises RuntimeError if it is an error, including one of a tool."""
-        event = next((line[6:] for line in self.body.splitlines() if line.startswith(b"data: {")), self.body)
-        reply: dict[str, Any] = msgspec.json.decode(event)
+        reply = self._decoded()
         if "result" not in reply or reply["result"].get("isError"):
             raise RuntimeError(f"a measured call failed: {self.body[:1000]!r}")
         result: dict[str, Any] = reply["result"]
         return result
+
+    def _decoded(self) -> dict[str, Any]:
+        event = next((line[6:] for line in self.body.splitlines() if line.startswith(b"data: {")), self.body)
+        reply: dict[str, Any] = msgspec.json.decode(event)
+        return reply
 
 
 class McpConnection:

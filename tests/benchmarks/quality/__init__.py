@@ -4,6 +4,9 @@ Each conversation is remembered turn by turn through MCP (`thread`, `at`, and `a
 in its own graph. When the worker has caught up, all questions are asked, and the results are compared with the turns
 that contain the answers. No model judges anything.
 
-    make quality                                        synthetic conversations (`invented.py`)
+Beside conversations there are groups of questions of other kinds (`groups`).
+
+    make quality                                        synthetic conversations (`invented.py`), and all groups
+    make quality ARGS="--group facts"                   one of them
     make quality ARGS="--conversations FILE"            those of a file in the format of LoCoMo
 """

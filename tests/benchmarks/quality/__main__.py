@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.quality`: start the service, remember conversations, ask, compare, stop everything."""
+"""`python -m tests.benchmarks.quality`: start the service, remember, ask, compare, stop everything."""
 
 import argparse
 import asyncio
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -19,9 +20,13 @@ from recollect.platform.embedding import create_embedder
 from recollect.settings import Settings
 from tests.benchmarks.memory import kept_tenant
 from tests.benchmarks.quality.conversations import Conversation, read_conversations
+from tests.benchmarks.quality.groups.catalogue import GROUPS, Group
+from tests.benchmarks.quality.groups.notebooks import Answer
+from tests.benchmarks.quality.groups.report import group_rows, print_groups
+from tests.benchmarks.quality.groups.run import GroupRun, open_groups
 from tests.benchmarks.quality.invented import invent_conversations
 from tests.benchmarks.quality.loaded import open_loaded
-from tests.benchmarks.quality.report import print_quality, write_questions
+from tests.benchmarks.quality.report import print_quality, question_rows, write_questions
 from tests.benchmarks.quality.run import AskedQuestion, Run
 from tests.benchmarks.quality.service import ABOUT, SHAPES, Service
 from tests.benchmarks.report import WIDTH
@@ -29,6 +34,9 @@ from tests.benchmarks.stack import Stack, running_stack
 
 INVENTED = 15
 """The default number of synthetic conversations."""
+
+CONVERSATIONS = "conversations"
+"""The group of questions about conversations, beside the others."""
 
 _FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
@@ -47,20 +55,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _within(options: argparse.Namespace) -> None:
     async with asyncio.timeout(options.limit_seconds):
-        conversations = _conversations(options)
+        chosen = _chosen(options)
+        conversations = _conversations(options) if CONVERSATIONS in chosen else []
+        groups = [GROUPS[name] for name in chosen if name != CONVERSATIONS]
         with _folder(options.keep) as folder, _stack(folder, options.embedder) as stack:
-            found = await _measure(options, conversations, stack, folder)
-    turns = sum(len(conversation.turns) for conversation in conversations)
-    title = f"{len(conversations)} conversations of {turns:,} turns, embedder {stack.settings.embedder}"
-    print_quality(found, title, Console(width=WIDTH))
-    if options.json:
-        write_questions(found, options.json)
+            measured = await _measure(options, conversations, groups, stack, folder)
+    _report(options, conversations, measured, stack.settings.embedder)
+
+
+def _chosen(options: argparse.Namespace) -> Sequence[str]:
+    """What to measure: what is named, or everything, but with conversations of a file those only."""
+    default = [CONVERSATIONS] if options.conversations else [CONVERSATIONS, *GROUPS]
+    return list(dict.fromkeys(options.group or default))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came for questions about conversations, by the way of answering, and for those of groups, by their name."""
+
+    found: Mapping[str, Sequence[AskedQuestion]]
+    answers: Mapping[str, Sequence[Answer]]
 
 
 async def _measure(
-    options: argparse.Namespace, conversations: Sequence[Conversation], stack: Stack, folder: Path
-) -> Mapping[str, Sequence[AskedQuestion]]:
-    found: dict[str, Sequence[AskedQuestion]] = {}
+    options: argparse.Namespace,
+    conversations: Sequence[Conversation],
+    groups: Sequence[Group],
+    stack: Stack,
+    folder: Path,
+) -> Measured:
     kept_at = folder / "loaded.json"
     loaded = await open_loaded(kept_at, stack.settings)
     await stack.serve()
@@ -68,11 +91,35 @@ async def _measure(
     async with _service(stack, loaded.key) as service:
         with Progress(*columns, console=Console(stderr=True)) as progress:
             run = Run(conversations, service, loaded, kept_at, options.concurrency, options.explain, progress)
-            for shape in options.shape or [ABOUT]:
-                found[f"recall ({shape})"] = await run.ask_service(shape)
-            if not options.no_baselines:
-                found |= await run.ask_baselines(create_embedder(stack.settings))
+            group_run = GroupRun(service, loaded, kept_at, options.concurrency, progress)
+            found = await _ask_conversations(options, run, stack.settings) if conversations else {}
+            answers = await group_run.measure(open_groups(groups, options.seed)) if groups else {}
+    return Measured(found, answers)
+
+
+async def _ask_conversations(
+    options: argparse.Namespace, run: Run, settings: Settings
+) -> Mapping[str, Sequence[AskedQuestion]]:
+    found: dict[str, Sequence[AskedQuestion]] = {}
+    for shape in options.shape or [ABOUT]:
+        found[f"recall ({shape})"] = await run.ask_service(shape)
+    if not options.no_baselines:
+        found |= await run.ask_baselines(create_embedder(settings))
     return found
+
+
+def _report(
+    options: argparse.Namespace, conversations: Sequence[Conversation], measured: Measured, embedder: str
+) -> None:
+    console = Console(width=WIDTH)
+    if measured.found:
+        turns = sum(len(conversation.turns) for conversation in conversations)
+        title = f"{len(conversations)} conversations of {turns:,} turns, embedder {embedder}"
+        print_quality(measured.found, title, console)
+    if measured.answers:
+        print_groups(measured.answers, f"Groups, seed {options.seed}, embedder {embedder}", console)
+    if options.json:
+        write_questions([*question_rows(measured.found), *group_rows(measured.answers)], options.json)
 
 
 @asynccontextmanager
@@ -104,6 +151,7 @@ def _folder(kept: Path | None) -> Iterator[Path]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.quality", description=__doc__)
+    parser.add_argument("--group", action="append", choices=(CONVERSATIONS, *GROUPS), help="repeatable (all)")
     parser.add_argument("--conversations", type=Path, metavar="FILE", help="a file in the shape of LoCoMo's JSON")
     parser.add_argument("--limit-conversations", type=int, metavar="N", help=f"only so many (made up: {INVENTED})")
     parser.add_argument("--seed", type=int, default=1, help="another number, other conversations (1)")

@@ -1,7 +1,8 @@
 """The results, as a table and as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich import box
@@ -48,9 +49,14 @@ def by_category(asked: Sequence[AskedQuestion]) -> dict[str, list[AskedQuestion]
     return {category: group for category, group in groups.items() if group}
 
 
-def write_questions(found: Mapping[str, Sequence[AskedQuestion]], path: Path) -> None:
-    """Write all questions with their results, one JSON object per line."""
-    rows = [
+def write_questions(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write questions with their results, one JSON object per line."""
+    path.write_bytes(msgspec.json.Encoder().encode_lines(rows))
+
+
+def question_rows(found: Mapping[str, Sequence[AskedQuestion]]) -> list[dict[str, Any]]:
+    """All questions about conversations with their results, to be written as JSON."""
+    return [
         {
             "way": way,
             "conversation": one.conversation,
@@ -66,7 +72,6 @@ def write_questions(found: Mapping[str, Sequence[AskedQuestion]], path: Path) ->
         for way, asked in found.items()
         for one in asked
     ]
-    path.write_bytes(msgspec.json.Encoder().encode_lines(rows))
 
 
 def _cells(group: Sequence[AskedQuestion]) -> list[str]:

@@ -1,9 +1,9 @@
 """The real service, which is measured: it remembers conversations and answers questions through MCP."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.progress import Progress
 
@@ -24,6 +24,8 @@ ABOUT = "about"
 PREFIXED = "prefixed"
 
 Item = dict[str, Any]
+Call = TypeVar("Call")
+Result = TypeVar("Result")
 
 SHAPES: dict[str, Callable[[Turn], Item]] = {
     ABOUT: lambda turn: {"text": turn.text, "about": [turn.speaker]},
@@ -62,9 +64,13 @@ class Service:
 
     async def remember(self, conversation: Conversation, graph: str, shape: str) -> list[str]:
         """Remember all turns; returns the id of the memory of each turn. Equal turns of a session share one memory."""
+        return await self.remember_calls([[_item(turn, conversation.id, shape) for turn in conversation.turns]], graph)
+
+    async def remember_calls(self, calls: Sequence[Sequence[Item]], graph: str) -> list[str]:
+        """Remember the items of each call, in more calls if they are too many; returns the id of each memory."""
         ids: list[str] = []
         async with self._connection() as connection:
-            for batch in _batches([_item(turn, conversation.id, shape) for turn in conversation.turns]):
+            for batch in (batch for items in calls for batch in _batches(items)):
                 exchange = await connection.call("remember", {"graph": graph, "items": batch})
                 ids += [memory["id"] for memory in exchange.result()["structuredContent"]["memories"]]
         return ids
@@ -77,18 +83,39 @@ class Service:
         self, questions: Sequence[Labelled], graph: str, *, concurrency: int, explain: bool = False
     ) -> list[RecallAnswer]:
         """The answers to all questions, in order, with `concurrency` calls at a time."""
-        answers: dict[int, RecallAnswer] = {}
-        waiting = iter(enumerate(questions))
+
+        async def ask(connection: McpConnection, question: Labelled) -> RecallAnswer:
+            return await _ask(connection, question, graph, explain)
+
+        return await self._each(questions, ask, concurrency)
+
+    async def recall_each(
+        self, calls: Sequence[Mapping[str, Any]], graph: str, *, concurrency: int
+    ) -> list[list[str] | None]:
+        """The ids that `recall` returns to each call, best first; None if it is refused as invalid."""
+
+        async def recall(connection: McpConnection, arguments: Mapping[str, Any]) -> list[str] | None:
+            exchange = await connection.call("recall", {"graph": graph, **arguments})
+            return None if exchange.is_refused() else [memory["id"] for memory in _memories(exchange)]
+
+        return await self._each(calls, recall, concurrency)
+
+    async def _each(
+        self, calls: Sequence[Call], ask: Callable[[McpConnection, Call], Awaitable[Result]], concurrency: int
+    ) -> list[Result]:
+        """The results of all calls, in order, on so many connections."""
+        results: dict[int, Result] = {}
+        waiting = iter(enumerate(calls))
 
         async def ask_in_turn() -> None:
             async with self._connection() as connection:
-                for place, question in waiting:
-                    answers[place] = await _ask(connection, question, graph, explain)
+                for index, call in waiting:
+                    results[index] = await ask(connection, call)
 
         async with asyncio.TaskGroup() as tasks:
             for _ in range(concurrency):
                 tasks.create_task(ask_in_turn())
-        return [answers[place] for place in range(len(questions))]
+        return [results[index] for index in range(len(calls))]
 
     def _connection(self) -> McpConnection:
         return McpConnection(self.port, "/mcp/x/agent", LEGACY, self.key)

@@ -1,0 +1,110 @@
+"""Identifiers: among many memories that look alike, asked for alone, in a chatty message and in a long prompt."""
+
+import random
+import re
+import string
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from uuid import UUID
+
+import msgspec
+
+from tests.benchmarks.quality.groups.figures import Figure, empty_with_answer, recall_at
+from tests.benchmarks.quality.groups.files import read
+from tests.benchmarks.quality.groups.notebooks import Asked, Note, Notebook
+
+MEMORIES = 200
+PROMPT = 1_500
+"""The least number of characters of a long prompt."""
+
+FIGURES = (Figure("recall@5", recall_at(5), 0.95), Figure("empty", empty_with_answer))
+
+_ASKED_OF_A_SORT = 5
+
+
+class Messages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file: templates, and the parts of which identifiers are drawn."""
+
+    memories: list[str]
+    chatty: list[str]
+    prompt: list[str]
+    prompt_asks: str
+    parts: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mint:
+    """Draws identifiers, none of them twice."""
+
+    parts: dict[str, list[str]]
+    chance: random.Random
+    drawn: set[str] = field(default_factory=set)
+
+    def draw(self, sort: str) -> str:
+        """A new identifier of a sort: that of the slot in the templates."""
+        while (identifier := self._any(sort)) in self.drawn:
+            pass
+        self.drawn.add(identifier)
+        return identifier
+
+    def _any(self, sort: str) -> str:
+        number, pick = self.chance.randint, self._pick
+        match sort:
+            case "commit":
+                return f"{self.chance.getrandbits(64):016x}"
+            case "uuid":
+                return str(UUID(int=self.chance.getrandbits(128), version=4))
+            case "version":
+                return f"v{number(1, 9)}.{number(0, 30)}.{number(0, 20)}{self.chance.choice(('', '-rc1', '-rc2'))}"
+            case "path":
+                return f"src/{pick('folders')}/{pick('files')}_{number(1, 99)}.{pick('endings')}:{number(1, 900)}"
+            case "host":
+                return f"{pick('hosts')}-{number(1, 40):02}.{pick('sites')}.example.net"
+            case "ticket":
+                return f"{pick('projects')}-{number(100, 9999)}"
+            case "error":
+                return f"{pick('errors')}{number(1000, 99999)}"
+            case "symbol":
+                return f"{pick('verbs')}{pick('nouns')}{pick('tails')}{self.chance.choice(string.ascii_uppercase)}"
+        raise ValueError(f"{sort} is no sort of identifier")
+
+    def _pick(self, part: str) -> str:
+        return self.chance.choice(self.parts[part])
+
+
+def open_notebooks(seed: int, _: date) -> list[Notebook]:
+    """One notebook; the same identifiers are asked for in each way."""
+    messages, chance = read("identifiers", Messages), random.Random(f"identifiers {seed}")
+    mint = Mint(messages.parts, chance)
+    notes: list[Note] = []
+    holders: dict[str, list[tuple[str, str]]] = {}
+    for place in range(MEMORIES):
+        text, identifiers = _fill(messages.memories[place % len(messages.memories)], mint)
+        notes.append(Note(str(place), text))
+        for sort, identifier in identifiers.items():
+            holders.setdefault(sort, []).append((identifier, str(place)))
+    asked = [pair for sort in sorted(holders) for pair in chance.sample(holders[sort], _ASKED_OF_A_SORT)]
+    questions = [question for identifier, key in asked for question in _questions(identifier, key, messages, chance)]
+    return [Notebook(f"identifiers-{seed}", [notes], questions)]
+
+
+def _fill(template: str, mint: Mint) -> tuple[str, dict[str, str]]:
+    identifiers = {sort: mint.draw(sort) for sort in re.findall(r"\{(\w+)\}", template)}
+    return template.format(**identifiers), identifiers
+
+
+def _questions(identifier: str, key: str, messages: Messages, chance: random.Random) -> Iterator[Asked]:
+    wanted = frozenset({key})
+    yield Asked("alone", identifier, wanted)
+    yield Asked("in two sentences", chance.choice(messages.chatty).format(id=identifier), wanted)
+    yield Asked("in a long prompt", _prompt(identifier, messages, chance), wanted)
+
+
+def _prompt(identifier: str, messages: Messages, chance: random.Random) -> str:
+    """Sentences in any order, of PROMPT characters or a little more, with the one that asks somewhere among them."""
+    sentences, asks = chance.sample(messages.prompt, len(messages.prompt)), messages.prompt_asks.format(id=identifier)
+    while len(" ".join([*sentences[:-1], asks])) >= PROMPT:
+        sentences.pop()
+    sentences.insert(chance.randint(0, len(sentences)), asks)
+    return " ".join(sentences)

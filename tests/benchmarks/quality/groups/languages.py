@@ -1,0 +1,72 @@
+"""Languages: facts and questions in ten of them beside English talk, in the same language and from one to another."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+import msgspec
+
+from tests.benchmarks.quality.groups.figures import Figure, by_measure, empty_with_answer, recall_at
+from tests.benchmarks.quality.groups.files import read
+from tests.benchmarks.quality.groups.notebooks import Answer, Asked, Note, Notebook
+from tests.benchmarks.quality.groups.talk import talk_notes
+
+ENGLISH = "en"
+
+ALL, FROM_ENGLISH, TO_ENGLISH = "all but en", "question in English", "memory in English"
+
+FIGURES = (Figure("recall@1", recall_at(1)), Figure("recall@5", recall_at(5), 0.90), Figure("empty", empty_with_answer))
+
+ACROSS_FIGURES = (Figure("recall@5", recall_at(5), 0.80), Figure("empty", empty_with_answer))
+
+_TURNS = 100
+
+
+class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Facts with their questions, in the order of every language, and memories about which nobody asks."""
+
+    code: str
+    facts: list[tuple[str, str]]
+    distractors: list[str]
+
+    def notes(self) -> list[Note]:
+        """What is remembered."""
+        facts = [Note(str(place), text) for place, (text, _) in enumerate(self.facts)]
+        return facts + [Note(f"distractor-{place}", text) for place, text in enumerate(self.distractors)]
+
+    def questions(self, measure: str) -> list[Asked]:
+        """The questions, which the fact at the same place answers, in whichever language."""
+        return [Asked(measure, question, frozenset({str(place)})) for place, (_, question) in enumerate(self.facts)]
+
+
+class Languages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file."""
+
+    languages: list[Language]
+
+
+def read_languages() -> list[Language]:
+    """All languages, English first."""
+    return read("languages", Languages).languages
+
+
+def open_notebooks(seed: int, _: date) -> list[Notebook]:
+    """A notebook for each language, with its own questions."""
+    return [_notebook(language, language.questions(language.code), seed) for language in read_languages()]
+
+
+def by_language(answers: Sequence[Answer]) -> Mapping[str, Sequence[Answer]]:
+    """The answers in all languages but English, which is only measured for comparison, and in each."""
+    others = [answer for answer in answers if answer.asked.measure != ENGLISH]
+    return {ALL: others} | by_measure(answers)
+
+
+def open_notebooks_across(seed: int, _: date) -> list[Notebook]:
+    """The same memories: English ones with the questions of all others, and those with the English questions."""
+    english, *others = read_languages()
+    to_english = [question for language in others for question in language.questions(TO_ENGLISH)]
+    from_english = [_notebook(language, english.questions(FROM_ENGLISH), seed) for language in others]
+    return [_notebook(english, to_english, seed), *from_english]
+
+
+def _notebook(language: Language, questions: Sequence[Asked], seed: int) -> Notebook:
+    return Notebook(f"language-{language.code}-{seed}", [talk_notes(_TURNS, seed), language.notes()], questions)

@@ -1,0 +1,77 @@
+"""Typos: the questions of facts and of talk, with no, one and two mistyped words. The right spelling is never given."""
+
+import random
+import re
+import string
+from collections.abc import Callable, Sequence
+from datetime import date
+
+from tests.benchmarks.quality.groups.facts import TURNS, beside_talk, read_facts
+from tests.benchmarks.quality.groups.figures import Figure, empty_with_answer, recall_at
+from tests.benchmarks.quality.groups.notebooks import Asked, Notebook
+from tests.benchmarks.quality.groups.talk import talk_notes, talk_questions
+
+_AIMS = {"facts, one typo": 0.82, "talk, one typo": 0.82, "facts, two typos": 0.80, "talk, two typos": 0.80}
+
+FIGURES = (Figure("recall@10", recall_at(10), _AIMS), Figure("empty", empty_with_answer))
+
+_AMOUNTS = {"no typo": 0, "one typo": 1, "two typos": 2}
+
+_LEAST = 5
+"""Shorter words are seldom content, and rarely to be recognised with a typo."""
+
+_FUNCTION_WORDS = {"about", "after", "before", "could", "should", "their", "there", "these", "those", "user's", "where"}
+_FUNCTION_WORDS |= {"which", "while", "whose", "would"}
+
+
+def open_notebooks(seed: int, _: date) -> list[Notebook]:
+    """The graph of facts beside talk, with the questions mistyped."""
+    facts, talk = read_facts(), talk_notes(TURNS, seed)
+    asked = [Asked("facts", fact.question, frozenset({fact.key})) for fact in facts.facts]
+    asked += talk_questions(talk, seed, "talk")
+    chance = random.Random(f"typos {seed}")
+    questions = [
+        Asked(f"{one.measure}, {name}", mistype(one.query, amount, chance), one.wanted)
+        for name, amount in _AMOUNTS.items()
+        for one in asked
+    ]
+    return [Notebook(beside_talk(seed), [talk, [fact.note() for fact in facts.facts]], questions)]
+
+
+def mistype(text: str, amount: int, chance: random.Random) -> str:
+    """The text with one edit in each of so many of its content words, or of all if there are fewer."""
+    words = [match for match in re.finditer(r"[A-Za-z'’]+", text) if _is_content(match[0])]
+    chosen = sorted(chance.sample(words, min(amount, len(words))), key=lambda match: match.start(), reverse=True)
+    for match in chosen:
+        text = text[: match.start()] + _edit(match[0], chance) + text[match.end() :]
+    return text
+
+
+def _is_content(word: str) -> bool:
+    return len(word) >= _LEAST and word.lower() not in _FUNCTION_WORDS
+
+
+def _edit(word: str, chance: random.Random) -> str:
+    """The word after one edit of Damerau's: a letter left out, added or replaced, or two neighbours swapped."""
+    while (edited := chance.choice(_EDITS)(word, chance.randrange(1, len(word) - 1), chance)) == word:
+        pass
+    return edited
+
+
+def _omit(word: str, place: int, _: random.Random) -> str:
+    return word[:place] + word[place + 1 :]
+
+
+def _add(word: str, place: int, chance: random.Random) -> str:
+    return word[:place] + chance.choice(string.ascii_lowercase) + word[place:]
+
+
+def _replace(word: str, place: int, chance: random.Random) -> str:
+    return word[:place] + chance.choice(string.ascii_lowercase) + word[place + 1 :]
+
+
+def _swap(word: str, place: int, _: random.Random) -> str:
+    return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+
+
+_EDITS: Sequence[Callable[[str, int, random.Random], str]] = (_omit, _add, _replace, _swap)

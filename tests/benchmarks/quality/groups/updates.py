@@ -1,0 +1,56 @@
+"""Updates: an old fact and the new one that replaces it, which comes first unless the old one is asked for."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+
+import msgspec
+
+from tests.benchmarks.quality.groups.figures import Figure, before_rival, first
+from tests.benchmarks.quality.groups.files import read
+from tests.benchmarks.quality.groups.notebooks import Asked, Note, Notebook
+
+FIGURES = (Figure("before the other", before_rival, 31 / 36), Figure("first", first))
+
+_OLD_DAYS, _NEW_DAYS = 200, 20
+"""The age of dated facts."""
+
+
+class Update(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fact, the one that replaced it, a question for the new one and perhaps one for the old one."""
+
+    old: str
+    new: str
+    question: str
+    before: str = ""
+
+
+class Updates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file."""
+
+    updates: list[Update]
+
+
+def open_notebooks(_: int, today: date) -> list[Notebook]:
+    """The same pairs twice: with the times at which they were said, and without, remembered one after the other."""
+    updates = read("updates", Updates).updates
+    now = datetime.combine(today, time(12), UTC)
+    old, new = now - timedelta(_OLD_DAYS), now - timedelta(_NEW_DAYS)
+    return [
+        Notebook("updates-dated", _calls(updates, old, new), list(_questions(updates, "with `at`"))),
+        Notebook("updates-undated", _calls(updates, None, None), list(_questions(updates, "without `at`"))),
+    ]
+
+
+def _calls(updates: Sequence[Update], old: datetime | None, new: datetime | None) -> list[list[Note]]:
+    return [
+        [Note(f"old-{place}", update.old, at=old) for place, update in enumerate(updates)],
+        [Note(f"new-{place}", update.new, at=new) for place, update in enumerate(updates)],
+    ]
+
+
+def _questions(updates: Sequence[Update], measure: str) -> Iterator[Asked]:
+    for place, update in enumerate(updates):
+        yield Asked(f"new one, {measure}", update.question, frozenset({f"new-{place}"}), f"old-{place}")
+    for place, update in enumerate(updates):
+        if update.before:
+            yield Asked(f"old one, {measure}", update.before, frozenset({f"old-{place}"}), f"new-{place}")
