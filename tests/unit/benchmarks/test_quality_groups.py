@@ -110,9 +110,9 @@ class TestData:
         assert TURNS == 300
         for fact in facts.facts:
             with subtests.test(fact.key):
-                words = set(re.findall(r"\w{4,}", fact.text.lower())) - {"user"}
-                asked = set(re.findall(r"\w{4,}", fact.question.lower())) - {"user"}
-                assert len(words & asked) <= 1
+                asked, remote = _words(fact.question), _words(fact.remote)
+                assert len(asked & _words(fact.text)) <= len(asked) / 2
+                assert len(remote & _words(fact.text)) <= 1
 
     def test_updates_are_asked_for_in_both_directions(self) -> None:
         for notebook in updates.open_notebooks(SEED, TODAY):
@@ -197,6 +197,10 @@ def test_everything_is_measured_by_default_and_only_a_file_where_one_is_named() 
     assert _chosen(_parser().parse_args([])) == [CONVERSATIONS, *GROUPS]
     assert _chosen(_parser().parse_args(["--conversations", "x.json"])) == [CONVERSATIONS]
     assert _chosen(_parser().parse_args(["--group", "facts", "--group", "days"])) == ["facts", "days"]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w{4,}", text.lower())) - {"user"}
 
 
 def _check_notebook(notebook: Notebook, *, quotes: bool) -> None:

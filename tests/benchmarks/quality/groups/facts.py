@@ -12,20 +12,23 @@ from tests.benchmarks.quality.groups.talk import talk_notes
 TURNS = 300
 """The number of turns of talk beside the facts."""
 
+ALONE, BESIDE_TALK = "alone", "beside talk"
+
 FIGURES = (
     Figure("recall@1", recall_at(1)),
-    Figure("recall@5", recall_at(5), 0.92),
+    Figure("recall@5", recall_at(5), {ALONE: 0.92, BESIDE_TALK: 0.92}),
     Figure("empty", empty_with_answer),
-    Figure("empty, unanswerable", empty_without_answer, 0.65),
+    Figure("empty, unanswerable", empty_without_answer, {ALONE: 0.65, BESIDE_TALK: 0.65}),
 )
 
 
 class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fact, and a question in other words that it answers."""
+    """A fact, and two questions that it answers: in other words, and in words that have next to nothing in common."""
 
     key: str
     text: str
     question: str
+    remote: str
     about: list[str] = []
     tags: list[str] = []
     kind: str | None = None
@@ -52,8 +55,8 @@ def open_notebooks(seed: int, _: date) -> list[Notebook]:
     facts = read_facts()
     notes = [fact.note() for fact in facts.facts]
     return [
-        Notebook("facts", [notes], _questions(facts, "alone")),
-        Notebook(beside_talk(seed), [talk_notes(TURNS, seed), notes], _questions(facts, "beside talk")),
+        Notebook("facts", [notes], _questions(facts, ALONE)),
+        Notebook(beside_talk(seed), [talk_notes(TURNS, seed), notes], _questions(facts, BESIDE_TALK)),
     ]
 
 
@@ -63,5 +66,6 @@ def beside_talk(seed: int) -> str:
 
 
 def _questions(facts: Facts, measure: str) -> list[Asked]:
-    answered = [Asked(measure, fact.question, frozenset({fact.key})) for fact in facts.facts]
-    return answered + [Asked(measure, question) for question in facts.unanswered]
+    reworded = [Asked(measure, fact.question, frozenset({fact.key})) for fact in facts.facts]
+    remote = [Asked(f"{measure}, remote", fact.remote, frozenset({fact.key})) for fact in facts.facts]
+    return [*reworded, *(Asked(measure, question) for question in facts.unanswered), *remote]

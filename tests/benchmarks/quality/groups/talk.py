@@ -8,7 +8,7 @@ from tests.benchmarks.quality.groups.notebooks import Asked, Note
 from tests.benchmarks.quality.invented import invent_conversations
 
 _CONVERSATIONS = 3
-"""As many as have more than a thousand turns."""
+"""Enough for more than a thousand turns."""
 
 
 def talk_notes(turns: int, seed: int) -> list[Note]:
