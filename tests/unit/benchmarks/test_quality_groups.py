@@ -1,5 +1,6 @@
 """The groups of `make quality`: their data have the shape that the figures rest on, and the figures are right."""
 
+import json
 import random
 import re
 from collections.abc import Sequence
@@ -8,6 +9,8 @@ from datetime import date, timedelta
 import pytest
 from rapidfuzz.distance import OSA
 
+from recollect.errors import InvalidInput, Unavailable
+from recollect_gateway.mcp_endpoint.errors import tool_error
 from tests.benchmarks.quality.__main__ import CONVERSATIONS, _chosen, _parser
 from tests.benchmarks.quality.groups import days, filters, identifiers, updates
 from tests.benchmarks.quality.groups.catalogue import GROUPS
@@ -29,6 +32,7 @@ from tests.benchmarks.quality.groups.notebooks import Answer, Asked, Note, Noteb
 from tests.benchmarks.quality.groups.report import values_of
 from tests.benchmarks.quality.groups.run import _keys, _ranked
 from tests.benchmarks.quality.groups.typos import mistype
+from tests.benchmarks.wire import Exchange
 
 TODAY = date(2026, 11, 27)
 SEED = 1
@@ -77,6 +81,22 @@ class TestFigures:
         assert values["all but en", "recall@5"] == 0.5
         assert values[ENGLISH, "recall@5"] == 1.0
 
+    def test_identifiers_are_averaged_by_the_way_of_asking(self) -> None:
+        asked = [
+            Asked(way, "?", frozenset("a")) for way in ("alone", "in two sentences, path", "in two sentences, uuid")
+        ]
+        answers = [Answer("b", asked[0], "a"), Answer("b", asked[1], "a"), Answer("b", asked[2], "")]
+        for way in ("in 600 characters", "in 1,500 characters"):
+            answers.append(Answer("b", Asked(way, "?", frozenset("a")), "", refused=True))
+        assert {value.measure: value.value for value in values_of("identifiers", answers)} == {
+            "alone": 1.0,
+            "in two sentences": 0.5,
+            "in 600 characters": 0.0,
+            "in 1,500 characters": 0.0,
+            "in two sentences, path": 1.0,
+            "in two sentences, uuid": 0.0,
+        }
+
     def test_one_memory_of_two_notes_counts_as_the_wanted_one(self) -> None:
         notes = [Note("a", "same"), Note("b", "same"), Note("c", "other")]
         keys = _keys(Notebook("n", [notes], []), ["id1", "id1", "id2"])
@@ -88,7 +108,7 @@ class TestData:
         for name, group in GROUPS.items():
             for notebook in group.open_notebooks(SEED, TODAY):
                 with subtests.test(group=name, notebook=notebook.id):
-                    _check_notebook(notebook, quotes=name in ("names", "identifiers", "filters"))
+                    _check_notebook(notebook, quotes=name in ("names", "identifiers", "filters", "spelling"))
 
     def test_notebooks_of_one_id_have_the_same_memories(self) -> None:
         kept: dict[str, list[Note]] = {}
@@ -159,9 +179,10 @@ class TestData:
             assert [other for other, text in texts.items() if re.search(rf"{re.escape(asked.query)}(?!\w)", text)] == [
                 key
             ]
-            messages = notebook.questions[3 * place + 1 : 3 * place + 3]
+            messages = notebook.questions[4 * place + 1 : 4 * place + 4]
             assert all(asked.query in message.query and message.wanted == asked.wanted for message in messages)
-            assert len(messages[1].query) >= identifiers.PROMPT
+            for message, length in zip(messages[1:], (600, 1_500), strict=True):
+                assert length <= len(message.query) < length + 150
 
     def test_so_many_words_are_mistyped_by_one_edit(self, subtests: pytest.Subtests) -> None:
         text, chance = "Which company processes our card charges?", random.Random(3)
@@ -191,6 +212,16 @@ class TestData:
             text = language.facts[9][0]
             assert "Oracle" in text
             assert "PostgreSQL" in text
+
+
+def test_a_refused_call_is_told_from_any_other_failure(subtests: pytest.Subtests) -> None:
+    for error, refused in ((InvalidInput("too long", path="query"), True), (Unavailable("database"), False)):
+        with subtests.test(error=error):
+            result = tool_error(error).model_dump(mode="json", by_alias=True, exclude_none=True)
+            exchange = Exchange(0.0, json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode())
+            assert exchange.is_refused() is refused
+            with pytest.raises(RuntimeError, match="a measured call failed"):
+                exchange.result()
 
 
 def test_everything_is_measured_by_default_and_only_a_file_where_one_is_named() -> None:

@@ -11,6 +11,7 @@ from tests.benchmarks.quality.groups import (
     identifiers,
     languages,
     names,
+    spelling,
     typos,
     updates,
 )
@@ -39,8 +40,9 @@ GROUPS = {
         Group("days", days.open_notebooks, days.FIGURES),
         Group("filters", filters.open_notebooks, filters.FIGURES),
         Group("names", names.open_notebooks, names.FIGURES),
-        Group("identifiers", identifiers.open_notebooks, identifiers.FIGURES),
+        Group("identifiers", identifiers.open_notebooks, identifiers.FIGURES, identifiers.by_way),
         Group("typos", typos.open_notebooks, typos.FIGURES),
+        Group("spelling", spelling.open_notebooks, spelling.FIGURES),
         Group("languages", languages.open_notebooks, languages.FIGURES, languages.by_language),
         Group("across", languages.open_notebooks_across, languages.ACROSS_FIGURES),
     )

@@ -56,7 +56,7 @@ class FilterQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The filter, as arguments of `recall`."""
         days = self.since_days_ago
         since = None if days is None else datetime.combine(today - timedelta(days), time(), UTC).isoformat()
-        values = {"about": self.about, "tags": self.tags, "kinds": self.kinds}
+        values: dict[str, Any] = {"about": self.about, "tags": self.tags, "kinds": self.kinds}
         values |= {"min_importance": self.min_importance, "since": since}
         return {name: value for name, value in values.items() if value not in (None, [])}
 

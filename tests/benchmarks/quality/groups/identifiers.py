@@ -1,26 +1,28 @@
-"""Identifiers: among many memories that look alike, asked for alone, in a chatty message and in a long prompt."""
+"""Identifiers: among memories that look alike, asked for alone, in chatty messages and in longer prompts."""
 
 import random
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from uuid import UUID
 
 import msgspec
 
-from tests.benchmarks.quality.groups.figures import Figure, empty_with_answer, recall_at
+from tests.benchmarks.quality.groups.figures import Figure, by_measure, recall_at
 from tests.benchmarks.quality.groups.files import read
-from tests.benchmarks.quality.groups.notebooks import Asked, Note, Notebook
+from tests.benchmarks.quality.groups.notebooks import Answer, Asked, Note, Notebook
 
 MEMORIES = 200
-PROMPT = 1_500
-"""The least number of characters of a long prompt."""
+ALONE, CHATTY, PARAGRAPH, PROMPT = "alone", "in two sentences", "in 600 characters", "in 1,500 characters"
 
-FIGURES = (Figure("recall@5", recall_at(5), 0.95), Figure("empty", empty_with_answer))
+LEAST_LENGTHS = {PARAGRAPH: 600, PROMPT: 1_500}
+"""The least number of characters of prompts."""
 
-_ASKED_OF_A_SORT = 5
+FIGURES = (Figure("recall@5", recall_at(5), 0.95),)
+
+_ASKED_OF_A_SORT = 10
 
 
 class Messages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,19 +75,35 @@ class Mint:
         return self.chance.choice(self.parts[part])
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An identifier, its sort and the note that holds it."""
+
+    sort: str
+    identifier: str
+    note: str
+
+
+def by_way(answers: Sequence[Answer]) -> Mapping[str, Sequence[Answer]]:
+    """The answers by the way of asking, and for chatty messages by the sort of identifier, too."""
+    chatty = [answer for answer in answers if answer.asked.measure.startswith(CHATTY)]
+    grouped = by_measure(answers)
+    return {ALONE: grouped[ALONE], CHATTY: chatty, PARAGRAPH: grouped[PARAGRAPH], PROMPT: grouped[PROMPT]} | grouped
+
+
 def open_notebooks(seed: int, _: date) -> list[Notebook]:
     """One notebook; the same identifiers are asked for in each way."""
     messages, chance = read("identifiers", Messages), random.Random(f"identifiers {seed}")
     mint = Mint(messages.parts, chance)
     notes: list[Note] = []
-    holders: dict[str, list[tuple[str, str]]] = {}
+    holders: dict[str, list[Held]] = {}
     for place in range(MEMORIES):
         text, identifiers = _fill(messages.memories[place % len(messages.memories)], mint)
         notes.append(Note(str(place), text))
         for sort, identifier in identifiers.items():
-            holders.setdefault(sort, []).append((identifier, str(place)))
-    asked = [pair for sort in sorted(holders) for pair in chance.sample(holders[sort], _ASKED_OF_A_SORT)]
-    questions = [question for identifier, key in asked for question in _questions(identifier, key, messages, chance)]
+            holders.setdefault(sort, []).append(Held(sort, identifier, str(place)))
+    asked = [held for sort in sorted(holders) for held in chance.sample(holders[sort], _ASKED_OF_A_SORT)]
+    questions = [question for held in asked for question in _questions(held, messages, chance)]
     return [Notebook(f"identifiers-{seed}", [notes], questions)]
 
 
@@ -94,17 +112,18 @@ def _fill(template: str, mint: Mint) -> tuple[str, dict[str, str]]:
     return template.format(**identifiers), identifiers
 
 
-def _questions(identifier: str, key: str, messages: Messages, chance: random.Random) -> Iterator[Asked]:
-    wanted = frozenset({key})
-    yield Asked("alone", identifier, wanted)
-    yield Asked("in two sentences", chance.choice(messages.chatty).format(id=identifier), wanted)
-    yield Asked("in a long prompt", _prompt(identifier, messages, chance), wanted)
+def _questions(held: Held, messages: Messages, chance: random.Random) -> Iterator[Asked]:
+    wanted = frozenset({held.note})
+    yield Asked(ALONE, held.identifier, wanted)
+    yield Asked(f"{CHATTY}, {held.sort}", chance.choice(messages.chatty).format(id=held.identifier), wanted)
+    for way, length in LEAST_LENGTHS.items():
+        yield Asked(way, _prompt(held.identifier, length, messages, chance), wanted)
 
 
-def _prompt(identifier: str, messages: Messages, chance: random.Random) -> str:
-    """Sentences in any order, of PROMPT characters or a little more, with the one that asks somewhere among them."""
+def _prompt(identifier: str, length: int, messages: Messages, chance: random.Random) -> str:
+    """Sentences in any order, of `length` characters or a little more, with the one that asks somewhere among them."""
     sentences, asks = chance.sample(messages.prompt, len(messages.prompt)), messages.prompt_asks.format(id=identifier)
-    while len(" ".join([*sentences[:-1], asks])) >= PROMPT:
+    while len(" ".join([*sentences[:-1], asks])) >= length:
         sentences.pop()
     sentences.insert(chance.randint(0, len(sentences)), asks)
     return " ".join(sentences)
