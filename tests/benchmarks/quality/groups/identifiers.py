@@ -22,7 +22,7 @@ LEAST_LENGTHS = {PARAGRAPH: 600, PROMPT: 1_500}
 
 FIGURES = (Figure("recall@5", recall_at(5), 0.95),)
 
-_ASKED_OF_A_SORT = 10
+_ASKED_OF_A_SORT = 5
 
 
 class Messages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,7 +115,8 @@ def _fill(template: str, mint: Mint) -> tuple[str, dict[str, str]]:
 def _questions(held: Held, messages: Messages, chance: random.Random) -> Iterator[Asked]:
     wanted = frozenset({held.note})
     yield Asked(ALONE, held.identifier, wanted)
-    yield Asked(f"{CHATTY}, {held.sort}", chance.choice(messages.chatty).format(id=held.identifier), wanted)
+    for message in messages.chatty:
+        yield Asked(f"{CHATTY}, {held.sort}", message.format(id=held.identifier), wanted)
     for way, length in LEAST_LENGTHS.items():
         yield Asked(way, _prompt(held.identifier, length, messages, chance), wanted)
 

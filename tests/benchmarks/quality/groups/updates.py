@@ -9,7 +9,12 @@ from tests.benchmarks.quality.groups.figures import Figure, before_rival, first
 from tests.benchmarks.quality.groups.files import read
 from tests.benchmarks.quality.groups.notebooks import Asked, Note, Notebook
 
-FIGURES = (Figure("before the other", before_rival, 31 / 36), Figure("first", first))
+_SAID = ("with `at`", "without `at`")
+
+FIGURES = (
+    Figure("before the other", before_rival, {f"new one, {said}": 31 / 36 for said in _SAID}),
+    Figure("first", first),
+)
 
 _OLD_DAYS, _NEW_DAYS = 200, 20
 """The age of dated facts."""
@@ -35,9 +40,10 @@ def open_notebooks(_: int, today: date) -> list[Notebook]:
     updates = read("updates", Updates).updates
     now = datetime.combine(today, time(12), UTC)
     old, new = now - timedelta(_OLD_DAYS), now - timedelta(_NEW_DAYS)
+    dated, undated = (list(_questions(updates, said)) for said in _SAID)
     return [
-        Notebook("updates-dated", _calls(updates, old, new), list(_questions(updates, "with `at`"))),
-        Notebook("updates-undated", _calls(updates, None, None), list(_questions(updates, "without `at`"))),
+        Notebook("updates-dated", _calls(updates, old, new), dated),
+        Notebook("updates-undated", _calls(updates, None, None), undated),
     ]
 
 
