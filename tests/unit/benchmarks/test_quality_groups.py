@@ -174,12 +174,12 @@ class TestData:
         texts = {note.key: note.text for note in notebook.notes()}
         alone = [asked for asked in notebook.questions if asked.measure == "alone"]
         assert len(texts) == 200
-        for place, asked in enumerate(alone):
+        for index, asked in enumerate(alone):
             (key,) = asked.wanted
             assert [other for other, text in texts.items() if re.search(rf"{re.escape(asked.query)}(?!\w)", text)] == [
                 key
             ]
-            messages = notebook.questions[9 * place + 1 : 9 * place + 9]
+            messages = notebook.questions[9 * index + 1 : 9 * index + 9]
             assert all(asked.query in message.query and message.wanted == asked.wanted for message in messages)
             for message, length in zip(messages[6:], (600, 1_500), strict=True):
                 assert length <= len(message.query) < length + 150

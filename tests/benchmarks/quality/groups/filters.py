@@ -76,19 +76,19 @@ def read_filters() -> Filters:
 def open_notebooks(_: int, today: date) -> list[Notebook]:
     """One notebook, which is another on each day."""
     filters = read_filters()
-    notes = [_note(place, memory, today) for place, memory in enumerate(filters.memories)]
+    notes = [_note(index, memory, today) for index, memory in enumerate(filters.memories)]
     questions = [_asked(question, filters.memories, today) for question in filters.questions]
     return [Notebook(f"filters-{today}", [notes], questions)]
 
 
-def _note(place: int, memory: Remembered, today: date) -> Note:
+def _note(index: int, memory: Remembered, today: date) -> Note:
     at = datetime.combine(today - timedelta(memory.days_ago), time(8), UTC)
-    return Note(str(place), memory.text, memory.about, memory.tags, memory.kind, memory.importance, at=at)
+    return Note(str(index), memory.text, memory.about, memory.tags, memory.kind, memory.importance, at=at)
 
 
 def _asked(question: FilterQuestion, memories: Sequence[Remembered], today: date) -> Asked:
-    wanted = frozenset(str(place) for place, memory in enumerate(memories) if question.passes(memory))
-    tolerated = frozenset(str(place) for place, memory in enumerate(memories) if question.may_pass(memory))
+    wanted = frozenset(str(index) for index, memory in enumerate(memories) if question.passes(memory))
+    tolerated = frozenset(str(index) for index, memory in enumerate(memories) if question.may_pass(memory))
     if question.asked_without_filter:
         return Asked("words alone", question.query, wanted)
     return Asked("with a filter", question.query, wanted, tolerated=tolerated, filters=question.arguments(today))

@@ -76,11 +76,11 @@ class Mint:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """An identifier, its sort and the note that holds it."""
+class Identifier:
+    """An identifier with its sort, and the key of the note that holds it."""
 
     sort: str
-    identifier: str
+    text: str
     note: str
 
 
@@ -96,14 +96,14 @@ def open_notebooks(seed: int, _: date) -> list[Notebook]:
     messages, chance = read("identifiers", Messages), random.Random(f"identifiers {seed}")
     mint = Mint(messages.parts, chance)
     notes: list[Note] = []
-    holders: dict[str, list[Held]] = {}
-    for place in range(MEMORIES):
-        text, identifiers = _fill(messages.memories[place % len(messages.memories)], mint)
-        notes.append(Note(str(place), text))
+    drawn: dict[str, list[Identifier]] = {}
+    for index in range(MEMORIES):
+        text, identifiers = _fill(messages.memories[index % len(messages.memories)], mint)
+        notes.append(Note(str(index), text))
         for sort, identifier in identifiers.items():
-            holders.setdefault(sort, []).append(Held(sort, identifier, str(place)))
-    asked = [held for sort in sorted(holders) for held in chance.sample(holders[sort], _ASKED_OF_A_SORT)]
-    questions = [question for held in asked for question in _questions(held, messages, chance)]
+            drawn.setdefault(sort, []).append(Identifier(sort, identifier, str(index)))
+    asked = [identifier for sort in sorted(drawn) for identifier in chance.sample(drawn[sort], _ASKED_OF_A_SORT)]
+    questions = [question for identifier in asked for question in _questions(identifier, messages, chance)]
     return [Notebook(f"identifiers-{seed}", [notes], questions)]
 
 
@@ -112,13 +112,13 @@ def _fill(template: str, mint: Mint) -> tuple[str, dict[str, str]]:
     return template.format(**identifiers), identifiers
 
 
-def _questions(held: Held, messages: Messages, chance: random.Random) -> Iterator[Asked]:
-    wanted = frozenset({held.note})
-    yield Asked(ALONE, held.identifier, wanted)
+def _questions(identifier: Identifier, messages: Messages, chance: random.Random) -> Iterator[Asked]:
+    wanted = frozenset({identifier.note})
+    yield Asked(ALONE, identifier.text, wanted)
     for message in messages.chatty:
-        yield Asked(f"{CHATTY}, {held.sort}", message.format(id=held.identifier), wanted)
+        yield Asked(f"{CHATTY}, {identifier.sort}", message.format(id=identifier.text), wanted)
     for way, length in LEAST_LENGTHS.items():
-        yield Asked(way, _prompt(held.identifier, length, messages, chance), wanted)
+        yield Asked(way, _prompt(identifier.text, length, messages, chance), wanted)
 
 
 def _prompt(identifier: str, length: int, messages: Messages, chance: random.Random) -> str:

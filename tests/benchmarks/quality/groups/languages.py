@@ -30,12 +30,12 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def notes(self) -> list[Note]:
         """What is remembered."""
-        facts = [Note(str(place), text) for place, (text, _) in enumerate(self.facts)]
-        return facts + [Note(f"distractor-{place}", text) for place, text in enumerate(self.distractors)]
+        facts = [Note(str(index), text) for index, (text, _) in enumerate(self.facts)]
+        return facts + [Note(f"distractor-{index}", text) for index, text in enumerate(self.distractors)]
 
     def questions(self, measure: str) -> list[Asked]:
-        """The questions, which the fact at the same place answers, in whichever language."""
-        return [Asked(measure, question, frozenset({str(place)})) for place, (_, question) in enumerate(self.facts)]
+        """The questions, which the fact at the same index answers, in whichever language."""
+        return [Asked(measure, question, frozenset({str(index)})) for index, (_, question) in enumerate(self.facts)]
 
 
 class Languages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

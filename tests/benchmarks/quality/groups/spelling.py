@@ -24,11 +24,11 @@ class Spelling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def open_notebooks(seed: int, _: date) -> list[Notebook]:
     """One notebook, among facts and talk."""
     pairs = read("spelling", Spelling).pairs
-    spelt = [Note(f"{kind}-{place}", text) for kind, pair in pairs.items() for place, (text, _) in enumerate(pair)]
+    spelt = [Note(f"{kind}-{index}", text) for kind, pair in pairs.items() for index, (text, _) in enumerate(pair)]
     others = [*(fact.note() for fact in read_facts().facts), *talk_notes(_TURNS, seed)]
     questions = [
-        Asked(kind, query, frozenset({f"{kind}-{place}"}))
+        Asked(kind, query, frozenset({f"{kind}-{index}"}))
         for kind, pair in pairs.items()
-        for place, (_, query) in enumerate(pair)
+        for index, (_, query) in enumerate(pair)
     ]
     return [Notebook(f"spelling-{seed}", [others, spelt], questions)]

@@ -67,20 +67,20 @@ def _edit(word: str, chance: random.Random) -> str:
     return edited
 
 
-def _omit(word: str, place: int, _: random.Random) -> str:
-    return word[:place] + word[place + 1 :]
+def _omit(word: str, position: int, _: random.Random) -> str:
+    return word[:position] + word[position + 1 :]
 
 
-def _add(word: str, place: int, chance: random.Random) -> str:
-    return word[:place] + chance.choice(string.ascii_lowercase) + word[place:]
+def _add(word: str, position: int, chance: random.Random) -> str:
+    return word[:position] + chance.choice(string.ascii_lowercase) + word[position:]
 
 
-def _replace(word: str, place: int, chance: random.Random) -> str:
-    return word[:place] + chance.choice(string.ascii_lowercase) + word[place + 1 :]
+def _replace(word: str, position: int, chance: random.Random) -> str:
+    return word[:position] + chance.choice(string.ascii_lowercase) + word[position + 1 :]
 
 
-def _swap(word: str, place: int, _: random.Random) -> str:
-    return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+def _swap(word: str, position: int, _: random.Random) -> str:
+    return word[:position] + word[position + 1] + word[position] + word[position + 2 :]
 
 
 _EDITS: Sequence[Callable[[str, int, random.Random], str]] = (_omit, _add, _replace, _swap)

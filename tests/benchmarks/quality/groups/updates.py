@@ -49,14 +49,14 @@ def open_notebooks(_: int, today: date) -> list[Notebook]:
 
 def _calls(updates: Sequence[Update], old: datetime | None, new: datetime | None) -> list[list[Note]]:
     return [
-        [Note(f"old-{place}", update.old, at=old) for place, update in enumerate(updates)],
-        [Note(f"new-{place}", update.new, at=new) for place, update in enumerate(updates)],
+        [Note(f"old-{index}", update.old, at=old) for index, update in enumerate(updates)],
+        [Note(f"new-{index}", update.new, at=new) for index, update in enumerate(updates)],
     ]
 
 
 def _questions(updates: Sequence[Update], measure: str) -> Iterator[Asked]:
-    for place, update in enumerate(updates):
-        yield Asked(f"new one, {measure}", update.question, frozenset({f"new-{place}"}), f"old-{place}")
-    for place, update in enumerate(updates):
+    for index, update in enumerate(updates):
+        yield Asked(f"new one, {measure}", update.question, frozenset({f"new-{index}"}), f"old-{index}")
+    for index, update in enumerate(updates):
         if update.before:
-            yield Asked(f"old one, {measure}", update.before, frozenset({f"old-{place}"}), f"new-{place}")
+            yield Asked(f"old one, {measure}", update.before, frozenset({f"old-{index}"}), f"new-{index}")
