@@ -22,7 +22,7 @@ from recollect.memory.reading import require_nodes
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
-from recollect.retrieval.recall.ranking import MIN_BEST_COVERAGE, Hit
+from recollect.retrieval.recall.ranking import Hit
 from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fusion import fuse
@@ -30,6 +30,9 @@ from recollect.retrieval.search.model import LabelQuery
 
 MAX_SIMILAR_EDGES = 1_000
 """Relations returned with similar facts, at most."""
+
+MIN_LABEL_COVERAGE = 0.4
+"""Share of the question's words, weighted by rarity, that the labels of a node must have."""
 
 _WORD_TERMS = ("own", "near", "far", "coverage", "about")
 LABEL_SCORE = sum(WEIGHTS_WITHOUT_TOKENS[term] for term in _WORD_TERMS) / sum(WEIGHTS_WITHOUT_TOKENS.values())
@@ -198,7 +201,7 @@ async def _ranked(
     )
     (words,) = await passages.count_terms(view.tx, view.graph.id, [question.text])
     labels = LabelQuery(
-        tuple(words), MIN_BEST_COVERAGE, filters.kinds, filters.tags, filters.fresh_only, recall.MAX_RECALLED
+        tuple(words), MIN_LABEL_COVERAGE, filters.kinds, filters.tags, filters.fresh_only, recall.MAX_RECALLED
     )
     labelled = await search.match_labels(view, labels)
     hits = [

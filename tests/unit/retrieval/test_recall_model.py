@@ -23,7 +23,6 @@ from recollect.retrieval.recall.model import (
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, is_first_person, statement_share
 from recollect.retrieval.recall.ranking import (
-    MIN_BEST_COVERAGE,
     MIN_COVERAGE,
     Candidate,
     Hit,
@@ -153,7 +152,16 @@ class TestWholeTexts:
 
 
 def candidate(number: int, **known: object) -> Candidate:
-    nothing = {"own": 0.0, "near": 0.0, "far": 0.0, "covered": 0.0, "about": False, "words": 5, "dated": False}
+    nothing = {
+        "own": 0.0,
+        "near": 0.0,
+        "far": 0.0,
+        "covered": 0.0,
+        "about": False,
+        "words": 5,
+        "dated": False,
+        "is_alone": False,
+    }
     key = UUID(int=number)
     what: dict[str, object] = {
         "memory_id": key,
@@ -243,10 +251,9 @@ def test_a_candidate_without_evidence_is_no_hit(found: list[Candidate]) -> None:
 def test_there_are_no_hits_where_the_best_candidate_is_no_answer(found: list[Candidate]) -> None:
     evident = [c for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE]
     answered = any(
-        (c.meaning is None and c.own_similarity is None) or near(c) >= 0.4 or c.covered / 4 >= MIN_BEST_COVERAGE
-        for c in evident
+        (c.meaning is None and c.own_similarity is None) or near(c) >= 0.4 or c.covered / 4 >= 0.6 for c in evident
     )
-    hits = rank(found, TERMS, expected=NOTHING, min_meaning=0.25, min_best=0.4)
+    hits = rank(found, TERMS, expected=NOTHING, min_meaning=0.25, min_best=0.4, min_words=0.6)
     assert {hit.passage_id for hit in hits} == ({c.id for c in evident} if answered else set())
 
 
@@ -276,6 +283,20 @@ def test_the_score_is_the_weighted_sum_of_its_terms() -> None:
     score = sum(weights[name] * value for name, value in hit.terms.items()) / sum(weights.values())
     assert hit.score == pytest.approx(score)
     assert hit.terms["length"] == hit.terms["time"] == hit.terms["own"] == hit.terms["coverage"] == 1.0
+
+
+def test_what_belongs_to_no_thread_is_ranked_by_what_it_says_itself() -> None:
+    """Nothing was said around it, and a short one says as much as it has to."""
+    alone = {"own": 1.0, "covered": 4.0, "words": 3, "win": 1.0, "meaning": 0.8}
+    turn = {"own": 0.0, "near": 1.0, "far": 1.0, "covered": 1.0, "words": 40, "win": 0.0, "meaning": 0.2}
+    ranked = rank(
+        [candidate(1, is_alone=True, **alone), candidate(2, **turn)], TERMS, expected=NOTHING, min_meaning=0.1
+    )
+    assert [hit.terms["length"] for hit in ranked] == [1.0, 1.0]
+    assert [hit.terms["far"] for hit in ranked] == [1.0, 1.0]
+    in_thread = rank([candidate(1, **alone), candidate(2, **turn)], TERMS, expected=NOTHING, min_meaning=0.1)
+    assert [(hit.memory_id.int, hit.terms["far"]) for hit in in_thread] == [(1, 0.0), (2, 1.0)]
+    assert in_thread[0].score < ranked[0].score
 
 
 def test_rare_words_weigh_more_once_words_are_counted() -> None:

@@ -14,11 +14,14 @@ class SimilarityThresholds:
     """Cosines of question and memory that separate answers from noise; each model has a scale of its own.
 
     `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
-    where there is little lexical evidence: otherwise nothing in the graph answers the question.
+    where there is little lexical evidence: otherwise nothing in the graph answers the question. `words`: the share of
+    the question's words, weighted by rarity, that is so much lexical evidence: the better a model tells answers from
+    noise, the more.
     """
 
     meaning: float
     best: float
+    words: float = 0.4
 
 
 UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)

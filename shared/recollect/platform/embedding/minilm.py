@@ -57,7 +57,9 @@ class MiniLMEmbedder:
 
     model = "minilm/all-minilm-l6-v2_int8_384"
     dimensions = 384
-    similarity_thresholds = SimilarityThresholds(meaning=0.25, best=0.36)  # Measured: docs/adr/0006-embedders.md.
+    similarity_thresholds = SimilarityThresholds(
+        meaning=0.25, best=0.3, words=0.6
+    )  # Measured: docs/adr/0006-embedders.md.
 
     def __init__(self, *, threads: int = 1) -> None:
         """Load the model: half a second and 105 MB of memory. `threads`: texts that are computed at the same time.

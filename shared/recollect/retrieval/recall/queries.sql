@@ -123,7 +123,7 @@ coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS fa
     p.node_id = ANY (:named_ids::uuid[]) OR coalesce(p.speaker = ANY (:phrases::text[]), false)
         OR (:first_person AND (s.said_by = ANY (:asker_names::text[]) OR (p.created_by = :asker
         AND s.said_by <> ALL (:assistant_names::text[])))) AS about,
-    length(p.tsv) AS words, p.dated,
+    length(p.tsv) AS words, p.dated, p.thread IS NULL AS is_alone,
     (SELECT nullif(1 - (s.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors s
     WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN p.id AND p.id AND s.model = :model
     ORDER BY s.passage_id LIMIT 1) AS meaning,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
 from recollect.retrieval.recall.weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 
-RANKING_VERSION = 7
+RANKING_VERSION = 8
 """Part of every cache key: raise it with any change in how candidates are found or ranked."""
 
 CANDIDATES = 50
@@ -27,13 +27,6 @@ CANDIDATES = 50
 
 MIN_COVERAGE = 0.3
 """Share of the question's words, weighted by rarity, from which a passage is evidence whatever its cosine."""
-
-MIN_BEST_COVERAGE = 0.4
-"""The same share, which the best memory must reach where no cosine is high enough to show that there is an answer.
-
-Measured with questions about another conversation: two of five (minilm) or half of them (wordllama) get an empty
-answer, and no question about the conversation itself does (docs/adr/0006-embedders.md).
-"""
 
 LONG_PASSAGE_WORDS = 20
 """Words from which a passage counts as long. Without this cap the longest passage ranked first (measured)."""
@@ -64,7 +57,7 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     """A passage that may answer the question, with its unscaled features.
 
     `version_id`: the sibling head that the passage is from; None for the node's newest version. `conflicts`: the other
-    heads of the node, if it has several.
+    heads of the node, if it has several. `is_alone`: it belongs to no thread, so nothing was said before or after it.
     `meaning`: the cosine of the question with the passage's contextual vector, to which its neighbours contribute;
     `own_similarity`: with the vector of its own text. `win` and `date`: scores of the second stage (`matching.py`),
     `win` unscaled and None where the passage has no tokens.
@@ -86,6 +79,7 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     about: bool
     words: int
     dated: bool
+    is_alone: bool
     meaning: float | None
     own_similarity: float | None
     win: float | None = None
@@ -185,12 +179,13 @@ def rank(
     expected: ExpectedAnswer,
     min_meaning: float,
     min_best: float | None = None,
+    min_words: float = 0.0,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
     Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence. `min_best`:
-    the cosine that some candidate must reach for there to be an answer at all, unless one has enough of the words or no
-    vector yet; None: no minimum.
+    the cosine that some candidate must reach for there to be an answer at all, unless one has `min_words` of the
+    question, weighted by rarity, or no vector yet; None: no minimum.
     """
     weight = sum(term.idf for term in terms)
     evident = [
@@ -198,7 +193,7 @@ def rank(
         for c in candidates
         if (c.nearness or 0.0) >= min_meaning or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
     ]
-    if min_best is not None and not any(_is_answer(c, weight, min_best) for c in evident):
+    if min_best is not None and not any(_is_answer(c, weight, min_best, min_words) for c in evident):
         return []
     weights = _weights_of(evident)
     columns = _scaled_terms(evident, weight, expected)
@@ -216,10 +211,10 @@ def rank(
     return list(best.values())
 
 
-def _is_answer(candidate: Candidate, weight: float, min_best: float) -> bool:
+def _is_answer(candidate: Candidate, weight: float, min_best: float, min_words: float) -> bool:
     if candidate.nearness is None or candidate.nearness >= min_best:
         return True
-    return weight > 0 and candidate.covered / weight >= MIN_BEST_COVERAGE
+    return weight > 0 and candidate.covered / weight >= min_words
 
 
 def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:
@@ -235,19 +230,22 @@ def _scaled_terms(
     own, near, far, win, meaning = _scaled(
         _columns([(c.own, c.near, c.far, _nan_if_none(c.win), _nan_if_none(c.meaning)) for c in candidates], 5)
     )
-    covered, about, words, dated, date, has_win = _columns(
-        [(c.covered, c.about, c.words, c.dated, c.date, c.win is not None) for c in candidates], 6
+    covered, about, words, dated, date, has_win, is_alone = _columns(
+        [(c.covered, c.about, c.words, c.dated, c.date, c.win is not None, c.is_alone) for c in candidates], 7
     )
+    win = np.where(has_win, win, own)  # A passage without tokens is scored by its words.
+    # Around a passage alone nothing was said, and it is as long as it has to be: what it says itself counts instead.
+    alone_at_least = np.where(is_alone, np.maximum(win, meaning), 0.0)
+    length = np.log1p(np.minimum(words, LONG_PASSAGE_WORDS)) / math.log1p(LONG_PASSAGE_WORDS)
     return {
-        # A passage without tokens is scored by its words.
-        "win": np.where(has_win, win, own),
+        "win": win,
         "date": date,
         "own": own,
-        "near": near,
-        "far": far,
+        "near": np.maximum(near, alone_at_least),
+        "far": np.maximum(far, alone_at_least),
         "coverage": covered / (weight or 1.0),
         "about": about,
-        "length": np.log1p(np.minimum(words, LONG_PASSAGE_WORDS)) / math.log1p(LONG_PASSAGE_WORDS),
+        "length": np.where(is_alone, 1.0, length),
         "time": dated * expected.time,
         "answer": np.array([expected.found_in(c.text) for c in candidates], np.float64),
         "statement": np.array([statement_share(c.text) for c in candidates], np.float64),

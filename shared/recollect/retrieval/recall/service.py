@@ -39,6 +39,7 @@ from recollect.retrieval.recall.model import (
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
+from recollect.retrieval.recall.updates import asks_for_first, in_order_of_time
 
 MAX_RECALLED = 100
 """Hits of one recall, at most."""
@@ -196,8 +197,12 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         min_meaning=thresholds.meaning,
         # A caller who gives a filter presumes that there is something to find.
         min_best=None if scope.filters.narrows else thresholds.best,
+        min_words=thresholds.words,
     )
-    return hits[:MAX_RECALLED]
+    if named_times(question.text, question.asked_on):
+        return hits[:MAX_RECALLED]
+    facts = {candidate.id for candidate in found if candidate.is_alone}
+    return in_order_of_time(hits[:MAX_RECALLED], facts, newest=not asks_for_first(question.text))
 
 
 async def _match(tx: Transaction, question: Question, candidates: list[Candidate]) -> list[Candidate]:
