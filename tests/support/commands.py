@@ -62,11 +62,14 @@ class Command:
 
     def communicate(self, given: bytes = b"", seconds: float = SECONDS) -> CommandOutput:
         """Give it the input, read all of its output, and wait for its end."""
-        with ThreadPoolExecutor(2) as readers:
+        with self, ThreadPoolExecutor(2) as readers:
             out, err = readers.submit(self.stdout.read), readers.submit(self.stderr.read)
-            self._give(given)
-            output = CommandOutput(self.wait(seconds), out.result(), err.result().decode())
-        self._close()
+            try:
+                self._give(given)
+                code = self.wait(seconds)
+            finally:  # The readers wait for its end, too.
+                self.send_signal(signal.SIGKILL)
+            output = CommandOutput(code, out.result(), err.result().decode())
         assert "Traceback" not in output.err, output.err
         return output
 

@@ -191,10 +191,13 @@ async def require_room(tx: Transaction, bounds: JobBounds) -> None:
 
 
 async def require_room_for(tx: Transaction, size: int, bounds: JobBounds) -> None:
-    """Raise TooLarge where the tenant's jobs would store more than allowed with `size` bytes that are announced."""
+    """Raise TooLarge where the tenant's jobs would store more than allowed with `size` bytes that are announced.
+
+    A caller that is confined to some graphs is not told what the jobs of all graphs store.
+    """
     storage = await store.find_storage(tx, least=MAX_CHUNK, most=bounds.most_bytes)
     if storage.stored + size > storage.allowed:
-        kept = storage.stored if size else None
+        kept = storage.stored if size and tx.caller.graphs is None else None
         raise TooLarge(_no_room(storage.allowed, kept, by_plan=storage.allowed < bounds.most_bytes), code=FULL)
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import httpx2
@@ -108,6 +109,21 @@ async def test_an_announced_file_without_room_is_refused_before_it_is_sent(
     assert [job.status for job in await desk.list()] == ["cancelled"]
     fits = await http.post("/v1/graphs/default/imports", content=b"\n" * 3 * len(HALF), headers=JSONL)
     assert fits.status_code == 202
+
+
+async def test_who_is_confined_to_graphs_is_not_told_what_the_jobs_of_others_keep(
+    desk: Desk, db: Database, operator: Operator, tenant: Tenant
+) -> None:
+    await limit(operator, tenant.slug, stored_bytes=2 * len(HALF))
+    await hold(desk, HALF)
+
+    async def announce(caller: Caller) -> None:
+        async with db.transaction(caller) as tx:
+            await jobs.require_room_for(tx, MAX_CHUNK, JobBounds.of(Settings()))
+
+    assert f"They take {len(HALF):,} already" in await refusal(announce(desk.caller))
+    confined = replace(desk.caller, graphs=frozenset({uuid4()}))
+    assert "already" not in await refusal(announce(confined))
 
 
 async def test_the_oldest_finished_jobs_go_for_new_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,9 +119,9 @@ def _items(raw: bytes, line: str, where: str) -> Read:
     """The item of a line, or the items of objects that follow each other in it; or the problem of the line."""
     found = list(_item(raw, where))
     if isinstance(found[0], ImportProblem) and not found[0].of_part:
-        pieces = list(_pieces(line.strip()))
-        if len(pieces) > 1 and all(piece.startswith("{") for piece in pieces):
-            for piece in pieces:
+        text = line.strip()  # A line may have millions of pieces: they are read twice, and not kept.
+        if next(_pieces(text), text) != text and all(piece.startswith("{") for piece in _pieces(text)):
+            for piece in _pieces(text):
                 yield from _item(piece.encode(errors=BROKEN_BYTES), where)
             return
     yield from found
