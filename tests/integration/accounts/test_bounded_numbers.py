@@ -261,6 +261,7 @@ class TestAuditLog:
     @pytest.fixture(autouse=True)
     def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(audit, "MAX_ACTS_PER_DAY", MOST)
+        monkeypatch.setattr(audit, "RESERVED_ACTS", MOST - 1)
 
     async def create(self, db: Database, caller: Caller, name: str) -> None:
         async with db.transaction(caller) as tx:
@@ -280,6 +281,17 @@ class TestAuditLog:
         await owner.execute("UPDATE audit_log SET at = at - interval '25 hours' WHERE tenant_id = $1", admin.tenant_id)
         await owner.execute(at.format("ENABLE"))
         await self.create(db, admin, "the-next-day")
+
+    async def test_an_agent_that_repeats_an_act_does_not_lock_out_its_admin(self, db: Database, admin: Caller) -> None:
+        agent = replace(admin, subject="key:of-an-agent")
+        for number in range(MOST - 1):
+            await self.create(db, agent, f"graph-{number}")
+        with pytest.raises(TooManyRequests):
+            await self.create(db, agent, "one-more")
+        for number in range(MOST - 1):
+            await self.create(db, admin, f"of-the-admin-{number}")
+        with pytest.raises(TooManyRequests):
+            await self.create(db, admin, "one-more")
 
     async def test_what_ends_rights_is_never_refused(
         self, db: Database, admin: Caller, owner: asyncpg.Connection

@@ -84,6 +84,16 @@ def test_facts_about_two_entities_are_no_update_of_each_other() -> None:
     assert order(of_maria, same_entity) == [2, 1]
 
 
+def test_texts_without_words_tell_nothing_anew() -> None:
+    assert order(told(1, "🎉🎉!!", 0.9), told(2, "Deploys run on Fridays", 0.8)) == [1, 2]
+
+
+def test_words_of_scripts_with_marks_are_whole() -> None:
+    """By letters alone, without the marks between them, these would share most of their parts."""
+    assert order(told(1, "मेरी बिल्ली दूध पीती है", 0.9), told(2, "हमारा किराया महीने में बढ़ेगा", 0.8)) == [1, 2]
+    assert order(told(1, "मेरी बिल्ली दूध पीती है", 0.9), told(2, "मेरी बिल्ली पानी पीती है।", 0.8)) == [2, 1]
+
+
 def test_what_was_told_in_the_same_moment_is_told_again_by_the_later_id() -> None:
     twin = told(2, "Maria lives in Bergen", 0.8)
     at_once = Hit(**{name: getattr(twin, name) for name in Hit.__struct_fields__} | {"at": OLD.at})

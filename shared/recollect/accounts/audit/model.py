@@ -106,6 +106,10 @@ them. They, and sign-ins, are never refused for their number."""
 MAX_ACTS_PER_DAY = 100_000
 """The most acts of a tenant in 24 hours with which a REPEATABLE one is accepted: this bounds the size of its log."""
 
+RESERVED_ACTS = 1_000
+"""Acts of a caller in 24 hours that are accepted up to twice MAX_ACTS_PER_DAY of its tenant: so an agent that exports
+without end does not keep an admin from making a key."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:

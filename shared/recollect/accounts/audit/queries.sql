@@ -4,10 +4,10 @@ INSERT INTO audit_log (tenant_id, id, actor, action, objects, address, trace_id,
 VALUES (:tenant_id, :id, :actor, :action, :objects, :address, :trace_id, :details::text::jsonb);
 
 -- name: count_acts
--- The number of acts of the tenant in 24 hours, counted up to :most.
-SELECT count(*) FROM (
-    SELECT FROM audit_log WHERE tenant_id = :tenant_id AND at > clock_timestamp() - interval '24 hours'
-    ORDER BY at
+-- The number of acts of the tenant in 24 hours, counted up to :most, and of these by :actor.
+SELECT count(*) AS acts, count(*) FILTER (WHERE actor = :actor) AS own FROM (
+    SELECT actor FROM audit_log WHERE tenant_id = :tenant_id AND at > clock_timestamp() - interval '24 hours'
+    ORDER BY at DESC
     LIMIT :most::bigint
 ) AS a;
 

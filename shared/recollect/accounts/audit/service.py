@@ -5,7 +5,15 @@ from datetime import timedelta
 from uuid import UUID
 
 from recollect.accounts.audit import store
-from recollect.accounts.audit.model import MAX_ACTS_PER_DAY, REPEATABLE, Action, AuditEntry, AuditFilter, Detail
+from recollect.accounts.audit.model import (
+    MAX_ACTS_PER_DAY,
+    REPEATABLE,
+    RESERVED_ACTS,
+    Action,
+    AuditEntry,
+    AuditFilter,
+    Detail,
+)
 from recollect.caller import OPERATOR, Caller
 from recollect.errors import ErrorCode, TooManyRequests
 from recollect.platform.db import Database
@@ -26,7 +34,8 @@ async def record(tx: Transaction, action: Action, *objects: str, **details: Deta
     """Record that the caller does this, if the transaction commits. `objects`: of the act, each by `named`.
 
     Any act may change who callers are and what they may do, so gateways look up the callers of the tenant again. Raises
-    TooManyRequests for an act that can be repeated, after MAX_ACTS_PER_DAY in 24 hours.
+    TooManyRequests for an act that can be repeated, after MAX_ACTS_PER_DAY in 24 hours; for a caller who made few of
+    them, after twice as many.
     """
     if action in REPEATABLE and not tx.caller.of_service:
         await _require_few(tx)
@@ -43,7 +52,8 @@ async def record(tx: Transaction, action: Action, *objects: str, **details: Deta
 
 
 async def _require_few(tx: Transaction) -> None:
-    if await store.count_acts(tx, most=MAX_ACTS_PER_DAY) >= MAX_ACTS_PER_DAY:
+    acts, own = await store.count_acts(tx, most=2 * MAX_ACTS_PER_DAY)
+    if acts >= (MAX_ACTS_PER_DAY if own >= RESERVED_ACTS else 2 * MAX_ACTS_PER_DAY):
         raise TooManyRequests(
             f"This tenant has made {MAX_ACTS_PER_DAY:,} entries in its audit log in 24 hours, the most that it can "
             "make. Try again later.",

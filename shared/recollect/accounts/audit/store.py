@@ -40,10 +40,10 @@ async def insert_entry(
     )
 
 
-async def count_acts(tx: Transaction, *, most: int) -> int:
-    """The number of acts of the tenant in 24 hours, counted up to `most`."""
-    number: int = await tx.fetchval(queries.count_acts, most=most)
-    return number
+async def count_acts(tx: Transaction, *, most: int) -> tuple[int, int]:
+    """The number of acts of the tenant in 24 hours, counted up to `most`, and of these by the caller."""
+    [row] = await tx.fetch(queries.count_acts, actor=tx.caller.subject, most=most)
+    return row["acts"], row["own"]
 
 
 async def insert_entries_of_person(

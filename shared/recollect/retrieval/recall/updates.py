@@ -7,6 +7,7 @@ true. In talk the same rule does harm: there a later turn answers, comments or r
 import re
 from collections.abc import Sequence, Set
 from datetime import UTC, datetime
+from unicodedata import normalize
 from uuid import UUID
 
 from msgspec import structs
@@ -30,7 +31,8 @@ _FIRST = re.compile(
     r"at the beginning|in the past|back then)\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_](?:[^\W_]|[^\w\s!-~\u0964\u0965\u2000-\u206f\u3000-\u303f])*")
+"""A word, with the marks within it that are no letters by themselves, as in Devanagari."""
 
 
 def asks_for_first(question: str) -> bool:
@@ -64,7 +66,7 @@ class _Told:
 
     def __init__(self, hit: Hit) -> None:
         self.hit = hit
-        self.words = frozenset(_WORD.findall(hit.text.casefold()))
+        self.words = frozenset(_WORD.findall(normalize("NFC", hit.text.casefold())))
         self.when: tuple[datetime, UUID] = hit.at or datetime.min.replace(tzinfo=UTC), hit.memory_id
 
     def tells_as_well(self, better: "_Told") -> bool:
@@ -73,5 +75,5 @@ class _Told:
             (self.hit.name is None or better.hit.name is None or self.hit.node_id == better.hit.node_id)
             and self.hit.score >= _MIN_SCORE * better.hit.score
             and self.hit.terms["coverage"] >= better.hit.terms["coverage"] - _MAX_LESS_COVERED
-            and len(self.words & better.words) >= _MIN_SHARED * min(len(self.words), len(better.words))
+            and 0 < _MIN_SHARED * min(len(self.words), len(better.words)) <= len(self.words & better.words)
         )
