@@ -71,6 +71,17 @@ async def test_every_walk_tells_what_fits(client: Client, subtests: pytest.Subte
                 assert tool in ("explore", "get_neighbors") or 1 < len([*edges_in(told)]) < COUNT
 
 
+async def test_paths_are_told_whole(client: Client, subtests: pytest.Subtests) -> None:
+    ids = await store_large(client)
+    for most in (2, 5, COUNT):
+        with subtests.test(max_paths=most):
+            told = await answer(client, "get_trace", from_id=ids["hub"], to_id=ids["end"], max_paths=most)
+            paths = [(len(path["nodes"]), len(path["edges"])) for path in told["paths"]]
+            assert paths == [(3, 2)] * len(paths)
+            assert 1 < len(paths) <= most
+            assert told["cut"] == ("paths" if len(paths) == most else "edges")
+
+
 async def test_lists_of_edges_go_on_where_a_reply_was_full(
     client: Client, http: httpx2.AsyncClient, subtests: pytest.Subtests
 ) -> None:

@@ -76,7 +76,7 @@ async def neighbourhood(view: GraphView, node_id: UUID, *, depth: int, max_nodes
     found = await lineages.get_nodes(view, list(reached.depths))
     among = _edges_among(found, reached.edges.values())
     told = await relations.tell_edges(view, among)
-    return Neighbourhood(found, told, cut=reached.cut or _cut(told, among))
+    return Neighbourhood(found, told, cut=_cut(told, among) or reached.cut)
 
 
 async def open_trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> PathSearch:
@@ -86,15 +86,18 @@ async def open_trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int)
 
 
 async def traced(tx: Transaction, search: PathSearch, found: Paths) -> Neighbourhood:
-    """The nodes and edges on the paths that a search found."""
-    on_paths = unique(node for path in found.paths for node in path)
+    """The nodes and edges on the paths that a search found: those paths, shortest first, whose edges fit a reply.
+
+    If not even the first path fits, it comes with the edges that do.
+    """
     view = await traversal.view_of_paths(tx, search)
+    edges = _in_order_of(found)
+    told = await relations.tell_edges(view, edges, _times_on(found))
+    left_out = {frozenset((edge.from_node, edge.to_node)) for edge in edges[len(told) :]}
+    whole = [path for path in found.paths if not left_out & _steps(path)] or found.paths[:1]
     # A path may lead over a placeholder, which no other read returns: it is shown by its name, as find_path shows it.
-    path_nodes = await lineages.get_nodes(view, on_paths, placeholders=True)
-    times = _times_on(found)
-    on_steps = [edge for edge in found.edges if times[edge.id]]
-    told = await relations.tell_edges(view, on_steps, times)
-    return Neighbourhood(path_nodes, told, found.paths, found.cut or _cut(told, on_steps))
+    path_nodes = await lineages.get_nodes(view, unique(node for path in whole for node in path), placeholders=True)
+    return Neighbourhood(path_nodes, told, whole, _cut(told, edges) or found.cut)
 
 
 async def edges_at(
@@ -127,7 +130,7 @@ async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max
         found = await lineages.get_nodes(view, list(reached.depths))
     told = await relations.tell_edges(view, edges[:MAX_EDGES])
     links = await _links(view, told, names)
-    cut = reached.cut or _cut(told, edges)
+    cut = _cut(told, edges) or reached.cut
     return WalkedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
 
 
@@ -183,6 +186,19 @@ async def _edge_page(
 def _cut(told: Sequence[Edge], edges: Sequence[Edge]) -> str | None:
     """The bound that left some of these edges out of an answer, if one did."""
     return "edges" if len(told) < len(edges) else None
+
+
+def _steps(path: Sequence[UUID]) -> set[frozenset[UUID]]:
+    return {frozenset(step) for step in pairwise(path)}
+
+
+def _in_order_of(found: Paths) -> list[Edge]:
+    """The edges on the steps of paths that were found, in the order of the paths."""
+    edges: dict[frozenset[UUID], list[Edge]] = {}
+    for edge in found.edges:
+        edges.setdefault(frozenset((edge.from_node, edge.to_node)), []).append(edge)
+    steps = unique(frozenset(step) for path in found.paths for step in pairwise(path))
+    return [edge for step in steps for edge in edges.get(step, ())]
 
 
 def _times_on(found: Paths) -> Counter[UUID]:
