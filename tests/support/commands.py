@@ -56,9 +56,11 @@ class Command:
 
     def __exit__(self, *_: object) -> None:
         """End it, if it still runs."""
-        self.send_signal(signal.SIGKILL)
-        self._close()
-        self.wait()
+        try:
+            self.send_signal(signal.SIGKILL)
+            self.wait()
+        finally:
+            self._close()
 
     def communicate(self, given: bytes = b"", seconds: float = SECONDS) -> CommandOutput:
         """Give it the input, read all of its output, and wait for its end."""
@@ -86,7 +88,8 @@ class Command:
         """Send the signal, if the command still runs."""
         if self.is_running():
             assert self._process.pid is not None
-            os.kill(self._process.pid, number)
+            with suppress(ProcessLookupError):  # It ended just now, and nobody has told us yet.
+                os.kill(self._process.pid, number)
 
     def _give(self, given: bytes) -> None:
         with suppress(BrokenPipeError):  # It has ended, or reads no input.

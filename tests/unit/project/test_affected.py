@@ -1,8 +1,5 @@
 """`make affected` finds the tests that a change can reach."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.affected import affected
@@ -41,20 +38,3 @@ def test_a_capability_does_not_reach_tests_of_others() -> None:
 
 def test_a_page_leads_to_the_tests_that_name_it() -> None:
     assert "tests/slow/stacks/test_documented_commands.py" in affected(["docs/quick-start.md"])
-
-
-RUN = """
-import sys
-from tests import affected
-affected.changed_since = lambda base: ["tests/unit/test_times.py"]
-sys.exit(affected.main())
-"""
-
-
-def test_the_tests_are_run() -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", RUN, "-p", "no:cacheprovider"], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "1 changed files reach 1 files of tests" in run.stdout
-    assert "passed" in run.stdout
