@@ -35,6 +35,7 @@ from recollect.platform.replicas import replica_of
 from recollect.platform.shared_cache import SharedCache
 from recollect.platform.text_records import TextRecords
 from recollect.retrieval.recall.cache import RecallCache
+from recollect.retrieval.recall.english import load_english
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.access_log import note_route
@@ -227,6 +228,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
     embedder = create_embedder(settings)
+    await load_english()
     encoder, recall_cache = _question_encoder(embedder, settings, stack), _recall_cache(redis, settings, stack)
     if settings.embedder == OPENAI:
         await stack.enter_async_context(checked_embedder(embedder))

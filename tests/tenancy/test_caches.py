@@ -22,6 +22,7 @@ CACHES = {
     "recollect.platform.metrics": "hits and misses, by tenant: here",
     "recollect.platform.shared_cache": "rankings in Redis, by tenant: tests/tenancy/test_search_cache.py",
     "recollect.retrieval.recall.cache": "states of graphs, by tenant and name: tests/tenancy/test_search_cache.py",
+    "recollect.retrieval.recall.english": "words of English: nothing of a tenant's",
     "recollect.graph.graphs.known": "graphs by tenant and name: tests/tenancy/test_known_graphs.py",
     "recollect.graph.relations.counted": "counts of edges, by tenant and graph: tests/tenancy/test_edge_counts.py",
     "recollect.platform.sampling": "spans of traces that have not ended, of which nothing is told: tests/unit/platform",

@@ -147,6 +147,7 @@ SHARED: Mapping[type, SharedBody] = {
             "memories": "Memories, best first",
             "more": "Whether more were found than `limit` and `token_budget` allow",
             "waiting": "Number of passages of the graph that are not embedded yet, and are found by words only",
+            "searched_for": "What was searched for, where a query has typing errors: the queries without them",
         },
     ),
     RecalledMemory: SharedBody(

@@ -1,6 +1,7 @@
 """Remember and recall, by tool or by route."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from random import random
 from typing import Annotated, Any
@@ -154,11 +155,15 @@ class RecalledMemory(Struct, frozen=True, omit_defaults=True):
 
 
 class RecalledMemories(Struct, frozen=True):
-    """Result of `recall`. `waiting`: passages of the graph that are found by words only, not embedded yet."""
+    """Result of `recall`. `waiting`: passages of the graph that are found by words only, not embedded yet.
+
+    `searched_for`: what was searched for instead of queries that have typing errors.
+    """
 
     memories: list[RecalledMemory]
     more: bool
     waiting: int
+    searched_for: list[str] = field(default_factory=list)
 
 
 def _new_memory(item: RememberItem, index: int, max_metadata_size: int) -> NewMemory:
@@ -230,10 +235,23 @@ async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Re
 
 
 async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
-    """Find memories by words and meaning. Raises InvalidInput for no query, or more than MAX_QUERIES."""
+    """Find memories by words and meaning. Raises InvalidInput for no query, or more than MAX_QUERIES.
+
+    Where a query is mistyped, what it was meant to say is searched for instead.
+    """
     queries = [*([body.query] if body.query else []), *body.queries]
     if not 1 <= len(queries) <= MAX_QUERIES:
         raise InvalidInput(f"Give query, or queries with 1 to {MAX_QUERIES} entries", path="query")
+    recalled = await _recall(call, graph, body, queries, correcting=body.as_of is None)
+    if not recalled.corrected:
+        return recalled
+    corrected = await _recall(call, graph, body, recalled.corrected, correcting=False)
+    return replace(corrected, corrected=recalled.corrected)
+
+
+async def _recall(
+    call: Call, graph: str | None, body: RecallBody, queries: Sequence[str], *, correcting: bool
+) -> Recalled:
     questions = await call.questions(queries)
     filter_ = _filter(body)
     async with call.recalling(graph, questions, filter_, as_of=body.as_of) as (view, cached):
@@ -247,6 +265,7 @@ async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
             cached=cached,
             described=True,
             last_search=True,
+            correcting=correcting,
             audited=random() < call.settings.recall_audit_share,  # noqa: S311 - sampling needs no secure randomness
         )
 
@@ -262,4 +281,4 @@ def recalled_body(recalled: Recalled, *, explain: bool) -> RecalledMemories:
         _recalled_memory(hit, recalled.attributes[hit.memory_id], explain, is_part=hit.key in recalled.parts)
         for hit in recalled.hits
     ]
-    return RecalledMemories(memories, recalled.more, recalled.waiting)
+    return RecalledMemories(memories, recalled.more, recalled.waiting, list(recalled.corrected))

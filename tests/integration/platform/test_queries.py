@@ -28,7 +28,7 @@ CORE = Path(recollect.__file__).parent
 CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in CORE.rglob("queries.sql"))
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
 """Parameters that a view adds to its queries, and a store does not."""
-NOT_READ: Mapping[type, set[str]] = {Candidate: {"win", "date"}, VectorIndex: {"thoroughness"}}
+NOT_READ: Mapping[type, set[str]] = {Candidate: {"win", "date", "asked"}, VectorIndex: {"thoroughness"}}
 """Fields that no query fills, but the second stage of recall, or the rule for building an index."""
 OPERATORS_CAPABILITIES = {
     "accounts.deletions",

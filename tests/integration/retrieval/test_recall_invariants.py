@@ -329,7 +329,7 @@ async def test_time_bounds_are_exact_to_the_microsecond_and_reversed_bounds_matc
 
 
 async def test_word_counts_are_those_of_live_memories(agent: Agent, owner: asyncpg.Connection) -> None:
-    """Words of only one memory have no row; words of deleted memories are not counted."""
+    """Lexemes of only one memory are not counted, and words of deleted memories are not, either."""
     told = await agent.remember(*(f"tea number {n}" for n in range(30)), "tea and cake", "cake again", "porcelain")
     await agent.embed()
     async with agent.writing() as (tx, revision):
@@ -341,7 +341,7 @@ async def test_word_counts_are_those_of_live_memories(agent: Agent, owner: async
         "tea": 16,
         "number": 15,
         "cake": 2,
-        "porcelain": None,
+        "porcelain": 0,
         "29": None,
     }
     query = "SELECT passages_counted FROM graph_indexes WHERE tenant_id = $1"

@@ -29,7 +29,7 @@ def passage(place: int, signs: Signs | None, before: int | None = None, after: i
     """A passage with the signs of its tokens; `before` and `after` are the places of its neighbours."""
     tokens = None if signs is None else np.packbits(np.array(signs, bool).reshape(-1, DIMENSIONS), axis=1).tobytes()
     beside = [None if near is None else UUID(int=near) for near in (before, after)]
-    return PassageEvidence(UUID(int=place), beside[0], beside[1], tokens, [])
+    return PassageEvidence(UUID(int=place), beside[0], beside[1], None, tokens, [])
 
 
 @given(st.lists(st.integers(0, 3), min_size=3, max_size=8), st.integers(0, 1_000), st.sampled_from([1, 100, 8_000]))

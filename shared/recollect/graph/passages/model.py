@@ -49,6 +49,10 @@ MAX_FAILURES = 3
 COUNTED_AT_MOST = 100_000
 """Live passages of a graph whose words are counted, about; of a larger graph, a sample is."""
 
+LEAST_LETTERS = 4
+MOST_LETTERS = 30
+"""Letters of the words that are counted as they are written, to correct mistyped ones by."""
+
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )

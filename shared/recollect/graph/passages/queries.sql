@@ -685,17 +685,30 @@ SELECT pg_advisory_xact_lock(hashtextextended(:graph_id::uuid::text, 0)) AS held
 SELECT entities + facts + observations FROM graph_heads WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- name: recount_terms
--- Count how many live passages of a graph contain each word, in every :every-th passage; words of a single passage are left
--- out. PostgreSQL runs the statements that nothing reads from last, so that the graph's index is locked for a moment only.
+-- Count how many live passages of a graph contain each lexeme, in every :every-th passage, but those of a single passage;
+-- and how many have each word as it is written, of a single passage, too: what the parser takes for a word of letters (1,
+-- 2), or for such a part of one with hyphens (10, 11). PostgreSQL runs the statements that nothing reads from last, so that
+-- the graph's index is locked for a moment only.
 WITH counted AS (
-    SELECT id, tsv FROM passages
+    SELECT id, tsv, text FROM passages
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
         AND (:every = 1 OR ('x' || right(id::text, 6))::bit(24)::integer % :every = 0)
-), words AS (
+), lexemes AS (
     SELECT w.lexeme, count(*) * :every AS passages
     FROM counted c CROSS JOIN LATERAL unnest(c.tsv) AS w
     GROUP BY w.lexeme
     HAVING count(*) > 1
+), written AS (
+    SELECT w.word, count(*) * :every AS passages
+    FROM counted c CROSS JOIN LATERAL (
+        SELECT DISTINCT normalize(lower(token)) AS word FROM ts_parse('default', c.text)
+        WHERE tokid IN (1, 2, 10, 11)
+    ) AS w
+    WHERE char_length(w.word) BETWEEN :least_letters AND :most_letters
+    GROUP BY w.word
+), words AS (
+    SELECT coalesce(l.lexeme, w.word) AS lexeme, coalesce(l.passages, 0) AS passages, coalesce(w.passages, 0) AS written
+    FROM lexemes l FULL JOIN written w ON w.word = l.lexeme
 ), gone AS (
     DELETE FROM terms WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND lexeme NOT IN (SELECT lexeme FROM words)
 ), noted AS (
@@ -703,6 +716,7 @@ WITH counted AS (
         index_epoch = -- include: next_epoch
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
 )
-INSERT INTO terms (tenant_id, graph_id, lexeme, passages)
-SELECT :tenant_id, :graph_id, lexeme, passages FROM words
-ON CONFLICT (tenant_id, graph_id, lexeme) DO UPDATE SET passages = excluded.passages;
+INSERT INTO terms (tenant_id, graph_id, lexeme, passages, written)
+SELECT :tenant_id, :graph_id, lexeme, passages, written FROM words
+ON CONFLICT (tenant_id, graph_id, lexeme) DO UPDATE SET passages = excluded.passages, written = excluded.written
+WHERE terms.passages <> excluded.passages OR terms.written <> excluded.written;

@@ -13,9 +13,11 @@ from recollect.graph.passages.dates import DateRange
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence
 from recollect.graph.passages.model import (
     FAR_WORDS,
+    LEAST_LETTERS,
     MAX_BUSY_GRAPHS,
     MAX_NEIGHBOUR_LOOKUPS,
     MAX_SMALL,
+    MOST_LETTERS,
     NEAR_WORDS,
     NEIGHBOURS,
     ClaimedPassage,
@@ -323,7 +325,14 @@ async def count_memories(tx: Transaction, graph_id: UUID) -> int:
 
 async def recount_terms(tx: Transaction, graph_id: UUID, *, every: int, memories: int) -> None:
     """Count the words of a graph in one of `every` passages."""
-    await tx.execute(queries.recount_terms, graph_id=graph_id, every=every, memories=memories)
+    await tx.execute(
+        queries.recount_terms,
+        graph_id=graph_id,
+        every=every,
+        memories=memories,
+        least_letters=LEAST_LETTERS,
+        most_letters=MOST_LETTERS,
+    )
 
 
 async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:

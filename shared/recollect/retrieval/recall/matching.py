@@ -46,12 +46,14 @@ _LONGEST_QUESTION = 1_000
 class PassageEvidence(Struct, frozen=True):
     """What is stored of a passage for the second stage, and which passages come before and after it.
 
-    Only candidates have `before` and `after`. `tokens`: TokenBits, row after row; None where there are none.
+    Only candidates have `before`, `after` and `asked`: the weight of the question's words in the turn before, if that
+    is a question. `tokens`: TokenBits, row after row; None where there are none.
     """
 
     id: UUID
     before: UUID | None
     after: UUID | None
+    asked: float | None
     tokens: bytes | None
     dates: Sequence[DateRange]
 

@@ -166,11 +166,15 @@ class QuestionWords:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a recall reads before it searches: the graph's state, how many passages wait, and each question's words."""
+    """What a recall reads before it searches: the graph's state, how many passages wait, and each question's words.
+
+    `similar`: for words of the questions that nothing knows, words of the graph like them, the most frequent first.
+    """
 
     state: GraphState
     waiting: int
     question_words: Sequence[QuestionWords]
+    similar: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +213,8 @@ class Recalled:
     """The result of a recall: hits, best first, whether there were more, and how many passages wait for a vector.
 
     `attributes`: those of each memory, by its id, in a described recall; `parts`: then also the keys of hits whose text
-    is only a part of the memory.
+    is only a part of the memory. `corrected`: the questions without their typing errors, where they have any: they are
+    to be asked instead, and nothing was searched.
     """
 
     hits: list[Hit]
@@ -217,6 +222,7 @@ class Recalled:
     waiting: int
     attributes: Mapping[UUID, MemoryAttributes] = field(default_factory=dict)
     parts: Set[HitKey] = frozenset()
+    corrected: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,8 @@ SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
 
 -- name: find_candidates
 -- Passages that may answer, with their features: the :candidates best by their own words (:words, each weighted by :idfs),
--- by the words around them (:context_words), and by their vectors (:vector of model :model; null while the embedder is away).
+-- by the words around them (:context_words), and by their vectors (:vector of model :model; null while the embedder is away);
+-- and :max_by_alias of each entity that the question names (:named_ids) by another name than its first.
 -- Only passages that may be returned are considered: each node is looked up, if the graph has any that must be left out. A
 -- blank text has the zero vector, whose cosine is NaN, which PostgreSQL sorts above every number. This statement is planned
 -- once a session: planning one with all filters, which most recalls do not use, took longer than running it.
@@ -174,6 +175,9 @@ WITH -- include: terms
         SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery,
             :candidates, :include_outdated)
         UNION
+        SELECT * FROM find_by_alias(:tenant_id, :graph_id, :named_ids::uuid[], :phrases::text[], :max_by_alias,
+            :include_outdated)
+        UNION
         SELECT * FROM nearest
     ) AS -- include: told_otherwise
 )
@@ -186,6 +190,9 @@ WITH -- include: terms
     SELECT c.id FROM (
         SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery,
             :candidates, :include_outdated)
+        UNION
+        SELECT * FROM find_by_alias(:tenant_id, :graph_id, :named_ids::uuid[], :phrases::text[], :max_by_alias,
+            :include_outdated)
         UNION
         SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :candidates, :include_outdated)
     ) AS -- include: told_otherwise
@@ -317,25 +324,29 @@ SELECT p.id, p.memory_id, p.node_id, p.version_id, found.conflicts, found.name, 
 
 -- name: load_evidence
 -- The evidence of passages (:passage_ids) for the second stage, of model :model and of :generation; with :beside 1 also the
--- neighbours of each in its thread, and their evidence (0: none). Each is looked up by its id, whatever the planner knows:
--- the range of one id in its order is read by the primary key.
-WITH candidates AS MATERIALIZED (
-    SELECT c.id, b.id AS before, a.id AS after
+-- neighbours of each in its thread, and their evidence (0: none), and which of the question's words (:terms, by their weights
+-- :idfs) the turn before it asked about. Each is looked up by its id, whatever the planner knows: the range of one id in its
+-- order is read by the primary key.
+WITH -- include: terms
+), candidates AS MATERIALIZED (
+    SELECT c.id, b.id AS before, a.id AS after, CASE WHEN (g.passage).thread IS NOT NULL AND b.text ~ '[?？؟]' THEN (
+        SELECT sum(t.idf) FROM terms t WHERE b.tsv @@ t.query
+    ) END AS asked
     FROM unnest(:passage_ids::uuid[]) AS c (id)
     CROSS JOIN LATERAL (
         SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN c.id
             AND c.id ORDER BY p.id LIMIT 1
     ) AS g
-    LEFT JOIN LATERAL (SELECT id FROM passages_before(g.passage, :beside)) AS b ON true
+    LEFT JOIN LATERAL (SELECT id, text, tsv FROM passages_before(g.passage, :beside)) AS b ON true
     LEFT JOIN LATERAL (SELECT id FROM passages_after(g.passage, :beside)) AS a ON true
 ), looked_up AS (
     SELECT * FROM candidates
     UNION ALL
-    SELECT DISTINCT n.id, NULL::uuid, NULL::uuid
+    SELECT DISTINCT n.id, NULL::uuid, NULL::uuid, NULL::double precision
     FROM candidates c CROSS JOIN LATERAL (VALUES (c.before), (c.after)) AS n (id)
     WHERE n.id IS NOT NULL AND n.id <> ALL (:passage_ids)
 )
-SELECT l.id, l.before, l.after, e.tokens, e.dates
+SELECT l.id, l.before, l.after, l.asked, e.tokens, e.dates
 FROM looked_up l
 LEFT JOIN LATERAL (
     SELECT tokens, dates FROM passage_evidence
@@ -618,7 +629,8 @@ SELECT * FROM (
 -- What a recall reads of a graph before it searches: its state; how many passages have no vector yet, counted up to
 -- :max_waiting; and for each question (:texts), in order, its words with how many passages contain each, and the entities
 -- that it names, :max_named at most: :names are the phrases of the questions, :lowered_names the same in lower case; :places
--- and :lowered_places tell of which question (from 0) each is.
+-- and :lowered_places tell of which question (from 0) each is. similar: for each of :unusual that no passage has, words of
+-- the graph like it, the most frequent first, :max_similar at most of one length and one first or last letter.
 WITH state AS MATERIALIZED (
     -- include: state
 )
@@ -633,8 +645,17 @@ SELECT s.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting, ARRAY
             WHERE n.place = q.place - 1
         ), :min_length, :max_named) ORDER BY q.place), '[]')
     FROM unnest(:texts::text[]) WITH ORDINALITY AS q (text, place)
-) AS named
+) AS named, similar_words(:tenant_id, :graph_id, :unusual::text[], :max_similar) AS similar
 FROM state s;
+
+-- name: words_in_use
+-- Those of :words that a live passage of the graph has.
+SELECT w.word FROM unnest(:words::text[]) AS w (word)
+WHERE EXISTS (
+    SELECT FROM search_passages p
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
+        AND p.tsv @@ plainto_tsquery('english', w.word)
+);
 
 -- name: reload_hits
 -- The passages of a cached ranking as hits, in its order: those of this graph that may still be shown. :status: the status in

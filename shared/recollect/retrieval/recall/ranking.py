@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
 from recollect.retrieval.recall.weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 
-RANKING_VERSION = 9
+RANKING_VERSION = 10
 """Part of every cache key: raise it with any change in how candidates are found or ranked."""
 
 CANDIDATES = 50
 """Passages that each of the three lists (lexical, contextual, semantic) contributes to the ranking, at most."""
+
+MAX_BY_ALIAS = 20
+"""Passages of an entity that the question names by an alias, at most, whatever their words."""
 
 MIN_COVERAGE = 0.3
 """Share of the question's words, weighted by rarity, from which a passage is evidence whatever its cosine."""
@@ -60,7 +63,8 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     heads of the node, if it has several. `is_alone`: it belongs to no thread, so nothing was said before or after it.
     `meaning`: the cosine of the question with the passage's contextual vector, to which its neighbours contribute;
     `own_similarity`: with the vector of its own text. `win` and `date`: scores of the second stage (`matching.py`),
-    `win` unscaled and None where the passage has no tokens.
+    `win` unscaled and None where the passage has no tokens. `asked`: the weight of the question's words in the turn
+    before, if that is a question: then this one answers it.
     """
 
     id: UUID
@@ -84,6 +88,7 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     own_similarity: float | None
     win: float | None = None
     date: float = 0.0
+    asked: float = 0.0
 
     @property
     def nearness(self) -> float | None:
@@ -230,8 +235,8 @@ def _scaled_terms(
     own, near, far, win, meaning = _scaled(
         _columns([(c.own, c.near, c.far, _nan_if_none(c.win), _nan_if_none(c.meaning)) for c in candidates], 5)
     )
-    covered, about, words, dated, date, has_win, is_alone = _columns(
-        [(c.covered, c.about, c.words, c.dated, c.date, c.win is not None, c.is_alone) for c in candidates], 7
+    covered, asked, about, words, dated, date, has_win, is_alone = _columns(
+        [(c.covered, c.asked, c.about, c.words, c.dated, c.date, c.win is not None, c.is_alone) for c in candidates], 8
     )
     win = np.where(has_win, win, own)  # A passage without tokens is scored by its words.
     # Around a passage alone nothing was said, and it is as long as it has to be: what it says itself counts instead.
@@ -244,6 +249,7 @@ def _scaled_terms(
         "near": np.maximum(near, alone_at_least),
         "far": np.maximum(far, alone_at_least),
         "coverage": covered / (weight or 1.0),
+        "asked": asked / (weight or 1.0),
         "about": about,
         "length": np.where(is_alone, 1.0, length),
         "time": dated * expected.time,

@@ -17,6 +17,7 @@ from recollect.platform.metrics import record_audit, record_waiting
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
+from recollect.retrieval.recall.english import english
 from recollect.retrieval.recall.matching import match_windows, named_times, score_dates
 from recollect.retrieval.recall.model import (
     ALWAYS_RETURNED,
@@ -39,6 +40,7 @@ from recollect.retrieval.recall.model import (
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
+from recollect.retrieval.recall.spelling import correct, nearest_words
 from recollect.retrieval.recall.updates import asks_for_first, in_order_of_time
 
 MAX_RECALLED = 100
@@ -65,6 +67,7 @@ async def recall(
     described: bool = False,
     only_near_best: bool = False,
     last_search: bool = False,
+    correcting: bool = False,
 ) -> Recalled:
     """Memories that match the questions, best first, as many as fit `limit` and `token_budget` (tokens).
 
@@ -72,11 +75,15 @@ async def recall(
     lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
     `only_near_best`: without hits that score far less than the best, for one question without a filter. `last_search`:
-    afterwards the transaction only looks up rows by key. Raises NotFound for an unknown entity `filters.under`.
+    afterwards the transaction only looks up rows by key. `correcting`: where a question is mistyped, nothing is
+    searched, and the right questions are returned (Recalled.corrected). Raises NotFound for an unknown entity
+    `filters.under`.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
     basis = await store.find_basis(view.tx, view.graph, [question.text for question in questions])
+    if correcting and (corrected := await _corrected(view, questions, basis)):
+        return Recalled([], more=False, waiting=basis.waiting, corrected=corrected)
     state = basis.state
     under = None if filters.under is None else await hierarchy.subtree_ids(view, filters.under)
     if filters.narrows or view.at is not None:
@@ -105,6 +112,17 @@ async def recall(
         await view.tx.search()
     record_waiting(basis.waiting)
     return Recalled(returned, more=len(hits) > len(returned), waiting=basis.waiting, attributes=attributes, parts=parts)
+
+
+async def _corrected(view: GraphView, questions: Sequence[Question], basis: Basis) -> list[str]:
+    """The questions without their typing errors; none if they have no such errors."""
+    texts = [question.text for question in questions]
+    right = nearest_words(basis.similar, texts)
+    # Words are counted now and then: one may have been in a memory that is deleted, and must not be told.
+    of_graph = sorted({word for word in right.values() if not english().has(word)})
+    living = await store.words_in_use(view.tx, view.graph, of_graph) if of_graph else set()
+    right = {mistyped: word for mistyped, word in right.items() if word in living or english().has(word)}
+    return [correct(text, right) for text in texts] if right else []
 
 
 async def _distinct_hits(view: GraphView, ranking: Sequence[Hit], most: int) -> list[Hit]:
@@ -191,7 +209,7 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
     question = search.question
     thresholds = question.similarity_thresholds
     hits = rank(
-        await _match(tx, question, found),
+        await _match(tx, search, found),
         search.terms,
         expected=ExpectedAnswer.of(question.text),
         min_meaning=thresholds.meaning,
@@ -205,18 +223,21 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
     return in_order_of_time(hits[:MAX_RECALLED], facts, newest=not asks_for_first(question.text))
 
 
-async def _match(tx: Transaction, question: Question, candidates: list[Candidate]) -> list[Candidate]:
+async def _match(tx: Transaction, search: _Search, candidates: list[Candidate]) -> list[Candidate]:
     """The second stage: candidates scored by the question's tokens and by the days that it names, if it has any."""
+    question = search.question
     tokens, times = question.tokens, named_times(question.text, question.asked_on)
     if not candidates or (tokens is None and not times):
         return candidates
     ids = [candidate.id for candidate in candidates]
-    evidence = await store.load_evidence(tx, ids, model=question.model, beside=tokens is not None)
+    evidence = await store.load_evidence(tx, ids, search.terms, model=question.model, beside=tokens is not None)
     wins = {} if tokens is None else await interleave(match_windows(tokens, ids, evidence))
 
     def matched(candidate: Candidate) -> Candidate:
-        dates = evidence[candidate.id].dates if candidate.id in evidence else ()
-        return structs.replace(candidate, win=wins.get(candidate.id), date=score_dates(times, candidate.at, dates))
+        stored = evidence.get(candidate.id)
+        dates, asked = ((), None) if stored is None else (stored.dates, stored.asked)
+        date = score_dates(times, candidate.at, dates)
+        return structs.replace(candidate, win=wins.get(candidate.id), date=date, asked=asked or 0.0)
 
     return await map_yielding(candidates, matched)
 

@@ -41,6 +41,7 @@ from recollect.retrieval.recall.model import (
 from recollect.retrieval.recall.question_analysis import ASSISTANT_SPEAKERS, FIRST_PERSON_SPEAKERS, is_first_person
 from recollect.retrieval.recall.ranking import (
     CANDIDATES,
+    MAX_BY_ALIAS,
     MAX_CONTEXT_MATCHED,
     MAX_MATCHED,
     Candidate,
@@ -50,6 +51,7 @@ from recollect.retrieval.recall.ranking import (
     any_of,
     rarest_terms,
 )
+from recollect.retrieval.recall.spelling import MAX_SIMILAR, unusual_words
 from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_small_letters, phrases
 from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS
 
@@ -96,19 +98,27 @@ async def find_candidates(
         few = _compared_below(scope, question.model)
         rows = await scope.view.fetch(narrowed, **parameters, few=few, **_filter(scope))
     elif dimensions is None or question.vector is None:
-        rows = await scope.view.fetch(queries.find_candidates.with_types(vector=_halfvec(None)), **parameters)
+        everywhere = queries.find_candidates.with_types(vector=_halfvec(None))
+        rows = await scope.view.fetch(everywhere, **parameters, max_by_alias=MAX_BY_ALIAS)
     else:
-        rows = await scope.view.fetch(queries.find_indexed_candidates, **parameters, dimensions=dimensions)
+        rows = await scope.view.fetch(
+            queries.find_indexed_candidates, **parameters, max_by_alias=MAX_BY_ALIAS, dimensions=dimensions
+        )
     return [Candidate(*row) for row in rows]  # By name it takes ten times as long (measured).
 
 
 async def load_evidence(
-    tx: Transaction, passage_ids: Sequence[UUID], *, model: str, beside: bool
+    tx: Transaction, passage_ids: Sequence[UUID], terms: Sequence[Term], *, model: str, beside: bool
 ) -> dict[UUID, PassageEvidence]:
-    """The stored evidence of candidates for the second stage; with `beside` also that of their neighbours."""
+    """The stored evidence of candidates for the second stage; with `beside` also that of their neighbours.
+
+    `terms`: the words of the question, which the turn before a candidate may ask about.
+    """
     rows = await tx.fetch(
         queries.load_evidence,
         passage_ids=passage_ids,
+        terms=[term.query for term in terms],
+        idfs=[term.idf for term in terms],
         model=model,
         generation=EVIDENCE_GENERATION,
         beside=int(beside),
@@ -253,11 +263,19 @@ async def find_basis(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Bas
         min_length=MIN_ANY_CASE,
         max_named=MAX_MENTIONED,
         max_waiting=MAX_WAITING,
+        unusual=unusual_words(texts),
+        max_similar=MAX_SIMILAR,
         **_SEARCH_WIDTHS,
     )
     entity_ids = [[UUID(entity_id) for entity_id in found] for found in row["named"]]
     question_words = [QuestionWords(*columns) for columns in zip(row["words"], text_phrases, entity_ids, strict=True)]
-    return Basis(_state(row), row["waiting"], question_words)
+    return Basis(_state(row), row["waiting"], question_words, row["similar"])
+
+
+async def words_in_use(tx: Transaction, graph: Graph, words: Sequence[str]) -> set[str]:
+    """Those of the words that a live passage of the graph has."""
+    rows = await tx.fetch(queries.words_in_use, graph_id=graph.id, words=words)
+    return {row["word"] for row in rows}
 
 
 def _state(row: asyncpg.Record) -> GraphState:

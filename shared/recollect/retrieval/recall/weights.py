@@ -3,10 +3,10 @@
 `win`: the question's tokens in the passage and its two neighbours, each by its best match (`matching.py`). `date`: the
 passage was said on, or names, a day that the question names. `own`, `near` and `far`: the question's words in the
 passage, in the 20 and in the 80 words around it, each weighted by how rare it is in the graph. `coverage`: how much of
-the question occurs there at all, by the same weights. `about`: the question names the entity that the passage is about.
-`length`: the passage is long enough to say something. `time`: it has a time, and the question asks for one. `answer`:
-it has a number or a name, and the question asks for one. `statement`: the share of it that is no question. `meaning`:
-the cosine of question and passage.
+the question occurs there at all, by the same weights. `asked`: how much of it the turn before asks about. `about`: the
+question names the entity that the passage is about. `length`: the passage is long enough to say something. `time`: it
+has a time, and the question asks for one. `answer`: it has a number or a name, and the question asks for one.
+`statement`: the share of it that is no question. `meaning`: the cosine of question and passage.
 
 Both sets were chosen by recall on real and on generated conversations (docs/adr/0016-a-second-stage-of-recall.md).
 """
@@ -17,6 +17,7 @@ WEIGHTS: Mapping[str, float] = {
     "win": 4.0,
     "date": 3.5,
     "about": 3.0,
+    "asked": 2.0,
     "length": 2.0,
     "meaning": 2.0,
     "time": 1.5,

@@ -69,6 +69,8 @@ def _recalled_text(recalled: Recalled, explain: bool) -> str:
         _line(hit, explain, hit.key in recalled.parts, recalled.attributes[hit.memory_id].version)
         for hit in recalled.hits
     ] or ["Nothing found."]
+    if recalled.corrected:
+        lines.insert(0, f"Searched for: {'; '.join(map(in_one_line, recalled.corrected))}")
     if any(hit.key in recalled.parts for hit in recalled.hits):
         lines.append("Of a long memory only the best part is shown: raise token_budget to get it whole.")
     if recalled.more:
