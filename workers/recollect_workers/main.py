@@ -45,6 +45,7 @@ def main(more: Mapping[str, Kind] = {}, *, cell: str | None = None) -> None:
 
     `cell`: the cell on which it works, instead of that of the environment.
     """
+    signal.signal(signal.SIGTERM, _end)
     settings = Settings() if cell is None else Settings(cell=cell)
     configure_logging(settings)
     try:
@@ -134,6 +135,11 @@ async def wait_for_schema(context: WorkerContext) -> None:
                 logged_reason = str(error)
                 log.warning("waiting for the database", reason=logged_reason)
             await pause(context, SCHEMA_SECONDS)
+
+
+def _end(*_: object) -> None:
+    """End at once: until its event loop runs, a worker has nothing to finish."""
+    raise SystemExit(0)
 
 
 def _on_signal(stopping: asyncio.Event, limit: asyncio.Timeout) -> None:
