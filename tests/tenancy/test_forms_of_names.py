@@ -15,8 +15,10 @@ FORM = "Ada "
 LOOKUPS = {
     "nodes_named": Query.compile("SELECT id FROM nodes_named(:owner_id, :graph_id, 'Ada ')"),
     "nodes_named by key": Query.compile("SELECT id FROM nodes_named(:owner_id, :graph_id, 'Zoë')"),
-    "named_at": Query.compile("SELECT node_id FROM named_at(:owner_id, :graph_id, 'Ada ', 9)"),
-    "named_at by key": Query.compile("SELECT node_id FROM named_at(:owner_id, :graph_id, 'Zoë', 9)"),
+    "named_at": Query.compile("SELECT node_id FROM named_at(:owner_id, :graph_id, 'Ada ', 9, now())"),
+    "named_at by key": Query.compile("SELECT node_id FROM named_at(:owner_id, :graph_id, 'Zoë', 9, now())"),
+    "forms_of": Query.compile("SELECT id FROM forms_of(:owner_id, :graph_id, 'Zoë')"),
+    "forms_at": Query.compile("SELECT node_id FROM forms_at(:owner_id, :graph_id, 'Zoë', 9)"),
     "entities_named": Query.compile(
         "SELECT unnest(entities_named(:owner_id, :graph_id, ARRAY['Zoë'], ARRAY['zoë'], 3, 9))"
     ),

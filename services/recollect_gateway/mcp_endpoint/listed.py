@@ -1,6 +1,6 @@
 """Lists of what was not found, in the text of an answer: short, whatever the call named."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 MAX_LISTED = 20
 """Items that a sentence names, at most."""
@@ -14,6 +14,12 @@ def listed(items: Sequence[str]) -> str:
     shown = ", ".join(map(_shortened, items[:MAX_LISTED]))
     more = len(items) - MAX_LISTED
     return shown if more <= 0 else f"{shown} and {more} more"
+
+
+def told_forms(forms: Mapping[str, Sequence[str]]) -> str:
+    """What a sentence adds where a name that a call gave stood for several: all of them, quoted; else nothing."""
+    several = dict.fromkeys(repr(form) for named in forms.values() if len(named) > 1 for form in named)
+    return f". In all forms of a name: {listed(list(several))}" if several else ""
 
 
 def _shortened(item: str) -> str:

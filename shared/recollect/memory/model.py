@@ -1,5 +1,6 @@
 """Memories as an agent gives and gets them, and the results of this package's use cases."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -71,10 +72,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The ids of what was forgotten, and the targets that do not exist."""
+    """The ids of what was forgotten, and the targets that do not exist.
+
+    `forms`: the names that were forgotten, by the name that was asked for; several where a graph has forms of a name.
+    """
 
     ids: list[UUID]
     unknown: list[Target]
+    forms: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,11 @@ class MemoryPatch:
     def says_anew(self) -> bool:
         """Whether it has a text, and no status: then the text holds, also where the former one did not any more."""
         return self.text is not None and self.status is None
+
+    @property
+    def hides(self) -> bool:
+        """Whether it says that the memory or node no longer holds."""
+        return self.status not in (None, ACTIVE)
 
     def status_after(self, before: str) -> str:
         """The status after the amendment."""

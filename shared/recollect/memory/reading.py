@@ -13,7 +13,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, not_found
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import EntityNotFound, name_key
+from recollect.graph.nodes.model import EntityNotFound, name_key, unique_by
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
 from recollect.graph.passages import service as passages
@@ -51,14 +51,15 @@ async def open_nodes(view: GraphView, names: Sequence[str]) -> Subgraph:
 
 
 async def get_entities(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> list[Entity | None]:
-    """Entities by name, one for each name in order; None where no entity has it.
+    """Entities by name, in the order of the names, each once; None in the place of a name that no entity has.
 
     `skipped`: how many newer observations of each have been read before.
     """
     found = await entities.open_entities(view, names, skipped=skipped)
     exactly = {entity.name: entity for entity in found}
     by_key = {name_key(entity.name): entity for entity in found}
-    return [exactly.get(name) or by_key.get(name_key(name)) for name in names]
+    opened = [(name, exactly.get(name) or by_key.get(name_key(name))) for name in names]
+    return [entity for _, entity in unique_by(lambda pair: pair[1].id if pair[1] else pair[0], opened)]
 
 
 async def read_graph(

@@ -12,7 +12,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, Version
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique
+from recollect.graph.nodes.model import ACTIVE, NodeFields, NodeHead, Rewrite, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation, each_tag_once
 from recollect.graph.relations import service as relations
@@ -59,6 +59,8 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
     if observation is not None:
         return await _revise_observation(tx, revision, observation, amendment)
     head = await _find_head(tx, revision.graph, target)
+    if target.name is not None and amendment.hides:
+        await _hide_other_forms(tx, revision, target.name, head, amendment)
     fields = _amended(head.fields, amendment, revision.at)
     is_manual = revision.graph.conflict_policy == "manual"
     if not is_manual and not fields.is_same_as(head.fields) and _is_overtaken(amendment, head.version):
@@ -77,8 +79,9 @@ async def forget(
 ) -> Forgotten:
     """Mark memories and nodes as outdated (recall returns them on request only), or delete them.
 
-    Targets that do not exist are skipped, and returned. An outdated observation is no longer listed with its entity.
-    All of it stays in history.
+    Targets that do not exist are skipped, and returned. A name stands for all its forms that the graph has, so that to
+    forget it again does nothing. An outdated observation is no longer listed with its entity. All of it stays in
+    history.
     """
     ids = unique(target.id for target in targets if target.id is not None)
     found = await observations.observations_by_id(tx, revision.graph, ids)  # Expired ones are not found.
@@ -88,8 +91,8 @@ async def forget(
     else:
         after = [_amended_observation(observation, outdated, revision.at) for observation in found.values()]
         await observations.rewrite(tx, revision, list(found.values()), after)
-    named = await nodes.find_named(GraphView(tx, revision.graph), unique(t.name for t in targets if t.name is not None))
-    node_ids = unique([*(i for i in ids if i not in found), *(node.id for node in named.values())])
+    named = await nodes.find_forms(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
+    node_ids = unique([*(i for i in ids if i not in found), *(node.id for forms in named.values() for node in forms)])
     heads = list((await nodes.read_heads(tx, revision.graph, node_ids)).values())
     if delete:
         await relations.delete_nodes(tx, revision, [head.id for head in heads], reason=reason)
@@ -100,9 +103,10 @@ async def forget(
             tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
         )
     forgotten = [*found, *(head.id for head in heads)]
-    ids_by_name = {name: node.id for name, node in named.items()}
-    unknown = [t for t in targets if (t.id or ids_by_name.get(t.name or "")) not in forgotten]
-    return Forgotten(forgotten, unknown)
+    done = set(forgotten)
+    forms = {name: [node.name for node in nodes if node.id in done] for name, nodes in named.items()}
+    unknown = [t for t in targets if t.id not in done and not forms.get(t.name or "")]
+    return Forgotten(forgotten, unknown, forms)
 
 
 async def change(tx: Transaction, revision: Revision, node_id: UUID, patch: NodePatch) -> Version:
@@ -130,6 +134,17 @@ async def _find_head(tx: Transaction, graph: Graph, target: Target) -> NodeHead:
     assert target.name is not None
     node = (await nodes.require_entities(tx, graph, [target.name]))[target.name]
     return await lineages.require_head(tx, graph, node.id)
+
+
+async def _hide_other_forms(
+    tx: Transaction, revision: Revision, name: str, head: NodeHead, amendment: MemoryPatch
+) -> None:
+    """Hide the active entities that have other forms of a name: the name would mean one of them from now on."""
+    forms = (await nodes.find_forms(tx, revision.graph, [name])).get(name, [])
+    others = [node.id for node in forms if node.id != head.id and not node.placeholder and node.status == ACTIVE]
+    heads = (await nodes.read_heads(tx, revision.graph, others)).values()
+    status = MemoryPatch(status=amendment.status, reason=amendment.reason)
+    await nodes.rewrite(tx, revision, [Rewrite(o, _amended(o.fields, status, revision.at)) for o in heads])
 
 
 async def _revise_observation(

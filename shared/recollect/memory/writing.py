@@ -118,12 +118,15 @@ async def put_subgraph(
     return WrittenSubgraph(outcomes, await connect(tx, revision, edges, refs))
 
 
-async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> set[str]:
-    """Delete entities, or placeholders, with all that belongs to them; return the names that were there."""
-    found = await nodes.find_named(GraphView(tx, revision.graph), unique(names))
+async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[str]) -> dict[str, list[str]]:
+    """Delete entities, or placeholders, with all that belongs to them; return the names that were there.
+
+    Each comes with the forms of it that were deleted: all there were, so that to delete it again does nothing.
+    """
+    found = await nodes.find_forms(tx, revision.graph, unique(names))
     if found:
-        await relations.delete_nodes(tx, revision, unique(node.id for node in found.values()))
-    return set(found)
+        await relations.delete_nodes(tx, revision, unique(node.id for forms in found.values() for node in forms))
+    return {name: [node.name for node in forms] for name, forms in found.items()}
 
 
 async def _make_entity(tx: Transaction, revision: Revision, name: str, fields: NodeFields) -> UUID:

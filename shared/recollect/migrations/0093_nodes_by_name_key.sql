@@ -25,10 +25,10 @@ CREATE INDEX aliases_live_key ON aliases (tenant_id, graph_id, name_key)
 CREATE INDEX aliases_live_key_any_case ON aliases (tenant_id, graph_id, lower(name_key))
     WHERE removed_revision IS NULL AND name_key IS NOT NULL;
 
--- The live node of a name, placeholders and expired ones too: the one with exactly this name, else the one whose name is
--- its key, else the oldest whose name has the same key. The key is computed apart (OFFSET 0): under row-level security an
--- index serves no condition that computes it of a column.
-CREATE FUNCTION nodes_named(tenant uuid, graph uuid, wanted text)
+-- The live nodes of a name in all its forms, placeholders and expired ones too: the one with exactly this name, the one whose
+-- name is its key, and the 1,000 oldest others whose names have the same key. The key is computed apart (OFFSET 0): under
+-- row-level security an index serves no condition that computes it of a column.
+CREATE FUNCTION forms_of(tenant uuid, graph uuid, wanted text)
 RETURNS SETOF nodes
 LANGUAGE sql STABLE
 AS $$
@@ -46,69 +46,86 @@ AS $$
         ORDER BY name LIMIT 1)
         UNION ALL
         (SELECT * FROM nodes
-        WHERE tenant_id = tenant AND graph_id = graph AND name_key BETWEEN w.key AND w.key
+        WHERE tenant_id = tenant AND graph_id = graph AND name_key BETWEEN w.key AND w.key AND name <> w.name
             AND removed_revision IS NULL AND name_key IS NOT NULL
-        ORDER BY name_key, id LIMIT 1)
-        LIMIT 1
+        ORDER BY name_key, id LIMIT 1000)
     ) AS n
 $$;
 
--- The same at a revision: exactly this name, else its key, else another name with the same key.
-CREATE OR REPLACE FUNCTION named_at(tenant uuid, graph uuid, wanted text, at_revision bigint)
-RETURNS SETOF node_versions
+-- The live node that a name means. Where a graph has several forms of the name, an active entity comes before an outdated
+-- or archived one, that before a placeholder, and all before what has expired; then exactly this name, then its key, then
+-- the oldest. Mostly an active entity has exactly this name: then nothing else is read.
+CREATE FUNCTION nodes_named(tenant uuid, graph uuid, wanted text)
+RETURNS SETOF nodes
 LANGUAGE sql STABLE
 AS $$
     SELECT n.*
-    FROM (SELECT wanted AS name, name_key(wanted) AS key OFFSET 0) AS w
+    FROM (SELECT wanted AS name OFFSET 0) AS w
     CROSS JOIN LATERAL (
-        (SELECT n.* FROM (
-            SELECT DISTINCT v.node_id FROM (
-                SELECT node_id FROM node_versions
-                WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
-                    AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
-                ORDER BY name OFFSET 0
-            ) AS v
-        ) AS bearer
-        CROSS JOIN LATERAL (
-            SELECT * FROM version_at(tenant, bearer.node_id, at_revision) v
-            WHERE v.graph_id = graph AND v.name = w.name
-            OFFSET 0
-        ) AS n)
+        (SELECT e.* FROM (
+            SELECT * FROM nodes
+            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
+                AND removed_revision IS NULL AND name IS NOT NULL
+            ORDER BY name LIMIT 1
+        ) AS e
+        WHERE NOT e.placeholder AND e.status = 'active' AND coalesce(e.expires_at > statement_timestamp(), true))
         UNION ALL
-        (SELECT n.* FROM (
-            SELECT DISTINCT v.node_id FROM (
-                SELECT node_id FROM node_versions
-                WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.key AND w.key AND w.key <> w.name
-                    AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
-                ORDER BY name OFFSET 0
-            ) AS v
-        ) AS bearer
-        CROSS JOIN LATERAL (
-            SELECT * FROM version_at(tenant, bearer.node_id, at_revision) v
-            WHERE v.graph_id = graph AND v.name = w.key
-            OFFSET 0
-        ) AS n)
-        UNION ALL
-        (SELECT n.* FROM (
-            SELECT DISTINCT v.node_id FROM (
-                SELECT node_id FROM node_versions
-                WHERE tenant_id = tenant AND graph_id = graph AND name_key BETWEEN w.key AND w.key
-                    AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
-                ORDER BY name_key OFFSET 0
-            ) AS v
-        ) AS bearer
-        CROSS JOIN LATERAL (
-            SELECT * FROM version_at(tenant, bearer.node_id, at_revision) v
-            WHERE v.graph_id = graph AND v.name_key = w.key
-            OFFSET 0
-        ) AS n
-        ORDER BY n.node_id LIMIT 1)
+        (SELECT f.* FROM forms_of(tenant, graph, w.name) AS f
+        ORDER BY CASE WHEN f.expires_at <= statement_timestamp() THEN 3 WHEN f.placeholder THEN 2
+                WHEN f.status <> 'active' THEN 1 ELSE 0 END, f.name <> w.name, f.name_key IS NOT NULL, f.id
+        LIMIT 1)
         LIMIT 1
     ) AS n
 $$;
 
-REVOKE ALL ON FUNCTION nodes_named(uuid, uuid, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION nodes_named(uuid, uuid, text) TO recollect_app;
+-- The nodes that had a name at a revision, in all its forms.
+CREATE FUNCTION forms_at(tenant uuid, graph uuid, wanted text, at_revision bigint)
+RETURNS SETOF node_versions
+LANGUAGE sql STABLE
+AS $$
+    SELECT v.*
+    FROM (SELECT wanted AS name, name_key(wanted) AS key OFFSET 0) AS w
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT b.node_id FROM (
+            (SELECT node_id FROM node_versions
+            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
+                AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
+            ORDER BY name OFFSET 0)
+            UNION ALL
+            (SELECT node_id FROM node_versions
+            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.key AND w.key AND w.key <> w.name
+                AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
+            ORDER BY name OFFSET 0)
+            UNION ALL
+            (SELECT node_id FROM node_versions
+            WHERE tenant_id = tenant AND graph_id = graph AND name_key BETWEEN w.key AND w.key
+                AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
+            ORDER BY name_key OFFSET 0)
+        ) AS b
+    ) AS bearer
+    CROSS JOIN LATERAL (
+        SELECT * FROM version_at(tenant, bearer.node_id, at_revision) n
+        WHERE n.graph_id = graph AND coalesce(n.name_key, n.name) = w.key
+        OFFSET 0
+    ) AS v
+$$;
+
+-- The node that a name meant at a revision and its time, as nodes_named has it. The function with four arguments stays for
+-- the previous release.
+CREATE FUNCTION named_at(tenant uuid, graph uuid, wanted text, at_revision bigint, at_time timestamptz)
+RETURNS SETOF node_versions
+LANGUAGE sql STABLE
+AS $$
+    SELECT f.* FROM forms_at(tenant, graph, wanted, at_revision) AS f
+    ORDER BY CASE WHEN f.expires_at <= at_time THEN 3 WHEN f.placeholder THEN 2 WHEN f.status <> 'active' THEN 1 ELSE 0 END,
+        f.name <> wanted, f.name_key IS NOT NULL, f.node_id
+    LIMIT 1
+$$;
+
+REVOKE ALL ON FUNCTION forms_of(uuid, uuid, text), nodes_named(uuid, uuid, text), forms_at(uuid, uuid, text, bigint),
+    named_at(uuid, uuid, text, bigint, timestamptz) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION forms_of(uuid, uuid, text), nodes_named(uuid, uuid, text), forms_at(uuid, uuid, text, bigint),
+    named_at(uuid, uuid, text, bigint, timestamptz) TO recollect_app;
 
 -- As before, and by the keys of names; the phrases come as keys, too.
 CREATE OR REPLACE FUNCTION entities_named(tenant uuid, graph uuid, names text[], lowered text[], min_length bigint,

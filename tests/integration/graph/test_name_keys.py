@@ -15,6 +15,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite, name_key
+from recollect.graph.relations import service as relations
 from recollect.platform import migrate
 from tests.support.memories import Agent, names
 
@@ -101,14 +102,15 @@ async def test_the_longest_names_fit_the_indexes(agent: Agent) -> None:
 async def test_where_both_forms_are_stored_the_exact_one_is_found(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
         fields = [NodeFields(name=form, kind="person") for form in (NFD, NFC, f"{NFC} ")]
-        await nodes.create_nodes(tx, revision, fields, exactly=True)
+        _, composed, _ = await nodes.create_nodes(tx, revision, fields, exactly=True)
     for form in (NFC, NFD, f"{NFC} "):
         assert await agent.observe(form, f"said of {form!r}") == [f"said of {form!r}"]
     graph = await agent.read()
     assert {e.name: e.observations for e in graph.entities} == {f: (f"said of {f!r}",) for f in (NFD, NFC, f"{NFC} ")}
     await agent.observe(f" {NFD}", "of no exact form")  # Its key is the name of one.
     assert "of no exact form" in {e.name: e for e in (await agent.read()).entities}[NFC].observations
-    await agent.delete(NFC)
+    async with agent.writing() as (tx, revision):
+        await relations.delete_nodes(tx, revision, [composed])
     await agent.observe(NFC, "of the oldest form that is left")
     assert "of the oldest form that is left" in {e.name: e for e in (await agent.read()).entities}[NFD].observations
 

@@ -207,7 +207,7 @@ WITH bound AS MATERIALIZED (
     SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
         SELECT coalesce(sum(octet_length(o.content) + 3), 0)::bigint
         FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
-        CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
+        CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) n
         CROSS JOIN LATERAL (
             -- include: statements_at
         ) AS o
@@ -217,7 +217,7 @@ WITH bound AS MATERIALIZED (
 SELECT -- include: shown_at
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
 CROSS JOIN bound
-CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
+CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) n
 -- include: said_at
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
 ORDER BY wanted.place;

@@ -16,8 +16,8 @@ id, graph_id, version, version_id, name, kind, content, summary, tags, importanc
     updated_at;
 
 -- fragment: named
--- The nodes n that have the names :names, exactly or in another form (nodes_named), placeholders and expired ones too. Each
--- is looked up by its name, whatever the planner knows.
+-- The nodes n that the names :names mean (nodes_named), placeholders and expired ones too. Each is looked up by its name,
+-- whatever the planner knows.
 (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL (
     SELECT -- include: head
@@ -115,8 +115,12 @@ WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:n
     AND (:expired_too::boolean OR expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: expired_heads
--- The expired nodes that have these names: no read finds them, but they still hold their names.
-SELECT DISTINCT ON (n.id) n.* FROM -- include: named
+-- The expired nodes that have these names, in any form: no read finds them, but they still hold their names.
+SELECT DISTINCT ON (n.id) n.* FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL (
+    SELECT -- include: head
+    FROM forms_of(:tenant_id, :graph_id, wanted.name)
+) AS n
 WHERE n.expires_at <= statement_timestamp();
 
 -- name: list_expired
@@ -346,13 +350,28 @@ CROSS JOIN LATERAL (
 ) AS n
 WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
 
+-- name: find_forms
+-- The live nodes of these names in all their forms, placeholders too, each by the name that was asked for (`wanted`).
+SELECT wanted.name AS wanted, n.id, n.name, n.placeholder, n.status
+FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL forms_of(:tenant_id, :graph_id, wanted.name) AS n
+WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp()
+ORDER BY n.id;
+
 -- name: find_other_forms
--- The names of live nodes that had another form of one of these names before revision :before, where no node has exactly that name.
+-- The names of live nodes that had another form of one of these names before revision :before, where no node has exactly
+-- that name.
 SELECT wanted.name AS wanted, n.name
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, wanted.name) AS n
 WHERE n.name <> wanted.name AND n.added_revision < :before
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND NOT EXISTS (
+        SELECT 1 FROM nodes e
+        WHERE e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND e.name BETWEEN wanted.name AND wanted.name
+            AND e.removed_revision IS NULL AND e.name IS NOT NULL
+        ORDER BY e.name OFFSET 0
+    );
 
 -- name: find_named_heads
 -- The entities that have these names, as they are now, each by the name that was asked for (`wanted`).
@@ -363,7 +382,7 @@ WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_ti
 -- The nodes that had these names at a revision and its time, placeholders too, each by the name that was asked for.
 SELECT wanted.name AS wanted, n.node_id AS id, n.name, n.placeholder, n.status
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
-CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision) n
+CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) n
 WHERE n.expires_at IS NULL OR n.expires_at > :as_of_time;
 
 -- name: touch_nodes

@@ -189,7 +189,8 @@ async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) ->
 async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
     """The live nodes with these names, by the names that are asked for; placeholders too.
 
-    A name in another form of the stored one (`name_key`) finds it, unless a node has exactly that name.
+    A name in another form of the stored one (`name_key`) finds it. Of several forms, an active entity comes first, then
+    exactly that name.
     """
     return await store.find_named(view, names) if names else {}
 
@@ -197,6 +198,17 @@ async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef
 async def find_named_exactly(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
     """The live nodes that have these names in exactly this form, by name; placeholders too."""
     return await store.find_named_exactly(tx, graph, names) if names else {}
+
+
+async def find_forms(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, list[NodeRef]]:
+    """The live nodes of these names in all their forms, by the names that are asked for; placeholders too.
+
+    For acts after which a name no longer finds the same node: done to all forms at once, repeating them does nothing.
+    """
+    if not names:
+        return {}
+    by_key = await store.find_forms(tx, graph, unique(map(name_key, names)))
+    return {name: by_key[name_key(name)] for name in names if name_key(name) in by_key}
 
 
 async def find_other_forms(tx: Transaction, graph: Graph, names: Sequence[str], *, before: int) -> dict[str, str]:
@@ -330,6 +342,8 @@ async def _require_free_names(
     await release_names(tx, revision, names)
     find = find_named_exactly if exactly else _find_named
     found = await find(tx, revision.graph, names)
+    if own:  # What a name means is then its own node, perhaps in another form, while another node has exactly the name.
+        found |= await find_named_exactly(tx, revision.graph, names)
     taken = {n for n, node in found.items() if (n, node.id) not in own and not (placeholders and node.placeholder)}
     counts = Counter(names if exactly else map(name_key, names))
     for name in names:

@@ -218,6 +218,14 @@ async def find_named_exactly(tx: Transaction, graph: Graph, names: Sequence[str]
     return _refs(await tx.fetch(queries.find_named_exactly, graph_id=graph.id, names=names))
 
 
+async def find_forms(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, list[NodeRef]]:
+    """Live nodes of these names in all their forms, placeholders too, oldest first, by the names asked for."""
+    found: dict[str, list[NodeRef]] = {}
+    for row in await tx.fetch(queries.find_forms, graph_id=graph.id, names=names):
+        found.setdefault(row["wanted"], []).append(_ref(row))
+    return found
+
+
 async def find_other_forms(tx: Transaction, graph: Graph, names: Sequence[str], *, before: int) -> dict[str, str]:
     """The names that were stored before a revision and are other forms of these names, by the latter."""
     rows = await tx.fetch(queries.find_other_forms, graph_id=graph.id, before=before, names=names)
@@ -251,7 +259,11 @@ def _columns(fields: NodeFields) -> dict[str, Any]:
 
 
 def _refs(rows: Sequence[asyncpg.Record]) -> dict[str, NodeRef]:
-    return {row["wanted"]: NodeRef(row["id"], row["name"], row["placeholder"], row["status"]) for row in rows}
+    return {row["wanted"]: _ref(row) for row in rows}
+
+
+def _ref(row: asyncpg.Record) -> NodeRef:
+    return NodeRef(row["id"], row["name"], row["placeholder"], row["status"])
 
 
 def _head(row: asyncpg.Record) -> NodeHead:

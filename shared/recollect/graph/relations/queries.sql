@@ -408,14 +408,14 @@ CROSS JOIN LATERAL (
 ORDER BY wanted.place;
 
 -- name: search_relations
--- Edges of a graph by the names of their ends and their type, where these are not null, oldest first.
+-- Edges of a graph by the names of their ends, in any form, and their type, where these are not null, oldest first.
 SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
 FROM relations r
 -- include: ends
 WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND -- include: reached
     AND -- include: named
-    AND (:source::text IS NULL OR r.from_node = (SELECT id FROM nodes_named(:tenant_id, :graph_id, :source)))
-    AND (:target::text IS NULL OR r.to_node = (SELECT id FROM nodes_named(:tenant_id, :graph_id, :target)))
+    AND (:source::text IS NULL OR r.from_node = ANY (ARRAY(SELECT id FROM forms_of(:tenant_id, :graph_id, :source))))
+    AND (:target::text IS NULL OR r.to_node = ANY (ARRAY(SELECT id FROM forms_of(:tenant_id, :graph_id, :target))))
     AND (:type::text IS NULL OR r.type = :type)
 ORDER BY r.created_at, r.id
 OFFSET :offset
@@ -428,10 +428,10 @@ FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
 JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
 JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
 WHERE -- include: reached
-    AND (:source::text IS NULL OR f.node_id = (
-        SELECT node_id FROM named_at(:tenant_id, :graph_id, :source, :as_of_revision)))
-    AND (:target::text IS NULL OR t.node_id = (
-        SELECT node_id FROM named_at(:tenant_id, :graph_id, :target, :as_of_revision)))
+    AND (:source::text IS NULL OR f.node_id = ANY (ARRAY(
+        SELECT node_id FROM forms_at(:tenant_id, :graph_id, :source, :as_of_revision))))
+    AND (:target::text IS NULL OR t.node_id = ANY (ARRAY(
+        SELECT node_id FROM forms_at(:tenant_id, :graph_id, :target, :as_of_revision))))
     AND (:type::text IS NULL OR r.type = :type)
 ORDER BY r.created_at, r.id
 OFFSET :offset

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain, islice, product
 from math import inf
 from typing import TypeVar
 from uuid import UUID
@@ -14,7 +15,7 @@ from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import not_found
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import ACTIVE, occurrences, unique, unique_by
+from recollect.graph.nodes.model import ACTIVE, NodeRef, occurrences, unique, unique_by
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import store
 from recollect.graph.relations.counted import EdgeCounts
@@ -71,18 +72,20 @@ async def delete_relations(
 ) -> set[tuple[str, str, str]]:
     """Remove (source, target, type) edges, ignoring unknown ones; return those that were there.
 
-    Orphaned placeholders are removed, too.
+    A name stands for all its forms that the graph has: an edge may be at a placeholder of another form. Orphaned
+    placeholders are removed, too. Raises TooLarge where the forms make more than MAX_RELATIONS edges.
     """
-    ends = await nodes.find_named(
-        GraphView(tx, revision.graph), unique(name for source, target, _ in triples for name in (source, target))
+    forms = await nodes.find_forms(
+        tx, revision.graph, unique(name for source, target, _ in triples for name in (source, target))
     )
-    edges = [(ends[s].id, ends[t].id, type_) for s, t, type_ in unique(triples) if s in ends and t in ends]
-    removed = await store.remove_relations(tx, revision, edges) if edges else []
+    edges = {triple: product(_ids(forms, triple[0]), _ids(forms, triple[1])) for triple in unique(triples)}
+    keys = {triple: [(*ends, triple[2]) for ends in islice(pairs, MAX_RELATIONS + 1)] for triple, pairs in edges.items()}
+    if sum(map(len, keys.values())) > MAX_RELATIONS:
+        raise TooLarge(f"These names have forms between which there are more than {MAX_RELATIONS} relations: name fewer")
+    removed = await store.remove_relations(tx, revision, unique(chain.from_iterable(keys.values()))) if keys else []
     await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
     there = {(edge.from_node, edge.to_node, edge.type) for edge in removed}
-    return {
-        (s, t, type_) for s, t, type_ in triples if s in ends and t in ends and (ends[s].id, ends[t].id, type_) in there
-    }
+    return {triple for triple, keys_of_triple in keys.items() if not there.isdisjoint(keys_of_triple)}
 
 
 async def delete_nodes(
@@ -285,6 +288,10 @@ async def _between_names(tx: Transaction, revision: Revision, relations: Sequenc
     sources = unique(ends[relation.source] for relation in relations)
     await observations.bring_back(tx, revision, [source.id for source in sources if source.status != ACTIVE])
     return [NewEdge(ends[r.source].id, ends[r.target].id, r.type, metadata=r.metadata) for r in relations]
+
+
+def _ids(forms: Mapping[str, Sequence[NodeRef]], name: str) -> list[UUID]:
+    return [node.id for node in forms.get(name, ())]
 
 
 async def _distinct(edges: Sequence[NewEdge]) -> list[NewEdge]:

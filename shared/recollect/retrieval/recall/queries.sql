@@ -285,7 +285,7 @@ WITH -- include: terms
         AND (cardinality(:kinds::text[]) = 0 OR coalesce(p.kind, n.kind) = ANY (:kinds))
         AND (cardinality(:about::text[]) = 0 OR n.node_id = ANY (ARRAY(
             SELECT a.node_id FROM unnest(:about) AS w (name)
-            CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, w.name, :as_of_revision) AS a
+            CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, w.name, :as_of_revision, :as_of_time) AS a
         )))
         AND (:min_importance::double precision IS NULL OR coalesce(p.importance, n.importance) >= :min_importance)
         AND (:status::text IS NULL OR CASE WHEN p.outdated

@@ -9,7 +9,7 @@ from recollect.errors import InvalidInput
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, Revised, Target
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.listed import listed
+from recollect_gateway.mcp_endpoint.listed import listed, told_forms
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.agent.lines import under_its_line
 from recollect_gateway.shapes import MAX_ITEMS, VISIBLE, Importance, Name, Reason, Tag, Ttl
@@ -104,4 +104,5 @@ async def forget(call: Call, arguments: Forget) -> Reply:
     unknown = [str(target.name or target.id) for target in forgotten.unknown]
     text = f"forgotten: {len(targets) - len(unknown)} of {len(targets)}"
     result = ForgottenMemories([str(id_) for id_ in forgotten.ids], unknown)
-    return Reply(result, f"{text}; not found: {listed(unknown)}" if unknown else text)
+    text = f"{text}; not found: {listed(unknown)}" if unknown else text
+    return Reply(result, f"{text}{told_forms(forgotten.forms)}")

@@ -10,7 +10,7 @@ from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.memory import reading, writing
 from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.listed import listed
+from recollect_gateway.mcp_endpoint.listed import listed, told_forms
 from recollect_gateway.mcp_endpoint.pages import cut_short
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
@@ -117,7 +117,7 @@ class UpsertedEntities(Struct, frozen=True):
 
 
 class FoundEntities(Struct, frozen=True):
-    """Result of `batch_get_entities`, in the order asked for; null for a name that no entity has."""
+    """Result of `batch_get_entities`, in the order asked for, each once; null for a name that no entity has."""
 
     entities: list[EntityOut | None]
 
@@ -178,10 +178,11 @@ async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
     async with call.writing(arguments.graph) as (tx, revision):
         there = await writing.delete_entities(tx, revision, arguments.entity_names)
     unknown = [name for name in arguments.entity_names if name not in there]
+    others = told_forms(there)
     if not unknown:
-        return done("Entities deleted successfully")
+        return done(f"Entities deleted successfully{others}")
     total = len(arguments.entity_names)
-    return done(f"Deleted {total - len(unknown)} of {total} entities. Not found: {listed(unknown)}")
+    return done(f"Deleted {total - len(unknown)} of {total} entities. Not found: {listed(unknown)}{others}")
 
 
 async def get_entity(call: Call, arguments: GetEntity) -> Reply:
@@ -194,7 +195,7 @@ async def get_entity(call: Call, arguments: GetEntity) -> Reply:
 
 
 async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
-    """Open entities, in order, null for those that are not there."""
+    """Open entities, in order, each once; null for those that are not there."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await reading.get_entities(view, arguments.names)
     return bare(FoundEntities([None if entity is None else entity_out(entity) for entity in found]))
