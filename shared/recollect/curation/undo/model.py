@@ -127,11 +127,14 @@ class TouchedState:
 class UndoContext:
     """State that the changes did not touch, but on which their undo depends.
 
-    `owners`: the nodes that have the names to restore. `living`: the live nodes among those to which observations,
-    relations and aliases are restored. `parents`: the parent of each node that may become an ancestor again.
+    `owners`: the nodes that have the names to restore, or other forms of them. `former_names`: the names that these
+    nodes, and those to restore, had when the undone changes began. `living`: the live nodes among those to which
+    observations, relations and aliases are restored. `parents`: the parent of each node that may become an ancestor
+    again.
     """
 
     owners: Mapping[str, UUID]
+    former_names: Mapping[UUID, str]
     living: Collection[UUID]
     parents: Mapping[UUID, UUID | None]
 

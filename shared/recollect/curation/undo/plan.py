@@ -25,7 +25,7 @@ from recollect.curation.undo.model import (
     fields_of,
 )
 from recollect.graph.graphs.model import Graph
-from recollect.graph.nodes.model import NodeFields, RestoredNode, unique
+from recollect.graph.nodes.model import NodeFields, RestoredNode, name_key, unique
 from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
 
@@ -44,7 +44,7 @@ def plan_undo(graph: Graph, state: TouchedState, context: UndoContext) -> Genera
         if place % SLICE == 0 or touched.metadata:
             yield
         _plan_node(graph, touched, state.before.get(touched.id), state.siblings.get(touched.id, ()), plan)
-    _skip_taken_names(state, context.owners, plan)
+    _skip_taken_names(state, context, plan)
     yield
     _skip_cycles(state, context.parents, plan)
     yield
@@ -115,16 +115,17 @@ def _are_kinds_allowed(graph: Graph, touched: TouchedNode, before: NodeBefore, s
     return kinds <= present_kinds.union(graph.kind_whitelist)
 
 
-def _skip_taken_names(state: TouchedState, owners: Mapping[str, UUID], plan: UndoPlan) -> None:
-    """Skip each lineage whose old name another node has, or another restored lineage gets.
+def _skip_taken_names(state: TouchedState, context: UndoContext, plan: UndoPlan) -> None:
+    """Skip each lineage whose old name another node has, or another restored lineage gets, in whichever form.
 
     A skipped lineage keeps its present name. If that is the old name of another lineage, this one is skipped, too.
     """
     present_names = {t.id: t.name for t in state.touched if t.lives and t.name}
     restored_ids = {restored.id for restored in plan.restored}
     changing = restored_ids | set(plan.deleted)
-    name_owners = {name: owner for name, owner in owners.items() if owner not in changing}
-    newly_skipped = {
+    name_owners = {name: owner for name, owner in context.owners.items() if owner not in changing}
+    newly_skipped = _second_forms(name_owners, context.former_names, plan.restored)
+    newly_skipped |= {
         restored.id
         for restored in plan.restored
         if (name := restored.fields.name) is not None and name_owners.setdefault(name, restored.id) != restored.id
@@ -138,6 +139,25 @@ def _skip_taken_names(state: TouchedState, owners: Mapping[str, UUID], plan: Und
         name_owners |= retained
     if skipped:
         plan.restored[:] = [restored for restored in plan.restored if restored.id not in skipped]
+
+
+def _second_forms(
+    owners: Mapping[str, UUID], former_names: Mapping[UUID, str], restored: Sequence[RestoredNode]
+) -> set[UUID]:
+    """Restored lineages that would make a second form of a name which was not there when the undone changes began.
+
+    Forms that stood beside each other then (`former_names`), as an import of old may have made them, do so again.
+    """
+    lineages = [(r.id, name_key(r.fields.name)) for r in restored if r.fields.name is not None]
+    is_former = {i: name_key(former_names[i]) == key for i, key in lineages if i in former_names}
+    owned: dict[str, bool] = {}
+    for name, owner in owners.items():
+        key = name_key(name)
+        owned[key] = owned.get(key, True) and name_key(former_names.get(owner, "")) == key
+    beside = set(owned) | {key for i, key in lineages if is_former.get(i)}
+    skipped = {i for i, key in lineages if not owned.get(key, True) or (key in beside and not is_former.get(i))}
+    firsts: dict[str, UUID] = {}
+    return skipped | {i for i, key in lineages if key not in beside and firsts.setdefault(key, i) != i}
 
 
 def _skip_cycles(state: TouchedState, parents: Mapping[UUID, UUID | None], plan: UndoPlan) -> None:

@@ -176,10 +176,21 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         OR removed_revision = ANY (:revisions) AND added_revision <> ALL (:revisions));
 
 -- name: owners_of_names
--- The nodes that have these names. An expired node does not count: it gives its name away.
-SELECT name, id FROM nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name = ANY (:names::text[]) AND removed_revision IS NULL
-    AND (expires_at IS NULL OR expires_at > statement_timestamp());
+-- The nodes that have these names, or other forms of them. An expired node does not count: it gives its name away.
+SELECT DISTINCT n.name, n.id
+FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
+CROSS JOIN LATERAL forms_of(:tenant_id, :graph_id, wanted.name) AS n
+WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
+
+-- name: names_at
+-- The names that nodes had at a revision.
+SELECT n.node_id AS id, n.name
+FROM unnest(:node_ids::uuid[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM version_at(:tenant_id, wanted.id, :at_revision) v
+    WHERE v.graph_id = :graph_id AND v.name IS NOT NULL
+    OFFSET 0
+) AS n;
 
 -- name: find_living
 -- Those of these nodes that live, in whichever of the tenant's graphs.

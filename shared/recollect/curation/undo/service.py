@@ -76,8 +76,11 @@ async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
     if metadata > MAX_UNDONE_METADATA:
         raise _too_large(f"{metadata} bytes of metadata", f"{MAX_UNDONE_METADATA} bytes")
     state = await _read_touched(tx, graph, ids, revisions)
+    owners = await store.owners_of_names(tx, graph, unique(names_to_restore(state)))
+    named = [*owners.values(), *(before.node_id for before in state.before.values() if before.name is not None)]
     context = UndoContext(
-        owners=await store.owners_of_names(tx, graph, unique(names_to_restore(state))),
+        owners=owners,
+        former_names=await store.names_at(tx, graph, unique(named), span.since),
         living=await store.find_living(tx, unique(ends_to_restore(state))),
         parents=await store.list_ancestor_parents(tx, unique(parents_to_restore(state))),
     )

@@ -104,9 +104,15 @@ async def touched_aliases(tx: Transaction, graph: Graph, revisions: Sequence[int
 
 
 async def owners_of_names(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, UUID]:
-    """The nodes that have these names: ids by name."""
+    """The nodes that have these names, or other forms of them: ids by the name that each has."""
     rows = await tx.fetch(queries.owners_of_names, graph_id=graph.id, names=names)
     return {row["name"]: row["id"] for row in rows}
+
+
+async def names_at(tx: Transaction, graph: Graph, node_ids: Sequence[UUID], revision: int) -> dict[UUID, str]:
+    """The names that nodes had at a revision, by id."""
+    rows = await tx.fetch(queries.names_at, graph_id=graph.id, node_ids=node_ids, at_revision=revision)
+    return {row["id"]: row["name"] for row in rows}
 
 
 async def find_living(tx: Transaction, node_ids: Sequence[UUID]) -> set[UUID]:
