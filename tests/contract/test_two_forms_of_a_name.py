@@ -87,7 +87,8 @@ async def test_a_deletion_takes_all_forms_and_tells_them(client: Client, subtest
 
 
 async def test_forgetting_a_name_twice_hides_no_more_than_once(client: Client, subtests: pytest.Subtests) -> None:
-    for tool, arguments in (("forget", {"names": [DECOMPOSED]}), ("revise", {"name": DECOMPOSED, "status": "outdated"})):
+    calls = {"forget": {"names": [DECOMPOSED]}, "revise": {"name": DECOMPOSED, "status": "outdated"}}
+    for tool, arguments in calls.items():
         with subtests.test(tool):
             await store(client, tool, COMPOSED, DECOMPOSED)
             await answer(client, tool, graph=tool, **arguments)

@@ -27,6 +27,7 @@ from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fusion import fuse
 from recollect.retrieval.search.model import LabelQuery
+from recollect.spelling import plainly
 
 MAX_SIMILAR_EDGES = 1_000
 """Relations returned with similar facts, at most."""
@@ -183,9 +184,9 @@ def _has_status(node: Version, filters: RecallFilter) -> bool:
 
 def _has_kind_and_tag(node: Version, filters: RecallFilter) -> bool:
     """Whether a node has a kind and a tag of the filter: recall filters its hits, but not the named entities."""
-    tags = {tag.casefold() for tag in node.tags}
+    tags = set(map(plainly, node.tags))
     return (not filters.kinds or node.kind in filters.kinds) and (
-        not filters.tags or any(tag.casefold() in tags for tag in filters.tags)
+        not filters.tags or any(plainly(tag) in tags for tag in filters.tags)
     )
 
 

@@ -12,11 +12,16 @@ AS $$
         ELSE name END
 $$;
 
--- What names have in common that differ in case, in width and the like only (Unicode's NFKC): the first 512 characters. An
--- index computes it, without the search path of this schema.
+-- Apostrophes that keyboards and models write for each other (’, ‘, ‛, ʼ, ＇) as the plain one, at which words end.
+CREATE FUNCTION plain_apostrophes(text text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT translate(text, E'\u2018\u2019\u201b\u02bc\uff07', repeat('''', 5)) $$;
+
+-- What names have in common that differ in case, in width (Unicode's NFKC), in apostrophes and the like only: the first 512
+-- characters. An index computes it, without the search path of this schema.
 CREATE FUNCTION look_alike_key(name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$ SELECT left(lower(normalize(recollect.name_key(name), NFKC)), 512) $$;
+AS $$ SELECT left(lower(normalize(recollect.plain_apostrophes(recollect.name_key(name)), NFKC)), 512) $$;
 
 ALTER TABLE nodes ADD COLUMN name_key text;
 ALTER TABLE node_versions ADD COLUMN name_key text;
@@ -52,21 +57,18 @@ CREATE OR REPLACE VIEW search_nodes AS
 CREATE OR REPLACE VIEW search_aliases AS
     SELECT * FROM aliases WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
 
--- Apostrophes that keyboards and models write for each other (’, ‘, ‛, ʼ, ＇) as the plain one, at which words end.
-CREATE FUNCTION plain_apostrophes(text text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$ SELECT translate(text, E'\u2018\u2019\u201b\u02bc\uff07', repeat('''', 5)) $$;
-
--- Whether a text contains a substring, given as a pattern with any character for each apostrophe, and as one for texts with
--- plain apostrophes (null: the substring has none). Indexes serve the first.
-CREATE FUNCTION holds(text text, pattern text, plain_pattern text) RETURNS boolean
+-- Whether a text contains a substring, given as patterns of its written forms (composed, decomposed), which have any
+-- character for each apostrophe, and as patterns for texts with plain apostrophes (null: the substring has none). Indexes
+-- serve the first.
+CREATE FUNCTION holds(text text, patterns text[], plain_patterns text[]) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
-    SELECT text ILIKE pattern AND (plain_pattern IS NULL OR recollect.plain_apostrophes(text) ILIKE plain_pattern)
+    SELECT text ILIKE ANY (patterns)
+        AND (plain_patterns IS NULL OR recollect.plain_apostrophes(text) ILIKE ANY (plain_patterns))
 $$;
 
-REVOKE ALL ON FUNCTION plain_apostrophes(text), holds(text, text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION plain_apostrophes(text), holds(text, text, text) TO recollect_app;
+REVOKE ALL ON FUNCTION plain_apostrophes(text), holds(text, text[], text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION plain_apostrophes(text), holds(text, text[], text[]) TO recollect_app;
 
 -- As before, with plain apostrophes, as passages have them from now on.
 CREATE OR REPLACE FUNCTION words_of(tenant uuid, graph uuid, texts text[])

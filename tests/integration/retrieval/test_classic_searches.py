@@ -326,7 +326,7 @@ async def test_trigram_similarity_of_a_near_text_is_within_the_bound(
     if 1 - Levenshtein.distance(query, text) / max(len(query), len(text)) < threshold:
         return
     async with db.transaction(caller, read_only=True) as tx:
-        _, trigrams = await store.count_trigrams(tx, query)
+        [(_, trigrams)] = await store.count_trigrams(tx, query)
         similarity = await tx.fetchval(Query.compile("SELECT similarity(:one, :other)"), one=query, other=text)
     within = bounds(len(query), trigrams, threshold)
     assert within.similarity is None or similarity >= within.similarity

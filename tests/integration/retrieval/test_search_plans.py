@@ -19,10 +19,11 @@ from recollect.platform.db import Database
 from recollect.platform.sql import Queries
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search import service as search
-from recollect.retrieval.search.fuzzy import bounds
-from recollect.retrieval.search.model import LabelQuery, like_pattern, plain_pattern
-from recollect.retrieval.search.store import GATHERED, WALKED
+from recollect.retrieval.search.fuzzy import NearForm, bounds, least_similarity
+from recollect.retrieval.search.model import LabelQuery, like_pattern
+from recollect.retrieval.search.store import GATHERED, WALKED, near_parameters, substring_patterns, term_patterns
 from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
+from recollect.spelling import written_forms
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
 from tests.support.memories import Agent, at_work
@@ -99,25 +100,11 @@ def indexes(plan: dict[str, Any]) -> set[str]:
 
 
 def substring(text: str) -> Search:
-    pattern = like_pattern(text)
-    return "search_substring", {
-        "pattern": pattern,
-        "name_pattern": pattern[1:-1],
-        "plain_pattern": plain_pattern(text),
-        "gathered": GATHERED,
-        **PAGE,
-    }
+    return "search_substring", {**substring_patterns(text), "gathered": GATHERED, **PAGE}
 
 
 def common_substring(text: str) -> Search:
-    pattern = like_pattern(text)
-    return "search_common_substring", {
-        "pattern": pattern,
-        "name_pattern": pattern[1:-1],
-        "plain_pattern": plain_pattern(text),
-        "walked": WALKED,
-        **PAGE,
-    }
+    return "search_common_substring", {**substring_patterns(text), "walked": WALKED, **PAGE}
 
 
 def ranked(*words: str) -> Search:
@@ -135,9 +122,7 @@ def ranked(*words: str) -> Search:
 def expression(query: str) -> Search:
     asked = boolean.plan(boolean.parse(query))
     return "search_boolean", {
-        "fields": [term.field for term in asked.terms],
-        "patterns": [like_pattern(term.text) for term in asked.terms],
-        "plain_patterns": [plain_pattern(term.text) for term in asked.terms],
+        "terms": [term_patterns(place, term) for place, term in enumerate(asked.terms)],
         "required": [way[0] for way in asked.conjunctions],
         "forbidden": [way[1] for way in asked.conjunctions],
         "is_universal": asked.is_universal,
@@ -146,26 +131,24 @@ def expression(query: str) -> Search:
 
 
 def fuzzy(kind: str, text: str) -> Search:
-    within = bounds(len(text), len(text) + 1, 0.9)
-    assert within.similarity is not None
-    near = {
-        "text": text,
-        "min_length": within.least,
-        "max_length": within.most,
-        "by_trigrams": True,
-    }
-    return f"fuzzy_{kind}", near if kind == "entities" else {**near, "min_similarity": within.similarity}
+    forms = [NearForm(form, bounds(len(form), len(form) + 1, 0.9)) for form in written_forms(text)]
+    near = near_parameters(forms)
+    assert near["by_trigrams"]
+    return f"fuzzy_{kind}", near if kind == "entities" else {**near, "min_similarity": least_similarity(forms)}
 
 
 RARE = {
     "substring of an observation": (substring(NEEDLE), "observations_trigrams"),
     "substring of a name": (substring("name of 58420"), "nodes_trigrams"),
+    "substring in two normal forms": (substring("Ångström"), "observations_trigrams"),
     "ranked": (ranked(NEEDLE), "observations_trigrams"),
     "boolean on observations": (expression(f"observation:{NEEDLE}"), "observations_trigrams"),
+    "boolean in two normal forms": (expression("observation:Ångström"), "observations_trigrams"),
     "boolean on names": (expression("name:58420"), "nodes_trigrams"),
     "boolean on tags": (expression("tag:tag4300"), "nodes_tag_trigrams"),
     "boolean on anything": (expression(f"{NEEDLE} OR tag4300"), "nodes_tag_trigrams"),
     "fuzzy on observations": (fuzzy("statements", "entity 1 likes tee with"), "observations_length"),
+    "fuzzy in two normal forms": (fuzzy("statements", "Ångström likes tee with"), "observations_length"),
 }
 """Searches that find little, and the index that they should use."""
 
@@ -247,4 +230,4 @@ async def test_labels_are_found_by_their_index(crowd: Agent, known: bool) -> Non
     done = msgspec.json.decode(told)[0]["Plan"]
     assert found.text == "tag4300"
     assert looked_at(done) < (SIZE / 10 if known else 100 * SIZE)
-    assert not known or "nodes_label_words" in indexes(done)
+    assert not known or "nodes_labels" in indexes(done)

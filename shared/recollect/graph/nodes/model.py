@@ -11,6 +11,7 @@ from uuid import UUID
 
 from recollect.errors import ErrorCode, NotFound
 from recollect.json_values import same_json
+from recollect.spelling import with_apostrophes, written_forms
 
 T = TypeVar("T")
 
@@ -202,11 +203,12 @@ def any_case(tags: Iterable[str]) -> list[str]:
     """The forms in which tags may be stored, for a filter that compares both sides by PostgreSQL's lower().
 
     Python and PostgreSQL do not agree on every lower-case letter (İ, a final Σ), and a tag may be stored in the form of
-    either.
+    either; it may also be stored in another normal form, or with another apostrophe.
     """
+    spelled = (written for tag in tags for form in with_apostrophes(tag) for written in written_forms(form))
     forms = (
         form
-        for tag in tags
+        for tag in spelled
         for form in (tag, tag.lower(), tag.upper(), tag.upper().lower(), unicodedata.normalize("NFC", tag.upper()))
     )
     return unique(forms)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from fractions import Fraction
-from itertools import chain, islice, product
+from itertools import chain
 from math import inf
 from typing import TypeVar
 from uuid import UUID
@@ -73,15 +73,12 @@ async def delete_relations(
     """Remove (source, target, type) edges, ignoring unknown ones; return those that were there.
 
     A name stands for all its forms that the graph has: an edge may be at a placeholder of another form. Orphaned
-    placeholders are removed, too. Raises TooLarge where the forms make more than MAX_RELATIONS edges.
+    placeholders are removed, too. Raises TooLarge where there are very many forms.
     """
     forms = await nodes.find_forms(
         tx, revision.graph, unique(name for source, target, _ in triples for name in (source, target))
     )
-    edges = {triple: product(_ids(forms, triple[0]), _ids(forms, triple[1])) for triple in unique(triples)}
-    keys = {triple: [(*ends, triple[2]) for ends in islice(pairs, MAX_RELATIONS + 1)] for triple, pairs in edges.items()}
-    if sum(map(len, keys.values())) > MAX_RELATIONS:
-        raise TooLarge(f"These names have forms between which there are more than {MAX_RELATIONS} relations: name fewer")
+    keys = _keys_between(forms, unique(triples))
     removed = await store.remove_relations(tx, revision, unique(chain.from_iterable(keys.values()))) if keys else []
     await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
     there = {(edge.from_node, edge.to_node, edge.type) for edge in removed}
@@ -290,8 +287,25 @@ async def _between_names(tx: Transaction, revision: Revision, relations: Sequenc
     return [NewEdge(ends[r.source].id, ends[r.target].id, r.type, metadata=r.metadata) for r in relations]
 
 
-def _ids(forms: Mapping[str, Sequence[NodeRef]], name: str) -> list[UUID]:
-    return [node.id for node in forms.get(name, ())]
+def _keys_between(
+    forms: Mapping[str, Sequence[NodeRef]], triples: Sequence[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], list[Key]]:
+    """The keys that edges between all forms of their ends have, by (source, target, type).
+
+    Raises TooLarge where the forms make more than MAX_RELATIONS of them.
+    """
+    keys: dict[tuple[str, str, str], list[Key]] = {}
+    possible = (
+        (triple, (source.id, target.id, triple[2]))
+        for triple in triples
+        for source in forms.get(triple[0], ())
+        for target in forms.get(triple[1], ())
+    )
+    for count, (triple, key) in enumerate(possible, 1):
+        if count > MAX_RELATIONS:
+            raise TooLarge(f"The forms of these names make more than {MAX_RELATIONS} relations: name fewer at once")
+        keys.setdefault(triple, []).append(key)
+    return keys
 
 
 async def _distinct(edges: Sequence[NewEdge]) -> list[NewEdge]:

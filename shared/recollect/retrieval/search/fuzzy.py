@@ -14,10 +14,12 @@ has a lower bound. If that is not above zero (short queries, low thresholds, rep
 and only the length does.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
+
+from recollect.spelling import normal
 
 _LOST_BY_EDIT = 3
 
@@ -37,6 +39,20 @@ class Bounds:
     similarity: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class NearForm:
+    """A query in lower case and one of Unicode's normal forms, with the bounds of near texts in the same form."""
+
+    text: str
+    bounds: Bounds
+
+
+def least_similarity(forms: Sequence[NearForm]) -> float | None:
+    """The least similarity by trigrams to any of these forms; None where that of one has no bound."""
+    similarities = [form.bounds.similarity for form in forms if form.bounds.similarity is not None]
+    return min(similarities) if len(similarities) == len(forms) else None
+
+
 def bounds(length: int, trigrams: int, threshold: float) -> Bounds:
     """The bounds for a query with `length` characters (one at least) and `trigrams` distinct trigrams."""
     least, most = length - edits(length, threshold), _most(length, threshold)
@@ -52,9 +68,12 @@ def edits(longest: int, threshold: float) -> int:
 
 
 def nearness(query: str, texts: Iterable[str], threshold: float) -> float | None:
-    """The similarity of the nearest of these texts to the query, 0..1; None if none is near enough."""
+    """The similarity of the nearest of these texts to the query, 0..1; None if none is near enough.
+
+    The query is in normal form NFC, and texts are compared in it.
+    """
     best: float | None = None
-    for text in texts:
+    for text in map(normal, texts):
         longest = max(len(query), len(text))
         distance = Levenshtein.distance(query, text, score_cutoff=edits(longest, threshold))
         similarity = 1 - distance / longest

@@ -1,7 +1,6 @@
 """The queries of the classic searches, and their results."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +8,7 @@ from uuid import UUID
 
 from recollect.graph.entities.model import Entity
 from recollect.graph.nodes.model import unique
-from recollect.retrieval.search.words import APOSTROPHE
+from recollect.spelling import APOSTROPHE, TYPED, normal, with_apostrophes, written_forms
 
 MIN_ANY_CASE = 4
 """Least characters of a name that is recognised in a text in any case: shorter names are often words (IT, US)."""
@@ -143,9 +142,11 @@ class FuzzyTexts:
 def phrases(text: str) -> list[str]:
     """Every run of up to MAX_NAME_PIECES words and marks in a text, each once: the candidates for names in it.
 
-    Those of the text in normal form NFC are among them: they are the keys of names.
+    Those of the text in normal form NFC are among them, since they are the keys of names, and so are those with other
+    apostrophes.
     """
-    return unique([*_runs(text), *_runs(unicodedata.normalize("NFC", text))])
+    forms = (spelled for form in (text, normal(text)) for spelled in with_apostrophes(form))
+    return unique(run for form in unique(forms) for run in _runs(form))
 
 
 def _runs(text: str) -> Iterator[str]:
@@ -165,9 +166,16 @@ def like_pattern(text: str) -> str:
     return APOSTROPHE.sub("_", _literally(text))
 
 
-def plain_pattern(text: str) -> str | None:
-    """A LIKE pattern that finds `text` in texts whose apostrophes are plain; None where it has no apostrophe."""
-    return APOSTROPHE.sub("'", _literally(text)) if APOSTROPHE.search(text) else None
+def like_patterns(text: str) -> list[str]:
+    """LIKE patterns that find a text in all its written forms, the normal form NFC first."""
+    return [like_pattern(form) for form in written_forms(text)]
+
+
+def plain_patterns(text: str) -> list[str] | None:
+    """LIKE patterns that find a text where apostrophes are plain; None where it has no apostrophe."""
+    if not APOSTROPHE.search(text):
+        return None
+    return [_literally(form) for form in written_forms(APOSTROPHE.sub(TYPED, text))]
 
 
 def _literally(text: str) -> str:
@@ -180,7 +188,8 @@ def ranked_hit(entity: Entity, score: float, words: Sequence[str]) -> RankedHit:
     lowered = [word.lower() for word in words]
 
     def matches(text: str) -> bool:
-        return any(word in text.lower() for word in lowered)
+        compared = normal(text).lower()
+        return any(word in compared for word in lowered)
 
     observations = tuple(observation for observation in entity.observations if matches(observation))
     return RankedHit(entity, score, matches(entity.name), matches(entity.kind or ""), observations)

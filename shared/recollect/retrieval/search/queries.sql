@@ -22,11 +22,11 @@ e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND e.removed_revision IS NU
 -- fragment: saying
 -- Whether an observation o of the search view is live now, and contains the substring.
 o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NULL AND o.status = 'active'
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND holds(o.content, :pattern, :plain_pattern)
+    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND holds(o.content, :patterns::text[], :plain_patterns::text[])
 
 -- fragment: called
 -- Whether the name or the kind of an entity e contains the substring.
-(holds(e.name, :pattern, :plain_pattern) OR coalesce(holds(e.kind, :pattern, :plain_pattern), false))
+(holds(e.name, :patterns::text[], :plain_patterns::text[]) OR coalesce(holds(e.kind, :patterns::text[], :plain_patterns::text[]), false))
 
 -- fragment: asked
 -- The number of matches to read for a page, with one more, which shows that others follow.
@@ -38,9 +38,10 @@ o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NU
 SELECT m.id, m.rank, CASE WHEN m.rank = 3 THEN m.length END AS length, m.created_at
 FROM (
     SELECT e.id, length(e.name) AS length, e.created_at,
-        CASE WHEN e.name ILIKE :name_pattern THEN 4 WHEN e.name ILIKE :pattern THEN 3 ELSE 2 END AS rank
+        CASE WHEN normalize(e.name, NFC) ILIKE :name_pattern THEN 4
+            WHEN normalize(e.name, NFC) ILIKE (:patterns::text[])[1] THEN 3 ELSE 2 END AS rank
     FROM search_nodes e
-    WHERE (holds(e.name, :pattern, :plain_pattern) OR holds(e.kind, :pattern, :plain_pattern)) AND -- include: living
+    WHERE (holds(e.name, :patterns::text[], :plain_patterns::text[]) OR holds(e.kind, :patterns::text[], :plain_patterns::text[])) AND -- include: living
         AND -- include: fits
 ) AS m
 ORDER BY m.rank DESC, CASE WHEN m.rank = 3 THEN m.length END, m.created_at, m.id
@@ -101,7 +102,7 @@ WITH named AS MATERIALIZED (
         SELECT 1 FROM search_observations o
         WHERE o.tenant_id = :tenant_id AND o.node_id = e.id AND coalesce(o.removed_revision, 0) = 0 AND o.status = 'active'
             AND coalesce(o.expires_at > statement_timestamp(), true)
-            AND holds(o.content, :pattern, :plain_pattern)
+            AND holds(o.content, :patterns::text[], :plain_patterns::text[])
     ) AND NOT -- include: called
         AND -- include: fits
     ORDER BY e.created_at, e.id
@@ -130,12 +131,13 @@ LIMIT :limit;
 -- name: search_substring_at
 -- search_substring for the past. Each match is read, however common.
 WITH matches AS (
-    SELECT id, CASE WHEN name ILIKE :name_pattern THEN 4 WHEN name ILIKE :pattern THEN 3 ELSE 2 END AS rank
+    SELECT id, CASE WHEN normalize(name, NFC) ILIKE :name_pattern THEN 4
+            WHEN normalize(name, NFC) ILIKE (:patterns::text[])[1] THEN 3 ELSE 2 END AS rank
     FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-    WHERE holds(name, :pattern, :plain_pattern) OR holds(kind, :pattern, :plain_pattern)
+    WHERE holds(name, :patterns::text[], :plain_patterns::text[]) OR holds(kind, :patterns::text[], :plain_patterns::text[])
     UNION ALL
     SELECT node_id, 1 FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-    WHERE holds(content, :pattern, :plain_pattern)
+    WHERE holds(content, :patterns::text[], :plain_patterns::text[])
 ), ranked AS MATERIALIZED (
     SELECT id, max(rank) AS rank FROM matches GROUP BY id
 )
@@ -157,7 +159,7 @@ SELECT ARRAY(
 -- :regexes: as regular expressions for lower case; :word: the regular expression of any word, :apostrophe: that of a letter
 -- which is an apostrophe where it is between others; :entities: the number of live entities, archived ones included, if
 -- nothing is filtered, null if it is not known. Expired ones are not in it, so only archived ones that have not expired are
--- subtracted. Words are counted in lower case over name, kind and observations.
+-- subtracted. Words are counted in lower case and normal form NFC over name, kind and observations.
 WITH candidates AS (
     SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE name ILIKE ANY (:patterns::text[]) OR kind ILIKE ANY (:patterns::text[])
@@ -165,7 +167,8 @@ WITH candidates AS (
     SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE content ILIKE ANY (:patterns::text[])
 ), documents AS MATERIALIZED (
-    SELECT c.id, e.created_at, lower(regexp_replace(concat_ws(' ', e.name, e.kind, s.text), :apostrophe, '''', 'g')) AS text
+    SELECT c.id, e.created_at, normalize(
+            lower(regexp_replace(concat_ws(' ', e.name, e.kind, s.text), :apostrophe, '''', 'g')), NFC) AS text
     FROM candidates c
     CROSS JOIN LATERAL (
         SELECT e.name, e.kind, e.created_at FROM entity_of(:tenant_id, :graph_id, c.id, :as_of_revision, :as_of_time) e
@@ -206,36 +209,35 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: search_boolean
--- Entities that match a boolean query, oldest first. Its terms: their fields :fields (null: any) and patterns :patterns,
--- with :plain_patterns (as in holds). :required and :forbidden: for each conjunction of the query, the terms that must and must not match, as
+-- Entities that match a boolean query, oldest first. :terms: the field of each (null: any) and its patterns, as in holds.
+-- :required and :forbidden: for each conjunction of the query, the terms that must and must not match, as
 -- the bits of a number. :is_universal: whether a conjunction requires no term, so that every entity must be read.
 WITH terms AS (
-    SELECT place - 1 AS place, field, pattern, plain
-    FROM unnest(:fields::text[], :patterns::text[], :plain_patterns::text[]) WITH ORDINALITY AS t (field, pattern, plain,
-        place)
+    SELECT place, field, patterns, plain
+    FROM jsonb_to_recordset(:terms::jsonb) AS t (place integer, field text, patterns text[], plain text[])
 ), hits AS (
-    SELECT 1::bigint << t.place::integer AS bit, n.id
+    SELECT 1::bigint << t.place AS bit, n.id
     FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(name, t.pattern, t.plain) OFFSET 0) AS n
+        :as_of_time) WHERE holds(name, t.patterns, t.plain) OFFSET 0) AS n
     WHERE t.field = 'name' OR t.field IS NULL
     UNION ALL
-    SELECT 1::bigint << t.place::integer, n.id
+    SELECT 1::bigint << t.place, n.id
     FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(kind, t.pattern, t.plain) OFFSET 0) AS n
+        :as_of_time) WHERE holds(kind, t.patterns, t.plain) OFFSET 0) AS n
     WHERE t.field = 'type' OR t.field IS NULL
     UNION ALL
-    SELECT 1::bigint << t.place::integer, n.id
+    SELECT 1::bigint << t.place, n.id
     FROM terms t CROSS JOIN LATERAL (
         SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-        WHERE tags <> '{}' AND joined(tags) ILIKE t.pattern
-            AND EXISTS (SELECT 1 FROM unnest(tags) AS g (tag) WHERE holds(tag, t.pattern, t.plain))
+        WHERE tags <> '{}' AND joined(tags) ILIKE ANY (t.patterns)
+            AND EXISTS (SELECT 1 FROM unnest(tags) AS g (tag) WHERE holds(tag, t.patterns, t.plain))
         OFFSET 0
     ) AS n
     WHERE t.field = 'tag' OR t.field IS NULL
     UNION ALL
-    SELECT 1::bigint << t.place::integer, s.node_id
+    SELECT 1::bigint << t.place, s.node_id
     FROM terms t CROSS JOIN LATERAL (SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(content, t.pattern, t.plain) OFFSET 0) AS s
+        :as_of_time) WHERE holds(content, t.patterns, t.plain) OFFSET 0) AS s
     WHERE t.field = 'observation' OR t.field IS NULL
     UNION ALL
     SELECT 0, id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) WHERE :is_universal
@@ -261,8 +263,10 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: count_trigrams
--- A text in lower case, and the number of its trigrams.
-SELECT lower(:text) AS folded, cardinality(show_trgm(:text)) AS trigrams;
+-- Texts in lower case, in order, and the number of trigrams of each.
+SELECT lower(t.text) AS folded, cardinality(show_trgm(t.text)) AS trigrams
+FROM unnest(:texts::text[]) WITH ORDINALITY AS t (text, place)
+ORDER BY t.place;
 
 -- name: set_similarity
 -- Set the least similarity for which % is true, for the rest of the transaction.
@@ -270,20 +274,27 @@ SELECT set_config('pg_trgm.similarity_threshold', :similarity, true);
 
 -- name: fuzzy_entities
 -- Entities whose name or kind may be near to a text: those of :min_length to :max_length characters that are similar to
--- :text or, if :by_trigrams is false, all of that length. Both in lower case, in any order.
+-- :text or, if :by_trigrams is false, all of that length; the same for the text in another normal form, where :other is not
+-- null. Both in lower case, in any order.
 SELECT e.id, ARRAY[lower(e.name), lower(coalesce(e.kind, ''))] AS texts
 FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) e
 WHERE -- include: fits
     AND ((length(lower(e.name)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.name % :text))
-        OR (length(lower(e.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.kind % :text)));
+        OR (length(lower(e.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.kind % :text))
+        OR (:other::text IS NOT NULL AND length(lower(e.name)) BETWEEN :other_min_length AND :other_max_length
+            AND (NOT :by_trigrams OR e.name % :other))
+        OR (:other IS NOT NULL AND length(lower(e.kind)) BETWEEN :other_min_length AND :other_max_length
+            AND (NOT :by_trigrams OR e.kind % :other)));
 
 -- name: fuzzy_statements
 -- fuzzy_entities for observations.
 WITH near AS MATERIALIZED (
     SELECT s.node_id, s.content
     FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) s
-    WHERE length(lower(s.content)) BETWEEN :min_length AND :max_length
-        AND (NOT :by_trigrams OR similarity(s.content, :text) >= :min_similarity)
+    WHERE (length(lower(s.content)) BETWEEN :min_length AND :max_length
+            AND (NOT :by_trigrams OR similarity(s.content, :text) >= :min_similarity))
+        OR (:other::text IS NOT NULL AND length(lower(s.content)) BETWEEN :other_min_length AND :other_max_length
+            AND (NOT :by_trigrams OR similarity(s.content, :other) >= :min_similarity))
 )
 SELECT near.node_id AS id, ARRAY[lower(near.content)] AS texts
 FROM near
@@ -338,22 +349,22 @@ FROM (
         WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id
             AND removed_revision IS NULL AND NOT placeholder
             AND (summary IS NOT NULL OR tags <> '{}')
-            AND to_tsvector('english', coalesce(summary, '') || ' ' || joined(tags)) @@ :any_word::text::tsquery
+            AND label_words(coalesce(summary, '') || ' ' || joined(tags)) @@ :any_word::text::tsquery
         UNION ALL
         SELECT node_id, kind, summary, tags, status, freshness_at, expires_at FROM nodes_at(:tenant_id, :graph_id,
             :as_of_revision)
         WHERE :as_of_revision::bigint IS NOT NULL AND NOT placeholder
-            AND to_tsvector('english', coalesce(summary, '') || ' ' || joined(tags)) @@ :any_word::text::tsquery
+            AND label_words(coalesce(summary, '') || ' ' || joined(tags)) @@ :any_word::text::tsquery
     ) AS n
     CROSS JOIN LATERAL (
         SELECT n.summary AS text WHERE n.summary IS NOT NULL
         UNION ALL
         SELECT string_agg(t.tag, ', ') FROM unnest(n.tags) AS t (tag)
-        WHERE to_tsvector('english', t.tag) @@ :any_word::text::tsquery
+        WHERE label_words(t.tag) @@ :any_word::text::tsquery
     ) AS told
     CROSS JOIN LATERAL (
         SELECT count(*)::double precision / cardinality(:words::text[]) AS share FROM unnest(:words::text[]) AS w (word)
-        WHERE w.word = ANY (tsvector_to_array(to_tsvector('english', told.text)))
+        WHERE w.word = ANY (tsvector_to_array(label_words(told.text)))
     ) AS held
     WHERE n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > coalesce(:as_of_time, statement_timestamp()))
         AND (cardinality(:kinds::text[]) = 0 OR n.kind = ANY (:kinds))

@@ -13,7 +13,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.search import boolean, store
-from recollect.retrieval.search.fuzzy import Bounds, bounds, nearness
+from recollect.retrieval.search.fuzzy import NearForm, bounds, least_similarity, nearness
 from recollect.retrieval.search.model import (
     MAX_MENTIONED,
     BooleanQuery,
@@ -30,6 +30,7 @@ from recollect.retrieval.search.model import (
     ranked_hit,
 )
 from recollect.retrieval.search.words import words_of
+from recollect.spelling import normal, written_forms
 
 TEXTS_PER_TURN = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""
@@ -54,7 +55,7 @@ async def search_ranked(view: GraphView, query: RankedQuery) -> RankedHits:
     IDF = ln(N / n), where n of the N entities that pass the filters contain the word. A word in all of them adds
     nothing.
     """
-    words = words_of(query.text)
+    words = words_of(normal(query.text))
     if not words:
         return RankedHits([])
     entity_count = None if view.at or query.is_filtered else (await graphs.head_of(view)).entities
@@ -76,13 +77,14 @@ async def search_boolean(view: GraphView, query: BooleanQuery) -> Subgraph:
 
 async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
     """Entities with a name, a kind or an observation similar to the query, nearest first, with their relations."""
-    folded, trigrams = await store.count_trigrams(view.tx, query.text)
-    limits = bounds(len(folded), trigrams, query.threshold)
-    if limits.similarity is not None:
-        await store.set_similarity(view.tx, limits.similarity)
+    counted = await store.count_trigrams(view.tx, *written_forms(query.text)[:2])
+    forms = [NearForm(folded, bounds(len(folded), trigrams, query.threshold)) for folded, trigrams in counted]
+    least = least_similarity(forms)
+    if least is not None:
+        await store.set_similarity(view.tx, least)
     near: dict[UUID, float] = {}
-    async for candidate in _candidates(view, query, folded, limits):
-        similarity = nearness(folded, candidate.texts, query.threshold)
+    async for candidate in _candidates(view, query, forms):
+        similarity = nearness(forms[0].text, candidate.texts, query.threshold)
         if similarity is not None:
             near[candidate.id] = max(similarity, near.get(candidate.id, 0.0))
     ranked = sorted(near, key=lambda node_id: (-near[node_id], node_id))
@@ -112,11 +114,11 @@ async def find_mentioned(tx: Transaction, graph: Graph, text: str) -> list[UUID]
     return await store.find_mentioned(tx, graph, phrases(text), limit=MAX_MENTIONED)
 
 
-async def _candidates(view: GraphView, query: FuzzyQuery, folded: str, limits: Bounds) -> AsyncIterator[FuzzyTexts]:
+async def _candidates(view: GraphView, query: FuzzyQuery, forms: Sequence[NearForm]) -> AsyncIterator[FuzzyTexts]:
     """Every text within the bounds; loose bounds include a whole graph. Raises TooLarge for too many characters."""
     number = characters = 0
     for read in (store.fuzzy_entities, store.fuzzy_statements):
-        async for texts in read(view, query, folded, limits):
+        async for texts in read(view, query, forms):
             number += 1
             characters += sum(map(len, texts.texts))
             if characters > MAX_FUZZY_CHARACTERS:

@@ -10,7 +10,7 @@ from recollect.graph.nodes.model import any_case
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import STREAMED, Transaction
 from recollect.retrieval.search import boolean
-from recollect.retrieval.search.fuzzy import Bounds
+from recollect.retrieval.search.fuzzy import NearForm, least_similarity
 from recollect.retrieval.search.model import (
     MIN_ANY_CASE,
     DateQuery,
@@ -22,8 +22,8 @@ from recollect.retrieval.search.model import (
     SearchFilter,
     SubstringQuery,
     in_small_letters,
-    like_pattern,
-    plain_pattern,
+    like_patterns,
+    plain_patterns,
 )
 from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
 
@@ -49,9 +49,7 @@ async def search_substring(
 
     `gathered`, `walked`: the bounds of a search of the present, as GATHERED and WALKED.
     """
-    pattern = like_pattern(query.text)
-    patterns = {"pattern": pattern, "name_pattern": pattern[1:-1], "plain_pattern": plain_pattern(query.text)}
-    parameters = {**_filter(query), **patterns, **_page(query)}
+    parameters = {**_filter(query), **substring_patterns(query.text), **_page(query)}
     bound = {"gathered": gathered} if view.at is None else {}
     [found] = await view.fetch(queries.search_substring, **bound, **parameters)
     if not found["is_common"]:
@@ -71,7 +69,7 @@ async def search_ranked(
     rows = await view.fetch(
         queries.search_ranked,
         **_filter(query),
-        patterns=[like_pattern(word) for word in words],
+        patterns=[pattern for word in words for pattern in like_patterns(word)],
         regexes=[word_pattern(word) for word in words],
         word=WORD,
         apostrophe=LETTER_AS_APOSTROPHE,
@@ -101,9 +99,7 @@ async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.Boo
     rows = await view.fetch(
         queries.search_boolean,
         **_filter(query),
-        fields=[term.field for term in plan.terms],
-        patterns=[like_pattern(term.text) for term in plan.terms],
-        plain_patterns=[plain_pattern(term.text) for term in plan.terms],
+        terms=[term_patterns(place, term) for place, term in enumerate(plan.terms)],
         required=[required for required, _ in plan.conjunctions],
         forbidden=[forbidden for _, forbidden in plan.conjunctions],
         is_universal=plan.is_universal,
@@ -112,11 +108,10 @@ async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.Boo
     return [row["id"] for row in rows]
 
 
-async def count_trigrams(tx: Transaction, text: str) -> tuple[str, int]:
-    """A text in lower case as PostgreSQL folds it, and the number of its distinct trigrams."""
-    row = await tx.fetchrow(queries.count_trigrams, text=text)
-    assert row is not None
-    return row["folded"], row["trigrams"]
+async def count_trigrams(tx: Transaction, *texts: str) -> list[tuple[str, int]]:
+    """Texts in lower case as PostgreSQL folds them, each with the number of its distinct trigrams."""
+    rows = await tx.fetch(queries.count_trigrams, texts=texts)
+    return [(row["folded"], row["trigrams"]) for row in rows]
 
 
 async def set_similarity(tx: Transaction, similarity: float) -> None:
@@ -124,19 +119,17 @@ async def set_similarity(tx: Transaction, similarity: float) -> None:
     await tx.execute(queries.set_similarity, similarity=f"{similarity:.9f}")
 
 
-async def fuzzy_entities(view: GraphView, query: FuzzyQuery, folded: str, limits: Bounds) -> AsyncIterator[FuzzyTexts]:
-    """Names and kinds within these bounds."""
-    near = _near(folded, limits)
-    async for row in view.stream(queries.fuzzy_entities, prefetch=_prefetch(limits), **_filter(query), **near):
+async def fuzzy_entities(view: GraphView, query: FuzzyQuery, forms: Sequence[NearForm]) -> AsyncIterator[FuzzyTexts]:
+    """Names and kinds within the bounds of the query's forms, one or two."""
+    near = near_parameters(forms)
+    async for row in view.stream(queries.fuzzy_entities, prefetch=_prefetch(forms), **_filter(query), **near):
         yield FuzzyTexts(**row)
 
 
-async def fuzzy_statements(
-    view: GraphView, query: FuzzyQuery, folded: str, limits: Bounds
-) -> AsyncIterator[FuzzyTexts]:
-    """Observations within these bounds."""
-    near = {**_near(folded, limits), "min_similarity": limits.similarity or 0.0}
-    async for row in view.stream(queries.fuzzy_statements, prefetch=_prefetch(limits), **_filter(query), **near):
+async def fuzzy_statements(view: GraphView, query: FuzzyQuery, forms: Sequence[NearForm]) -> AsyncIterator[FuzzyTexts]:
+    """Observations within the bounds of the query's forms, one or two."""
+    near = {**near_parameters(forms), "min_similarity": least_similarity(forms) or 0.0}
+    async for row in view.stream(queries.fuzzy_statements, prefetch=_prefetch(forms), **_filter(query), **near):
         yield FuzzyTexts(**row)
 
 
@@ -179,19 +172,39 @@ def _filter(query: SearchFilter) -> dict[str, Any]:
     }
 
 
-def _near(folded: str, limits: Bounds) -> dict[str, Any]:
-    """The parameters of both searches for similar texts."""
+def substring_patterns(text: str) -> dict[str, Any]:
+    """The parameters of a search for a substring."""
+    patterns = like_patterns(text)
+    return {"patterns": patterns, "name_pattern": patterns[0][1:-1], "plain_patterns": plain_patterns(text)}
+
+
+def term_patterns(place: int, term: boolean.SubstringTerm) -> dict[str, Any]:
+    """A term of a boolean query as PostgreSQL takes it."""
     return {
-        "text": folded,
-        "min_length": limits.least,
-        "max_length": limits.most,
-        "by_trigrams": limits.similarity is not None,
+        "place": place,
+        "field": term.field,
+        "patterns": like_patterns(term.text),
+        "plain": plain_patterns(term.text),
     }
 
 
-def _prefetch(limits: Bounds) -> int:
-    """The number of texts within these bounds to fetch at a time: more if they are short, for fewer round trips."""
-    return max(STREAMED, min(MAX_FETCHED, FETCHED_CHARACTERS // limits.most))
+def near_parameters(forms: Sequence[NearForm]) -> dict[str, Any]:
+    """The parameters of both searches for similar texts, from the query's one or two forms."""
+    form, other = forms[0], forms[-1]
+    return {
+        "text": form.text,
+        "min_length": form.bounds.least,
+        "max_length": form.bounds.most,
+        "other": other.text if len(forms) > 1 else None,
+        "other_min_length": other.bounds.least,
+        "other_max_length": other.bounds.most,
+        "by_trigrams": least_similarity(forms) is not None,
+    }
+
+
+def _prefetch(forms: Sequence[NearForm]) -> int:
+    """The number of texts within the bounds to fetch at a time: more if they are short, for fewer round trips."""
+    return max(STREAMED, min(MAX_FETCHED, FETCHED_CHARACTERS // max(form.bounds.most for form in forms)))
 
 
 def _page(query: SearchFilter) -> dict[str, int]:

@@ -30,9 +30,6 @@ _WORD = re.compile(WORD)
 _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
 
 
-APOSTROPHE = re.compile("['\u2018\u2019\u201b\u02bc\uff07]")
-"""Those that people and keyboards write for each other, as PostgreSQL's function `plain_apostrophes` has them."""
-
 LETTER_AS_APOSTROPHE = r"(?<=[^ ])\u02bc(?=[^ ])"
 """The one of them that is a letter, where it is written as an apostrophe, as a regular expression for both. All others
 separate words."""
