@@ -8,6 +8,7 @@ exist.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import compress
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -90,21 +91,21 @@ async def require_none_added(tx: Transaction, revision: Revision, since: datetim
         )
 
 
-async def find_concurrent_writes(
+async def without_concurrent_writes(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord]
-) -> list[ImportProblem]:
-    """The entities and facts among these items that somebody created since the import began to write."""
+) -> tuple[list[ParsedRecord], list[ImportProblem]]:
+    """The items without entities and facts that somebody created since the import began to write; these as problems."""
     names = [item.record.name for item in items if isinstance(item.record, EntityRecord)]
     ends = [item.record.end for item in items if isinstance(item.record, FactRecord)]
     found = await nodes.find_named_exactly(tx, revision.graph, names)
     facts = await store.find_facts(tx, revision.graph, ends) if ends else {}
     existing = {_key(_named(name)) for name, node in found.items() if not node.placeholder}
     existing |= {_key(FactRecord(text=end.text, thread=end.thread, status=end.status)) for end in facts}
-    return [
-        ImportProblem(item.where, MEANWHILE)
-        for item in items
-        if isinstance(item.record, EntityRecord | FactRecord) and _key(item.record) in existing
-    ]
+    written = [isinstance(item.record, EntityRecord | FactRecord) and _key(item.record) in existing for item in items]
+    return (  # Items of one line have one place: each is judged by itself.
+        [item for item, is_written in zip(items, written, strict=True) if not is_written],
+        [ImportProblem(item.where, MEANWHILE) for item in compress(items, written)],
+    )
 
 
 def _allowed(items: Sequence[ParsedRecord], revision: Revision) -> list[ParsedRecord]:

@@ -20,6 +20,7 @@ from tests.support.jobs import Desk, import_by_another, look, started
 from tests.support.memories import Agent
 
 JSON = {"Content-Type": "application/json"}
+JSONL = {"Content-Type": "application/x-ndjson"}
 COUNTS = [f"{what}_{how}" for what in ("entities", "facts", "relations") for how in ("created", "updated", "skipped")]
 COUNTS.append("observations_added")
 
@@ -207,6 +208,24 @@ class TestFail:
             told = await http.get(f"/v1/jobs/{job['id']}/output")
             assert told.json() == {"path": "entities.13", "reason": "somebody else created it during the import"}
             assert (await agent.head()).entities == 15
+
+    async def test_a_conflict_costs_no_other_object_of_its_line(
+        self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext, agent: Agent
+    ) -> None:
+        """All objects of a line have one place."""
+        await agent.create("other")
+        objects = [json.dumps({"type": "entity", **entity(number)}) for number in range(6)]
+        content = "\n".join(["".join(objects[:2]), "".join(objects[2:])]).encode()
+        job = await started(await http.post("/v1/graphs/default/imports?strategy=fail", content=content, headers=JSONL))
+        made = False
+        while job["status"] in ("queued", "running"):
+            if not made and job["done"] > (job["total"] or 0) / 2:
+                await agent.create("e5")
+                made = True
+            await import_by_another(context, desk)
+            job = await look(http, job)
+        assert made
+        assert (job["status"], job["result"]["problems"], job["result"]["entities_created"]) == ("succeeded", 1, 5)
 
 
 @pytest.mark.parametrize("asked", [{}, {"strict": "true"}, {"strategy": "fail"}, {"check": "true"}])

@@ -183,7 +183,7 @@ class TestZep:
 
 @pytest.mark.parametrize("format_name", ["mem0", "zep"])
 class TestBoth:
-    @pytest.mark.parametrize("item", ["text", [], {}, {"memory": 3}, {"uuid": "u", "name": "\0"}])
+    @pytest.mark.parametrize("item", ["text", 3, None, [], {}, {"memory": 3}, {"uuid": "u", "name": "\0"}])
     def test_a_broken_item_is_reported_by_its_place(self, format_name: str, item: object) -> None:
         part = "results" if format_name == "mem0" else "nodes"
         sound = {"memory": "fine"} if format_name == "mem0" else {"uuid": "1", "name": "fine"}
@@ -199,8 +199,8 @@ class TestBoth:
             b"[{]",
             b'{"results": 3}',
             b'{"nodes": {}}',
-            b'{"results": [3]}',
-            b'{"nodes": [null]}',
+            b'{"results": [3}',
+            b'{"nodes": [nul]}',
             b"{} {}",
             b"\xff",
         ],

@@ -356,10 +356,10 @@ class TestJson:
         [
             ("", "line 1", "Not a JSON object of lists"),
             ("7", "line 1", "Not a JSON object of lists"),
-            ("[1]", "line 1", "Not a JSON object of lists"),
+            ("[1", "line 1", "Not a JSON object of lists"),
             ("[{},", "line 1", "Not a JSON object of lists"),
             ('{"entities":{}}', "line 1", "Not a JSON object of lists"),
-            ('{"entities":[1]}', "line 1", "Not a JSON object of lists"),
+            ('{"entities":[1x]}', "line 1", "Not a JSON object of lists"),
             ('{"entities":[\n{"a":nope}]}', "line 2", "Not a JSON object of lists"),
             ('{"entities":[\n{"a":NaN}]}', "line 2", "Not a JSON object of lists"),
             ('{"entities":[]', "line 1", "Not a JSON object of lists"),

@@ -16,7 +16,7 @@ from recollect.platform.transactions import Transaction
 from recollect.transfer import exports, file_jobs
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import ImportBatch
-from recollect.transfer.dry_run import SeenRecords, dry_run_items, find_concurrent_writes, require_none_added
+from recollect.transfer.dry_run import SeenRecords, dry_run_items, require_none_added, without_concurrent_writes
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
 from recollect_workers.jobs.import_readers import ImportReader, ImportReaders
 
@@ -135,9 +135,8 @@ class Imports:
             return StepResult({}, job.done, job.done, finished=True, result=result)
         strategy, items, imported = _strategy(job), batch.items, ImportResult(problems=batch.problems)
         if strategy is Strategy.FAIL:  # None of the records existed when the first batch was written.
-            conflicts = await find_concurrent_writes(tx, revision, items)
-            conflict_places = {problem.where for problem in conflicts}
-            items = tuple(item for item in items if item.where not in conflict_places)
+            kept, conflicts = await without_concurrent_writes(tx, revision, items)
+            items = tuple(kept)
             imported += ImportResult(problems=tuple(conflicts))
         begun: int = job.cursor.get("begun", revision.number)
         job = replace(job, cursor={**job.cursor, "begun": begun})

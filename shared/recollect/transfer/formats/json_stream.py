@@ -3,20 +3,41 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NoReturn
 
 from recollect.errors import InvalidInput
 from recollect.transfer.formats.decoding import MAX_CELL
+
+MAX_VALUES = 1_500_000
+"""Values of one item, or of one line, at most: decoded, those of 16 million characters could take half a gigabyte."""
+
+TOO_MANY_VALUES = f"More than {MAX_VALUES} values"
+
+_LONGEST_WORD = 10_000
+"""Characters of a number, at most; no number that is read has as many."""
+
+_TOKEN = re.compile(r""""[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]""", re.DOTALL)
+"""A string, whole or cut off at the end, or a mark of JSON's structure outside of strings."""
+
+
+def has_too_many_values(text: str) -> bool:
+    """Whether a JSON text has more than MAX_VALUES values: each begins after one of the marks that are counted."""
+    if sum(map(text.count, "[{,:")) <= MAX_VALUES:  # Those in strings are counted, too.
+        return False
+    marks = (mark for token in _TOKEN.finditer(text) if (mark := token[0]) in ("[", "{", ",", ":"))
+    return next(islice(marks, MAX_VALUES, None), None) is not None
 
 
 class JsonStream:
     """JSON text that arrives in pieces, read item by item with the standard library's decoder."""
 
     _BLANK = re.compile(r"[ \t\r\n]*")
+    _WORD = re.compile(r"[^ \t\r\n\[\]{},:\"]*")
 
     def __init__(self, texts: Iterator[str]) -> None:
         self._texts = texts
-        self._text, self._at, self._line = "", 0, 1
+        self._text, self._at, self._line, self._is_sparse = "", 0, 1, True
         self._decoder = json.JSONDecoder(parse_constant=self._refuse)
 
     @property
@@ -85,9 +106,10 @@ class JsonStream:
         return found
 
     def _value(self) -> Any:
-        if self._peek() not in ("{", "[", '"'):  # numbers and words may go on in the next piece; no item is one
-            self._refuse()
+        if self._peek() not in ("{", "[", '"'):
+            return self._word()
         while True:
+            self._require_few_values()
             try:
                 value, self._at = self._decoder.raw_decode(self._text, self._at)
                 return value
@@ -97,6 +119,40 @@ class JsonStream:
                 # An error in the middle is final; at the end, the rest may not have arrived yet.
                 if not self._may_be_cut(error) or not self._more(double=True):
                     self._refuse()
+
+    def _word(self) -> Any:
+        """A number, or `true`, `false` or `null`: it may go on in the next piece, and ends at a mark or a blank."""
+        while True:
+            found = self._WORD.match(self._text, self._at)
+            assert found is not None
+            word = found[0]
+            if found.end() < len(self._text) or not self._more():
+                break
+            if len(word) > _LONGEST_WORD:
+                self._refuse()
+        self._at += len(word)
+        try:
+            return self._decoder.decode(word)
+        except ValueError:
+            self._refuse()
+
+    def _require_few_values(self) -> None:
+        """Raise InvalidInput for an item with too many values, as far as it has arrived.
+
+        Most buffers are too short to hold one, or have few values in all. Otherwise the next item is looked through,
+        no further than it may go.
+        """
+        if len(self._text) - self._at <= MAX_VALUES or self._is_sparse:
+            return
+        depth = count = 0
+        for token in _TOKEN.finditer(self._text, self._at):
+            mark = token[0]
+            depth += (mark in ("[", "{")) - (mark in ("]", "}"))
+            count += mark in ("[", "{", ",", ":")
+            if count > MAX_VALUES:
+                raise InvalidInput(TOO_MANY_VALUES, path=self.place)
+            if depth == 0:
+                return
 
     def _may_be_cut(self, error: ValueError) -> bool:
         if not isinstance(error, json.JSONDecodeError):
@@ -114,6 +170,7 @@ class JsonStream:
             pieces.append(piece)
             missing -= len(piece)
         self._text, self._at = "".join(pieces), 0
+        self._is_sparse = sum(map(self._text.count, "[{,:")) <= MAX_VALUES
         return len(self._text) > len(rest)
 
     def _refuse(self, _: str = "") -> NoReturn:

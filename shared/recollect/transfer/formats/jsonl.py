@@ -5,8 +5,8 @@
 
 As https://github.com/modelcontextprotocol/servers (src/memory) writes it; other fields are skipped, as there.
 An entity without a kind has the entityType "". Each line is decoded and read by itself, so that a broken line
-affects no other. Objects that follow each other without a line end are read, too, and so is one JSON document with all
-items (`json.py`). A line may have MAX_CELL characters, and so may an item of a document.
+affects no other. Objects that follow each other on a line, also with commas, are read, too, and so is one JSON document
+with all items (`json.py`). A line may have MAX_CELL characters, and so may an item of a document.
 """
 
 import json
@@ -23,6 +23,7 @@ from recollect.graph.relations.model import NewRelation
 from recollect.transfer.formats.decoding import BROKEN_BYTES, ParsedRecord, Read
 from recollect.transfer.formats.json import begins_document
 from recollect.transfer.formats.json import read as read_document
+from recollect.transfer.formats.json_stream import TOO_MANY_VALUES, has_too_many_values
 from recollect.transfer.formats.lines import whole_lines
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Writer
 from recollect.transfer.model import ImportProblem, UnreadableLine
@@ -117,9 +118,12 @@ def _head(texts: Iterator[str]) -> tuple[str, Iterator[str]]:
 
 def _items(raw: bytes, line: str, where: str) -> Read:
     """The item of a line, or the items of objects that follow each other in it; or the problem of the line."""
+    if has_too_many_values(line):
+        yield ImportProblem(where, TOO_MANY_VALUES)
+        return
     found = list(_item(raw, where))
     if isinstance(found[0], ImportProblem) and not found[0].of_part:
-        text = line.strip()  # A line may have millions of pieces: they are read twice, and not kept.
+        text = line.strip()  # A line may have many pieces: they are read twice, and not kept.
         if next(_pieces(text), text) != text and all(piece.startswith("{") for piece in _pieces(text)):
             for piece in _pieces(text):
                 yield from _item(piece.encode(errors=BROKEN_BYTES), where)
@@ -138,15 +142,16 @@ def _item(raw: bytes, where: str) -> Read:
     yield ParsedRecord(where, record_of(item))
 
 
-_BLANK = re.compile(r"\s*")
+_BLANK = re.compile(r"\s*,?\s*")
+"""What stands between two objects of a line, and may stand after the last, as in a list."""
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """The JSON values that follow each other in a line; from the first fault on, the rest of the line in one piece."""
+    """The JSON objects that follow each other in a line; from the first fault on, the rest of the line in one piece."""
     at = 0
     while at < len(line):
         try:
-            end = _DECODER.raw_decode(line, at)[1]
+            end = _DECODER.raw_decode(line, at)[1] if line[at] == "{" else len(line)
         except (ValueError, RecursionError):
             end = len(line)
         yield line[at:end]
