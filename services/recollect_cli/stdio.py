@@ -26,6 +26,7 @@ from mcp.shared.inbound import (
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import (
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     PARSE_ERROR,
     PROTOCOL_VERSION_META_KEY,
     ErrorData,
@@ -35,9 +36,12 @@ from mcp_types import (
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
+    jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
 
 from recollect.errors import InvalidInput, RecollectError
+from recollect.half_characters import without_halves
 from recollect.printable import printable
 from recollect_cli.gateway import ApiKey, Url, find_address, is_loopback, refusal
 
@@ -82,8 +86,13 @@ class Bridge:
 
     async def _accept(self, incoming: SessionMessage | Exception, tasks: TaskGroup) -> None:
         if isinstance(incoming, Exception):
-            await self._refuse(None, PARSE_ERROR, "Not a JSON-RPC message")
-            return
+            message = _repaired(incoming)
+            if message is None:
+                request_id = _id_of(incoming)
+                code = PARSE_ERROR if request_id is None else INVALID_REQUEST
+                await self._refuse(request_id, code, "Not a JSON-RPC message")
+                return
+            incoming = SessionMessage(message)
         match incoming.message:
             case JSONRPCRequest(method="initialize") as request:
                 self._negotiated = anyio.Event()
@@ -175,6 +184,29 @@ class Bridge:
     async def _refuse(self, request_id: RequestId | None, code: int, message: str) -> None:
         error = JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
         await self._send(SessionMessage(error))
+
+
+def _repaired(error: Exception) -> JSONRPCMessage | None:
+    """The message of a line whose only fault are halves of characters: the gateway names the arguments with them."""
+    line = next(_inputs(error), None)
+    if not isinstance(line, str):
+        return None
+    try:
+        return jsonrpc_message_adapter.validate_json(without_halves(line.encode()), by_name=False)
+    except ValidationError:
+        return None
+
+
+def _id_of(error: Exception) -> RequestId | None:
+    """The id of a line that is JSON and no message of JSON-RPC, where it has one."""
+    ids = (given["id"] for given in _inputs(error) if isinstance(given, dict) and "id" in given)
+    return next((i for i in ids if isinstance(i, str | int) and not isinstance(i, bool)), None)
+
+
+def _inputs(error: Exception) -> Iterator[Any]:
+    """What the SDK could not read: a line that is no JSON, or the parts of one that is."""
+    if isinstance(error, ValidationError):
+        yield from (fault["input"] for fault in error.errors(include_url=False, include_context=False))
 
 
 def _own_version(message: JSONRPCMessage) -> Any:

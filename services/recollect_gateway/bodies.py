@@ -1,6 +1,5 @@
 """Checks of JSON bodies before they are parsed: a parser makes an object of each value, and blocks the event loop."""
 
-import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -29,26 +28,12 @@ _DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in rang
 
 _LONG = b"0" * (MAX_DIGITS + 1)
 
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
-"""An escape in a text of JSON: both halves of a character, one half alone, or any other."""
-
 
 async def read_body(body: bytes, read: Callable[[bytes], T]) -> T:
     """The result of `read` for a body; a large one is read in a thread, beside the event loop."""
     if len(body) < LARGE:
         return read(body)
     return await anyio.to_thread.run_sync(read, body)
-
-
-def without_halves(body: bytes) -> bytes:
-    """JSON with NUL in place of each half of a character (`\\ud83d` alone), which parsers refuse without its place.
-
-    NUL cannot be stored either: whoever checks the texts of the body refuses it by its path, in the same words.
-    """
-    return _ESCAPE.sub(lambda escape: b"\\u0000" if escape["half"] else escape[0], body)
 
 
 async def require_quick_to_parse(body: bytes) -> None:

@@ -10,7 +10,8 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from recollect.errors import InvalidInput
-from recollect_gateway.bodies import LARGE, read_body, require_quick_to_parse, without_halves
+from recollect.half_characters import without_halves
+from recollect_gateway.bodies import LARGE, read_body, require_quick_to_parse
 from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread, parse_stored
 
 

@@ -214,6 +214,21 @@ class TestEndOfInput:
         assert pong["id"] == 7
         assert done.code == 0
 
+    def test_half_a_character_is_refused_by_the_id_and_the_argument(
+        self, run: Run, gateway: RunningGateway, key: str
+    ) -> None:
+        call = {"jsonrpc": "2.0", "id": 8, "method": "tools/call"}
+        arguments = {"query": "half \ud83d", "limit": 1}
+        lines = [HELLO, {**call, "params": {"name": "recall", "arguments": arguments}}, {"id": 9}, [PING]]
+        done = run("\n".join(map(json.dumps, lines)).encode(), "--url", gateway.url, "--api-key", key)
+        answers = {answer["id"]: answer for answer in map(json.loads, done.out.splitlines())}
+        assert answers[8]["result"]["isError"]
+        assert "query" in answers[8]["result"]["content"][0]["text"]
+        assert "half a character" in answers[8]["result"]["content"][0]["text"]
+        assert answers[9]["error"]["code"] == -32600
+        assert answers[None]["error"]["code"] == -32700
+        assert (done.code, done.err) == (0, "")
+
     def test_the_bridge_ends_with_its_input_before_initialize_is_answered(self, run: Run) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
