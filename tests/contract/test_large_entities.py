@@ -1,6 +1,7 @@
 """An entity with more observations than a reply holds: reads tell the newest of them, and how to read the others."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -128,11 +129,44 @@ async def test_what_was_left_out_is_read_in_pages(
             assert pages > 5
 
 
-async def test_a_fetched_entity_says_what_is_left_out(client: Client) -> None:
+async def test_a_fetched_entity_is_told_in_documents(client: Client) -> None:
     ids = await store_large(client)
-    text = (await answer(client, "fetch", id=ids[LARGE]))["text"]
-    assert "older observations are left out" in text
-    assert text.endswith(TEXTS[-1])
+    further: str | None = ids[LARGE]
+    found: list[str] = []
+    documents = 0
+    while further is not None:
+        document = await answer(client, "fetch", id=further)
+        assert document["id"] == further
+        further = document["metadata"].get("next")
+        said = document["text"]
+        if further is not None:
+            note, _, said = said.partition("\n")
+            assert f"older observations are left out: fetch {further} tells them" in note
+        found = re.split(r"\n(?=\d+: )", said) + found
+        documents += 1
+    assert found == TEXTS
+    assert documents > 2
+    for unknown in ("@5", f"{ids[LARGE]}@", f"{ids[LARGE]}@x", f"{ids[LARGE]}@1@2", f"{ids[LARGE]}@999999999"):
+        result = await client.call_tool("fetch", {"id": unknown})
+        assert result.is_error
+
+
+async def test_organize_tells_one_entity_in_pages(
+    small_replies: RunningGateway, secret: str, client: Client, subtests: pytest.Subtests
+) -> None:
+    await store_large(client)
+    async with in_one_task(small_replies.client(secret, "/mcp/x/organize")) as organize:
+        for connected in (organize, client):
+            with subtests.test(organized=connected is organize):
+                texts: list[str] = []
+                while len(texts) < len(TEXTS):
+                    opened = await answer(connected, "open_nodes", names=[LARGE], observationsOffset=len(texts))
+                    [page] = opened["entities"]
+                    texts = page["observations"] + texts
+                    if left := page.get("omittedObservations"):
+                        assert left["count"] == len(TEXTS) - len(texts)
+                        assert left["next"].endswith(f"observationsOffset {len(texts)}")
+                assert texts == TEXTS
 
 
 async def test_writes_tell_the_newest_of_what_they_changed(client: Client) -> None:

@@ -81,12 +81,12 @@ def paged_graph(
             return found
         names = {entity.name for entity in found.entities[:count]}
         relations = [relation for relation in found.relations if _is_of(relation, names, within)]
-        return Subgraph(found.entities[:count], relations, offset + count)
+        return Subgraph(found.entities[:count], relations, offset + count, found.cut)
 
     first = first_entities(min(1, len(found.entities)))
     return Listing(
         len(found.entities),
-        lambda count: reply(first_entities(count), None),
+        lambda count: reply(first_entities(count), found.cut),
         len(first.relations),
         lambda count: reply(replace(first, relations=first.relations[:count]), "relations"),
         _pages(limit),

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from uuid import UUID
 
+import msgspec
+
 from recollect.errors import InvalidInput
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
@@ -28,6 +30,7 @@ from recollect.memory.model import (
     WalkedSubgraph,
 )
 from recollect.memory.reading import require_nodes
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 
 MAX_PATHS = 10
@@ -35,6 +38,10 @@ MAX_PATHS = 10
 
 MAX_EDGES = 1_000
 """Edges in one answer at most."""
+
+
+EXCERPT = 300
+"""Characters of a node's texts that an exploration tells, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +167,17 @@ async def _explored(
     live = await lineages.get_nodes(view, node_ids)
     told = await entities.observations_of(view, [node.node_id for node in live])
     texts = {node_id: observations.texts for node_id, observations in told.items()}
+    labels = await nodes.labels_of(view, node_ids)
+    named = [edge for edge in edges if edge.from_node in labels and edge.to_node in labels]
+    triples = [(labels[edge.from_node], labels[edge.to_node], edge.type) for edge in named]
+    explored = [_neighbour(node, texts.get(node.node_id, ())) for node in live]
+    count = await relations.count_fitting(view, triples, taken=sum(await map_yielding(explored, _told_bytes)))
     return Explored(
-        nodes=[_neighbour(node, texts.get(node.node_id, ())) for node in live],
-        labels=await nodes.labels_of(view, node_ids),
-        edges=list(edges),
+        nodes=explored,
+        labels=labels,
+        edges=named[:count],
         paths=[list(path) for path in paths],
-        cut=cut,
+        cut=_cut(named[:count], named) or cut,
     )
 
 
@@ -173,6 +185,12 @@ def _neighbour(node: Version, observations: tuple[str, ...]) -> NeighbourNode:
     return NeighbourNode(
         node.node_id, node.name, node.kind, node.content, observations, status=node.status, version=node.version
     )
+
+
+def _told_bytes(node: NeighbourNode) -> int:
+    """Bytes that a node takes in an exploration, about: its name and kind, an excerpt of its texts, and the rest."""
+    texts = ((node.content or "")[:EXCERPT], *(text[:EXCERPT] for text in node.observations[-1:]))
+    return len(msgspec.json.encode((node.name, node.kind, texts))) + 2 * relations.ITEM_BYTES
 
 
 async def _edge_page(

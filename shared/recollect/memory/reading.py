@@ -13,7 +13,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, not_found
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import EntityNotFound, name_key, unique_by
+from recollect.graph.nodes.model import EntityNotFound, name_key
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
 from recollect.graph.passages import service as passages
@@ -45,21 +45,34 @@ class FoundMemory:
     told: ToldObservations = field(default_factory=ToldObservations)
 
 
-async def open_nodes(view: GraphView, names: Sequence[str]) -> Subgraph:
-    """Entities by name, in the order asked for, with every relation that touches them."""
-    return await relations.subgraph_of(view, await entities.open_entities(view, names))
+async def open_nodes(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> Subgraph:
+    """Entities by name, in the order asked for, with every relation that touches them.
+
+    `skipped`: how many newer observations of each have been read before.
+    """
+    return await relations.subgraph_of(view, await entities.open_entities(view, names, skipped=skipped))
+
+
+async def describe(view: GraphView, name: str) -> Subgraph:
+    """An entity with its relations, however many fit a reply; raises NotFound."""
+    found = await entities.open_entities(view, [name])
+    if not found:
+        raise EntityNotFound(name)
+    return await relations.described(view, found[0])
 
 
 async def get_entities(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> list[Entity | None]:
-    """Entities by name, in the order of the names, each once; None in the place of a name that no entity has.
+    """Entities by name, one for each name in order; None where no entity has it.
 
+    An entity is told once where the names have several forms of its name: under the first of them.
     `skipped`: how many newer observations of each have been read before.
     """
     found = await entities.open_entities(view, names, skipped=skipped)
     exactly = {entity.name: entity for entity in found}
     by_key = {name_key(entity.name): entity for entity in found}
     opened = [(name, exactly.get(name) or by_key.get(name_key(name))) for name in names]
-    return [entity for _, entity in unique_by(lambda pair: pair[1].id if pair[1] else pair[0], opened)]
+    told_as = {entity.id: name for name, entity in reversed(opened) if entity is not None}
+    return [entity for name, entity in opened if entity is None or told_as[entity.id] == name]
 
 
 async def read_graph(
@@ -102,8 +115,11 @@ async def get_node(view: GraphView, node_id: UUID, *, skipped: int = 0) -> tuple
     return found[0], told.get(node_id, ToldObservations())
 
 
-async def find_memory(view: GraphView, memory_id: UUID) -> FoundMemory | None:
-    """A live memory by its id: an observation, or a node with its observations; None where there is none."""
+async def find_memory(view: GraphView, memory_id: UUID, *, skipped: int = 0) -> FoundMemory | None:
+    """A live memory by its id: an observation, or a node with its observations; None where there is none.
+
+    `skipped`: how many newer observations of the node have been read before.
+    """
     if not view.is_there:
         return None
     observation = (await observations.observations_by_id(view.tx, view.graph, [memory_id])).get(memory_id)
@@ -113,7 +129,7 @@ async def find_memory(view: GraphView, memory_id: UUID) -> FoundMemory | None:
         return None
     if observation is not None:
         return FoundMemory(found[0], observation)
-    told = await entities.observations_of(view, [node_id])
+    told = await entities.observations_of(view, [node_id], skipped=skipped)
     return FoundMemory(found[0], told=told.get(node_id, ToldObservations()))
 
 

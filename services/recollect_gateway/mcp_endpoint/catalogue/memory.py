@@ -148,7 +148,7 @@ MEMORY: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="batch_get_entities",
         title="Batch Get Entities",
-        description="Get several entities by name, in the same order, each once; null for unknown names.",
+        description="Get several entities by name, in the same order; null for unknown names.",
         toolsets=frozenset({"memory"}),
         arguments=entities.BatchGetEntities,
         result=entities.FoundEntities,

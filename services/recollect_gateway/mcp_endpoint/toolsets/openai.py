@@ -4,6 +4,7 @@ https://platform.openai.com/docs/mcp: each of the two tools has one argument, an
 and as JSON in its one text. ChatGPT cites what has a `url`.
 """
 
+from itertools import accumulate
 from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
@@ -27,6 +28,13 @@ MAX_FOUND, MAX_TOKENS = 20, 20_000
 MAX_TITLE = 100
 """Characters of a title, at most."""
 
+MAX_PAGE = 60_000
+"""Characters of observations in one document, at most, unless one is longer: more are told by further documents."""
+
+PAGE_MARK, MAX_DIGITS = "@", 8
+"""What stands between the id of a document and the number of its newest observations that were told before, and the
+digits of that number, at most."""
+
 
 class Search(Struct, forbid_unknown_fields=True, frozen=True):
     """Arguments of `search`."""
@@ -37,7 +45,7 @@ class Search(Struct, forbid_unknown_fields=True, frozen=True):
 class Fetch(Struct, forbid_unknown_fields=True, frozen=True):
     """Arguments of `fetch`."""
 
-    id: Annotated[str, Meta(max_length=256, description="The id of a search result")]
+    id: Annotated[str, Meta(max_length=256, description="The id of a search result, or `next` of a document")]
 
 
 class FoundDocument(Struct, frozen=True):
@@ -55,7 +63,7 @@ class FoundDocuments(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """Result of `fetch`. `metadata`: what else is known of the memory, as texts."""
+    """Result of `fetch`. `metadata`: what else is known of the memory, as texts; its `next`: the id of what follows."""
 
     id: str
     title: str
@@ -76,24 +84,42 @@ async def search(call: Call, arguments: Search) -> Listing:
 
 async def fetch(call: Call, arguments: Fetch) -> Reply:
     """Return a memory whole. An entity is told with its observations; raises NotFound."""
-    memory_id = spelled_id(arguments.id)
+    memory_id, skipped = _place(arguments.id)
     if memory_id is None:
         raise _unknown(arguments.id)
     async with call.reading(None, keyed=True) as view:
-        found = await reading.find_memory(view, memory_id)
+        found = await reading.find_memory(view, memory_id, skipped=skipped)
     if found is None:
         raise _unknown(arguments.id)
-    node, observation = found.node, found.observation
-    text = observation.content if observation else _text_of_node(node, found.told)
+    node, observation, told = found.node, found.observation, _page(found.told)
+    further = f"{memory_id}{PAGE_MARK}{skipped + len(told.texts)}" if told.omitted else None
+    text = observation.content if observation else _text_of_node(node, told, further, is_first=not skipped)
     title = _title(node.name, text)
-    url = _url(call, node.node_id, memory_id)
-    return Reply(Document(str(memory_id), title, text or title, url, _metadata(node, observation)))
+    metadata = _metadata(node, observation) | ({"next": further} if further else {})
+    document_id = f"{memory_id}{PAGE_MARK}{skipped}" if skipped else str(memory_id)
+    return Reply(Document(document_id, title, text or title, _url(call, node.node_id, memory_id), metadata))
 
 
-def _text_of_node(node: Version, told: ToldObservations) -> str:
-    """What is known of a node; where that is too much for an answer, the newest of it, and what finds the rest."""
-    omitted = f"({told.omitted} older observations are left out; search finds them.)" if told.omitted else None
-    return "\n".join([*filter(None, [node.content, omitted]), *told.texts])
+def _place(text: str) -> tuple[UUID | None, int]:
+    """The id of a memory, and how many of its newest observations were told before; no id where it is none."""
+    memory_id, mark, skipped = text.partition(PAGE_MARK)
+    if mark and not (skipped.isascii() and skipped.isdigit() and len(skipped) <= MAX_DIGITS):
+        return None, 0
+    return spelled_id(memory_id), int(skipped or "0")
+
+
+def _page(told: ToldObservations) -> ToldObservations:
+    """The newest of these observations that fit a page of text, and the very newest in any case."""
+    sizes = accumulate(len(text) + 1 for text in reversed(told.texts))
+    count = max(sum(size <= MAX_PAGE for size in sizes), 1)
+    return ToldObservations(told.texts[-count:], told.omitted + max(len(told.texts) - count, 0))
+
+
+def _text_of_node(node: Version, told: ToldObservations, further: str | None, *, is_first: bool) -> str:
+    """What is known of a node; where that is too much for an answer, the newest of it, and what tells the rest."""
+    own = node.content if is_first else None
+    omitted = f"({told.omitted} older observations are left out: fetch {further} tells them.)" if further else None
+    return "\n".join([*filter(None, [own, omitted]), *told.texts])
 
 
 def _unknown(memory_id: str) -> NotFound:

@@ -133,8 +133,12 @@ class RelationFilter:
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """Entities and relations. `next_offset`: where the next page of entities begins; None: there is none."""
+    """Entities and relations. `next_offset`: where the next page of entities begins; None: there is none.
+
+    `cut`: "relations", where a reply has no room for all of them, or there are very many.
+    """
 
     entities: list[Entity]
     relations: list[Relation]
     next_offset: int | None = None
+    cut: str | None = None

@@ -1,13 +1,16 @@
 """Use cases of relations: create, change, remove and find them."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from fractions import Fraction
-from itertools import chain
+from itertools import accumulate, chain
 from math import inf
 from typing import TypeVar
 from uuid import UUID
+
+import msgspec
 
 from recollect.errors import RecollectError, TooLarge
 from recollect.graph.entities.model import Entity
@@ -48,6 +51,15 @@ EDGES_SHARE = Fraction(1, 2)
 
 MAX_RELATIONS = 10_000
 """Edges in one answer, at most."""
+
+RELATIONS_CUT = "relations"
+"""The bound that left relations out of a subgraph."""
+
+ITEM_BYTES = 200
+"""Bytes that an entity or a relation takes in a reply besides its texts, at most: names of fields, and times."""
+
+FILLED = Fraction(9, 10)
+"""The part of a reply that its items may fill: notes and commas need room beside them."""
 
 
 async def create_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewRelation]:
@@ -260,23 +272,56 @@ async def list_symlinks(
 
 
 async def subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with every relation at any of them. Raises TooLarge past MAX_RELATIONS."""
-    await view.tx.look_up()
-    ids = [entity.id for entity in entities]
-    found = await store.relations_touching(view, ids, limit=MAX_RELATIONS + 1)
-    return Subgraph(entities, _require_bounded(found), next_offset)
+    """These entities with every relation at any of them, the oldest of which come where not all fit a reply."""
+    return await within_reply(view, await _subgraph_of(view, entities, next_offset=next_offset))
+
+
+async def described(view: GraphView, entity: Entity) -> Subgraph:
+    """An entity with its relations, for a reply that counts all and tells some; of very many, the oldest."""
+    found = await _subgraph_of(view, [entity])
+    return replace(found, relations=found.relations[:MAX_RELATIONS], cut=_cut_of(found))
 
 
 async def subgraph_within(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with the relations between them. Raises TooLarge past MAX_RELATIONS."""
+    """These entities with the relations between them, the oldest of which come where not all fit a reply."""
     ids = [entity.id for entity in entities]
     found = await store.relations_between(view, ids, limit=MAX_RELATIONS + 1)
-    return Subgraph(entities, _require_bounded(found), next_offset)
+    return await within_reply(view, Subgraph(entities, found, next_offset))
+
+
+async def within_reply(view: GraphView, found: Subgraph) -> Subgraph:
+    """The subgraph with the first MAX_RELATIONS of its relations, or those of them that fit a reply beside entities."""
+    told = found.relations[:MAX_RELATIONS]
+    if view.tx.reply_bytes is not None:
+        taken = sum(await map_yielding(found.entities, lambda entity: len(msgspec.json.encode(entity)) + ITEM_BYTES))
+        names = [(relation.source, relation.target, relation.type) for relation in told]
+        told = told[: await count_fitting(view, names, taken=taken)]
+    return found if len(told) == len(found.relations) else replace(found, relations=told, cut=RELATIONS_CUT)
+
+
+async def count_fitting(view: GraphView, names: Sequence[tuple[str, str, str]], *, taken: int) -> int:
+    """How many of these relations, given by the names of ends and type, fit a reply whose other parts take bytes."""
+    if view.tx.reply_bytes is None:
+        return len(names)
+    sizes = await map_yielding(names, lambda named: len(msgspec.json.encode(named)) + ITEM_BYTES)
+    left = max(int(view.tx.reply_bytes * FILLED) - taken, view.tx.reply_bytes // 10)
+    return bisect_right(list(accumulate(sizes)), left)
 
 
 async def list_relations(view: GraphView, *, offset: int = 0, limit: int | None = None) -> list[Relation]:
     """The relations of a graph between nodes with names, oldest first."""
     return await store.list_relations(view, offset=offset, limit=limit)
+
+
+async def _subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
+    """These entities with the relations at any of them, one more than an answer may have at most."""
+    await view.tx.look_up()
+    ids = [entity.id for entity in entities]
+    return Subgraph(entities, await store.relations_touching(view, ids, limit=MAX_RELATIONS + 1), next_offset)
+
+
+def _cut_of(found: Subgraph) -> str | None:
+    return RELATIONS_CUT if len(found.relations) > MAX_RELATIONS else None
 
 
 async def _between_names(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewEdge]:
@@ -362,15 +407,6 @@ def _with_properties(edge: Edge, new: NewEdge) -> Edge:
 
 def _key(edge: NewEdge | Edge) -> Key:
     return edge.from_node, edge.to_node, edge.type
-
-
-def _require_bounded(found: list[Relation]) -> list[Relation]:
-    if len(found) > MAX_RELATIONS:
-        raise TooLarge(
-            f"More than {MAX_RELATIONS} relations touch these entities: open fewer entities, or use search_relations "
-            "page by page"
-        )
-    return found
 
 
 def _check_ends(graph: Graph, edge: NewEdge, homes: Mapping[UUID, UUID]) -> NewEdge | RecollectError:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import compress
 from uuid import UUID
 
-from recollect.errors import TooLarge
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
@@ -112,22 +111,19 @@ async def extract_subgraph(view: GraphView, names: Sequence[str], *, depth: int,
     ids = list(reached.depths)
     names_by_id = await nodes.names_of(view, ids)
     found = await entities.entities_by_id(view, ids)
-    return ReachedSubgraph(Subgraph(found, await _relations(reached, names_by_id)), reached.cut)
+    subgraph = await relations.within_reply(view, Subgraph(found, await _relations(reached, names_by_id)))
+    return ReachedSubgraph(subgraph, reached.cut or subgraph.cut)
 
 
 async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, limit: int) -> Subgraph:
     """A page of the entities one relation away from a name, and the relations that lead to them.
 
     In the order of these relations' ordinals and age. Placeholders are no entities: they count towards the page, and
-    only its relations name them. Raises NotFound for the name, TooLarge past MAX_EDGES relations.
+    only its relations name them. Of more than MAX_EDGES relations, the first count. Raises NotFound for the name.
     """
     (start,) = await _ends(view, [name])
-    edges = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
-    if len(edges) > MAX_EDGES:
-        raise TooLarge(
-            f"More than {MAX_EDGES} relations touch {name!r}: name types of relations, or use search_relations page by "
-            "page"
-        )
+    found = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
+    edges, cut = found[:MAX_EDGES], relations.RELATIONS_CUT if len(found) > MAX_EDGES else None
     far = await map_yielding(edges, lambda edge: edge.to_node if edge.from_node == start else edge.from_node)
     names = await nodes.names_of(view, unique([start, *far]))
     neighbours = [node for node in unique(far) if node != start and node in names]
@@ -136,7 +132,8 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     page_edges = [edge for edge, node in zip(edges, far, strict=True) if node in on_page]
     page_relations = await map_yielding(page_edges, lambda edge: _named(edge, names))
     next_offset = offset + limit if len(neighbours) > offset + limit else None
-    return Subgraph(await entities.entities_by_id(view, page), page_relations, next_offset)
+    told = Subgraph(await entities.entities_by_id(view, page), page_relations, next_offset, cut)
+    return await relations.within_reply(view, told)
 
 
 async def _ends(view: GraphView, names: Sequence[str]) -> list[UUID]:

@@ -117,13 +117,13 @@ class UpsertedEntities(Struct, frozen=True):
 
 
 class FoundEntities(Struct, frozen=True):
-    """Result of `batch_get_entities`, in the order asked for, each once; null for a name that no entity has."""
+    """Result of `batch_get_entities`, in the order asked for; null for a name that no entity has."""
 
     entities: list[EntityOut | None]
 
 
 class DescribedEntity(Struct, omit_defaults=True, frozen=True):
-    """Result of `describe_entity`. `degree` counts the relations; `cut`: it has more than are told."""
+    """Result of `describe_entity`. `degree` counts the relations, up to 10,000; `cut`: it has more than are told."""
 
     entity: EntityOut
     relations: list[RelationOut]
@@ -195,7 +195,7 @@ async def get_entity(call: Call, arguments: GetEntity) -> Reply:
 
 
 async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
-    """Open entities, in order, each once; null for those that are not there."""
+    """Open entities, in order, null for those that are not there; one of which a name has two forms is told once."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await reading.get_entities(view, arguments.names)
     return bare(FoundEntities([None if entity is None else entity_out(entity) for entity in found]))
@@ -204,15 +204,14 @@ async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
 async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | Listing:
     """Show an entity with its relations and neighbours, as far as they fill a page; raises NotFound."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-        found = await reading.open_nodes(view, [arguments.name])
-    if not found.entities:
-        raise EntityNotFound(arguments.name)
+        found = await reading.describe(view, arguments.name)
     relations = await map_yielding(found.relations, relation_out)
 
     def reply(page: list[RelationOut], cut: str | None) -> Reply:
         entity = entity_out(found.entities[0])
         neighbours = unique(end for relation in page for end in (relation.from_, relation.to) if end != entity.name)
-        note = None if cut is None else f"{len(page)} of {len(relations)} relations: search_relations lists all."
+        count = f"{'more than ' if found.cut else ''}{len(relations)}"
+        note = None if cut is None else f"{len(page)} of {count} relations: search_relations lists all."
         return Reply(DescribedEntity(entity, page, neighbours, len(relations), cut), note=note)
 
-    return cut_short(relations, reply, limit=None)
+    return cut_short(relations, reply, limit=None, cut=found.cut)

@@ -22,7 +22,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     more_note,
     relation_out,
 )
-from recollect_gateway.shapes import Importance, Kind, SoughtName, Tag
+from recollect_gateway.shapes import Importance, Kind, ObservationsOffset, SoughtName, Tag
 
 
 class ReadGraph(ReadArguments, frozen=True):
@@ -55,12 +55,13 @@ class OpenNodes(ReadArguments, frozen=True):
     """Arguments of `open_nodes`."""
 
     names: Annotated[list[SoughtName], Meta(max_length=MAX_BATCH, description="An array of entity names to retrieve")]
+    observations_offset: ObservationsOffset = 0
 
 
 class KnowledgeGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Entities and relations; `nextOffset` is there only where more entities follow.
 
-    `cut`: the entity has more relations than a page takes; `limit` tells them all, search_relations in pages.
+    `cut`: there are more relations than are told; search_relations tells all, in pages.
     """
 
     entities: list[EntityOut]
@@ -79,7 +80,7 @@ async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
             limit=arguments.limit,
             max_items=call.settings.max_reply_items,
         )
-    return Reply(await _knowledge_graph(found))
+    return await _knowledge_graph(found)
 
 
 async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | Listing:
@@ -101,8 +102,8 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | Listing:
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-        found = await reading.open_nodes(view, arguments.names)
-    return Reply(await _knowledge_graph(found))
+        found = await reading.open_nodes(view, arguments.names, skipped=arguments.observations_offset)
+    return await _knowledge_graph(found, arguments.observations_offset)
 
 
 def _page(found: Subgraph, cut: str | None) -> Reply:
@@ -110,10 +111,11 @@ def _page(found: Subgraph, cut: str | None) -> Reply:
     return Reply(KnowledgeGraph(entities, relations, found.next_offset, cut), note=more_note(found.next_offset, cut))
 
 
-async def _knowledge_graph(found: Subgraph) -> KnowledgeGraph:
-    """A subgraph in the official shape."""
+async def _knowledge_graph(found: Subgraph, skipped: int = 0) -> Reply:
+    """A subgraph in the official shape; a note says where relations were left out."""
     entities, relations = (
-        await map_yielding(found.entities, entity_out),
+        await map_yielding(found.entities, lambda entity: entity_out(entity, skipped)),
         await map_yielding(found.relations, relation_out),
     )
-    return KnowledgeGraph(entities, relations, found.next_offset)
+    note = None if found.cut is None else more_note(found.next_offset, found.cut)
+    return Reply(KnowledgeGraph(entities, relations, found.next_offset, found.cut), note=note)

@@ -80,8 +80,9 @@ def done(message: str) -> Reply:
 
 
 def more_note(next_offset: int | None, cut: str | None = None) -> str | None:
-    """How to get the rest of a list that was cut, or of the relations that belong to its one row."""
-    notes = [f"Not all of its {cut} are shown: give a limit to get all."] if cut is not None else []
+    """How to get the rest of a list that was cut, or of the relations that belong to its rows."""
+    advice = "search_relations (of the toolset memory) tells all, page by page"
+    notes = [f"Not all {cut} are shown: {advice}."] if cut is not None else []
     notes += [f"More follow: offset={next_offset}."] if next_offset is not None else []
     return " ".join(notes) or None
 

@@ -100,11 +100,15 @@ class ExtractedGraph(Struct, omit_defaults=True, frozen=True):
 
 
 class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """Result of `get_neighbors`: neighbours, and the relations that lead to them. `nextOffset`: more follow."""
+    """Result of `get_neighbors`: neighbours, and the relations that lead to them. `nextOffset`: more follow.
+
+    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    """
 
     entities: list[EntityOut]
     relations: list[RelationOut]
     next_offset: int | None = None
+    cut: str | None = None
 
 
 async def find_path(call: Call, arguments: FindPath) -> Reply:
@@ -163,7 +167,8 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
         names = {*page, start}
         page_entities = [entity for entity in entities if entity.name in names]
         page_relations = [relation for relation in relations if {relation.from_, relation.to} <= names]
-        return Reply(Neighbors(page_entities, page_relations, next_offset), note=more_note(next_offset))
+        note = more_note(next_offset, found.cut)
+        return Reply(Neighbors(page_entities, page_relations, next_offset, found.cut), note=note)
 
     return paged(neighbours, reply, limit=arguments.limit, offset=arguments.offset, next_offset=found.next_offset)
 

@@ -65,11 +65,15 @@ class OrganizedParent(Struct, frozen=True):
 
 
 class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """Result of `get_subtree`: entities, depth first, and the relations among them."""
+    """Result of `get_subtree`: entities, depth first, and the relations among them.
+
+    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    """
 
     entities: list[OrganizedEntity]
     relations: list[OrganizedRelation]
     next_offset: int | None = None
+    cut: str | None = None
 
 
 async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
@@ -127,6 +131,6 @@ async def _entities(arguments: Paged, found: EntityPage) -> Reply | Listing:
     )
 
 
-def _subtree(found: Subgraph, _: str | None) -> Reply:
+def _subtree(found: Subgraph, cut: str | None) -> Reply:
     entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
-    return Reply(Subtree(entities, relations, found.next_offset), note=more_note(found.next_offset))
+    return Reply(Subtree(entities, relations, found.next_offset, cut), note=more_note(found.next_offset, cut))

@@ -131,7 +131,7 @@ class RankedResults(Struct, rename="camel", omit_defaults=True, frozen=True):
 class FoundGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Entities that were found and every relation that touches them; `nextOffset` is there only where more follow.
 
-    `cut`: the entity has more relations than a page takes; `limit` tells them all.
+    `cut`: there are more relations than are told; search_relations tells all, in pages.
     """
 
     entities: list[OrganizedEntity]
@@ -157,7 +157,8 @@ async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name, archived ones too."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _graph(await reading.open_nodes(view, arguments.names))
+        found = await reading.open_nodes(view, arguments.names, skipped=arguments.observations_offset)
+    return await _graph(found, arguments.observations_offset)
 
 
 async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | Listing:
@@ -239,9 +240,10 @@ def _page(
     return paged_graph(found, reply, limit=arguments.limit, offset=arguments.offset)
 
 
-async def _graph(found: Subgraph) -> Reply:
+async def _graph(found: Subgraph, skipped: int = 0) -> Reply:
     entities, relations = (
-        await map_yielding(found.entities, organized),
+        await map_yielding(found.entities, lambda entity: organized(entity, skipped)),
         await map_yielding(found.relations, organized_relation),
     )
-    return Reply(FoundGraph(entities, relations, found.next_offset), note=more_note(found.next_offset))
+    note = more_note(found.next_offset, found.cut)
+    return Reply(FoundGraph(entities, relations, found.next_offset, found.cut), note=note)

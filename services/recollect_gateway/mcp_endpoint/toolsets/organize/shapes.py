@@ -15,7 +15,7 @@ from recollect.times import parse_moment
 from recollect_gateway.mcp_endpoint.errors import tool_error
 from recollect_gateway.shapes import Name, OmittedObservations, hidden_status, omitted_observations
 
-_PAGED_BY = "get_entity (of the toolset memory) with observationsOffset"
+_PAGED_BY = "open_nodes with observationsOffset"
 """What tells the observations that are left out: the enhanced memory server has no tool for one entity."""
 
 EntityName = Annotated[Name, Meta(description="The name of the entity")]
@@ -67,8 +67,8 @@ def organize_error(error: Exception) -> CallToolResult:
     return result.model_copy(update={"content": [TextContent(type="text", text=f"Error: {message}")]})
 
 
-def organized(entity: Entity) -> OrganizedEntity:
-    """An entity in this toolset's shape."""
+def organized(entity: Entity, skipped: int = 0) -> OrganizedEntity:
+    """An entity in this toolset's shape, whose `skipped` newest observations were told before."""
     return OrganizedEntity(
         entity.name,
         entity.kind or "",
@@ -80,7 +80,7 @@ def organized(entity: Entity) -> OrganizedEntity:
         entity.parent,
         entity.content or None,
         hidden_status(entity.status),
-        omitted_observations(entity.omitted, len(entity.observations), _PAGED_BY),
+        omitted_observations(entity.omitted, skipped + len(entity.observations), _PAGED_BY),
     )
 
 
