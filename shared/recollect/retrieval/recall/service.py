@@ -41,7 +41,7 @@ from recollect.retrieval.recall.model import (
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
 from recollect.retrieval.recall.spelling import correct, nearest_words
-from recollect.retrieval.recall.updates import asks_for_first, in_order_of_time
+from recollect.retrieval.recall.updates import in_order_of_time
 
 MAX_RECALLED = 100
 """Hits of one recall, at most."""
@@ -220,7 +220,7 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
     if named_times(question.text, question.asked_on):
         return hits[:MAX_RECALLED]
     facts = {candidate.id for candidate in found if candidate.is_alone}
-    return in_order_of_time(hits[:MAX_RECALLED], facts, newest=not asks_for_first(question.text))
+    return in_order_of_time(hits[:MAX_RECALLED], facts, question.text)
 
 
 async def _match(tx: Transaction, search: _Search, candidates: list[Candidate]) -> list[Candidate]:

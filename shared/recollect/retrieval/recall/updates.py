@@ -1,38 +1,82 @@
 """What is told anew: of two facts that say nearly the same, the newer one comes first.
 
 "Lives in Oslo" and, a year later, "lives in Bergen" score alike for "where does she live?", and only the second is
-true. In talk the same rule does harm: there a later turn answers, comments or repeats what was said (measured).
+true. In talk the same rule does harm: there a later turn answers, comments or repeats what was said (measured). Nor is
+a fact of the same form about something else an update: "The staging API listens on port 8080" stays true when the
+production API moves to port 9090.
 """
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from unicodedata import normalize
 from uuid import UUID
 
 from msgspec import structs
+from rapidfuzz.distance import Prefix
 
 from recollect.retrieval.recall.ranking import Hit
 
 _MAX_COMPARED = 20
 """Hits that are compared with each other: the first ones."""
 
-_MIN_SHARED = 0.5
-"""Share of the words of the shorter text, from which two texts say nearly the same."""
 
-_MIN_SCORE = 0.7
-"""Share of the better fact's score that another one must have."""
+@dataclass(frozen=True, slots=True)
+class _Margins:
+    """How nearly the same two facts say, so that one replaces the other.
 
-_MAX_LESS_COVERED = 0.15
-"""By how much less of the question's words the other may have."""
+    `min_shared`: the share of the words of the shorter text that the other must have, `min_content` that of those that
+    tell what it is about. `min_score`: the share of the better fact's score that the other must have.
+    `max_less_covered`: how much less of the question's words it may have.
+    """
+
+    min_shared: float
+    min_content: float
+    min_score: float
+    max_less_covered: float
+
+
+_USUAL = _Margins(min_shared=0.5, min_content=0.0, min_score=0.7, max_less_covered=0.15)
+_FOR_THE_NEWEST = _Margins(min_shared=0.34, min_content=0.4, min_score=0.3, max_less_covered=0.45)
+"""Where a question asks for what is so now. Scores are scaled within an answer: among few they are far apart."""
 
 _FIRST = re.compile(
     r"\b(?:first|initial(?:ly)?|original(?:ly)?|earlier|earliest|previous(?:ly)?|former(?:ly)?|before|used to|oldest|"
     r"at the beginning|in the past|back then)\b",
     re.IGNORECASE,
 )
+_NOW = re.compile(
+    r"\b(?:these days|nowadays|current(?:ly)?|latest|newest|now|still|at the moment|at present|most recent(?:ly)?|"
+    r"lately|up[- ]to[- ]date|"
+    r"derzeit|zurzeit|aktuell\w*|jetzt|momentan|inzwischen|mittlerweile|heutzutage|neueste\w*|immer noch|"
+    r"actuellement|maintenant|en ce moment|désormais|de nos jours|actualmente|ahora|hoy en día|todavía|"
+    r"atualmente|agora|hoje em dia|ainda|attualmente|adesso|al momento|oggigiorno|momenteel|tegenwoordig|nieuwste|"
+    r"obecnie|aktualnie|teraz|сейчас|теперь|в настоящее время|şu anda|şimdi)\b"
+    r"|现在|目前|最新|当前|現在|最近|今は|지금|현재|최신|요즘",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[^\w\s!-~\u0964\u0965\u2000-\u206f\u3000-\u303f])*")
 """A word, with the marks within it that are no letters by themselves, as in Devanagari."""
+
+_FORM_WORDS_BY_LANGUAGE = """
+    a an the this that these those my your our their his her its is are was were be been has have had do does did will
+    would can could now still at in on of to for from by with as and or not no it he she they we you i
+    der die das den dem des ein eine ist sind war waren hat haben im am auf von mit zu und
+    le la les l un une des du de est sont au aux et en el los las del es son y o os da do um uma il lo gli di
+"""
+_FORM_WORDS = frozenset(_FORM_WORDS_BY_LANGUAGE.split())
+"""Words that tell nothing of what a fact is about, in some languages."""
+
+_LONGEST_ASKING = 120
+"""Characters of a question that may ask for what is so now, at most."""
+
+_IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\W\d])|\d{5}")
+"""A word with letters and digits, or many digits, is no value that may have changed, but says which thing is meant."""
+
+_SHORTEST_STEM = 4
+_LONGEST_ENDING = 3
 
 
 def asks_for_first(question: str) -> bool:
@@ -40,12 +84,24 @@ def asks_for_first(question: str) -> bool:
     return _FIRST.search(question) is not None
 
 
-def in_order_of_time(hits: Sequence[Hit], facts: Set[UUID], *, newest: bool = True) -> list[Hit]:
+def asks_for_newest(question: str) -> bool:
+    """Whether a question asks for what is so now: "these days", "currently", "latest", "still", …
+
+    In a longer message these words stand beside what it asks for.
+    """
+    return len(question) <= _LONGEST_ASKING and _NOW.search(question) is not None and not asks_for_first(question)
+
+
+def in_order_of_time(hits: Sequence[Hit], facts: Set[UUID], question: str) -> list[Hit]:
     """A ranking, best first, in which of facts that tell nearly the same the newest comes first, or else the oldest.
 
-    It takes the place and the score of the best of these, which moves down by one place. `facts`: the passages that
-    belong to no thread.
+    It takes the place and the score of the best of these, which moves down by one place. The oldest comes first where
+    the question asks for it; where it asks for what is so now, facts may differ more. Facts about two things of which
+    the question names one stay in their order. `facts`: the passages that belong to no thread.
     """
+    first_of = min if asks_for_first(question) else max
+    margins = _FOR_THE_NEWEST if asks_for_newest(question) else _USUAL
+    asked = frozenset(_content(question))
     ordered = list(hits)
     told = {hit.key: _Told(hit) for hit in hits[:_MAX_COMPARED] if hit.passage_id in facts and not hit.outdated}
     for place in range(min(len(ordered), _MAX_COMPARED)):
@@ -53,12 +109,21 @@ def in_order_of_time(hits: Sequence[Hit], facts: Set[UUID], *, newest: bool = Tr
         if best is None:
             continue
         others = (told.get(hit.key) for hit in ordered[place + 1 : _MAX_COMPARED])
-        alike = [best, *(other for other in others if other is not None and other.tells_as_well(best))]
-        first = (max if newest else min)(alike, key=lambda each: each.when)
+        alike = [best, *(other for other in others if other is not None and other.replaces(best, margins, asked))]
+        first = first_of(alike, key=lambda each: each.when)
         if first is not best:
             ordered.remove(first.hit)
             ordered.insert(place, structs.replace(first.hit, score=best.hit.score))
     return ordered
+
+
+def probably_replaces(new: str, old: str) -> bool:
+    """Whether a new fact probably replaces an older one: it begins alike, has the same form, and another value."""
+    new_words, old_words = _words(new), _words(old)
+    if not _share_enough(frozenset(new_words), frozenset(old_words), _USUAL.min_shared):
+        return False
+    steps = _steps(_content(old), _content(new))
+    return bool(steps) and steps[0].is_equal and any(step.replaces for step in steps)
 
 
 class _Told:
@@ -66,14 +131,79 @@ class _Told:
 
     def __init__(self, hit: Hit) -> None:
         self.hit = hit
-        self.words = frozenset(_WORD.findall(normalize("NFC", hit.text.casefold())))
+        self.words = frozenset(_words(hit.text))
+        self.content = self.words - _FORM_WORDS
         self.when: tuple[datetime, UUID] = hit.at or datetime.min.replace(tzinfo=UTC), hit.memory_id
 
-    def tells_as_well(self, better: "_Told") -> bool:
+    def replaces(self, better: "_Told", margins: _Margins, asked: Set[str]) -> bool:
         """Whether this fact says nearly the same as one with a better score, about the same entity or none."""
         return (
             (self.hit.name is None or better.hit.name is None or self.hit.node_id == better.hit.node_id)
-            and self.hit.score >= _MIN_SCORE * better.hit.score
-            and self.hit.terms["coverage"] >= better.hit.terms["coverage"] - _MAX_LESS_COVERED
-            and 0 < _MIN_SHARED * min(len(self.words), len(better.words)) <= len(self.words & better.words)
+            and self.hit.score >= margins.min_score * better.hit.score
+            and self.hit.terms["coverage"] >= better.hit.terms["coverage"] - margins.max_less_covered
+            and _share_enough(self.words, better.words, margins.min_shared)
+            and _share_enough(self.content, better.content, margins.min_content)
+            and not _names_only(asked, better.hit.text, self.hit.text)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step from one text to another: words that stay, or that others take the place of."""
+
+    before: Sequence[str]
+    after: Sequence[str]
+    is_equal: bool
+
+    @property
+    def replaces(self) -> bool:
+        """Whether words take the place of others."""
+        return not self.is_equal and bool(self.before and self.after)
+
+
+def _names_only(asked: Set[str], better: str, other: str) -> bool:
+    """Whether a question has words of what one text is about, which the other text lacks and has others for.
+
+    The last words that differ are the value, which a question may name as it was ("still in Oslo?"); so are numbers.
+    Only where two places differ, or in an identifier, a text may end in what it is about.
+    """
+    words, others = _content(better), _content(other)
+    steps = _steps(words, others)
+    replacing = [step for step in steps if step.replaces]
+    return any(
+        _has_form(asked, word) and not _has_form(others, word)
+        for step in replacing
+        for word in step.before
+        if _IDENTIFIER.match(word) or (not word.isdecimal() and (len(replacing) > 1 or step is not steps[-1]))
+    )
+
+
+def _steps(before: Sequence[str], after: Sequence[str]) -> list[_Step]:
+    matched = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [_Step(before[i:j], after[k:m], tag == "equal") for tag, i, j, k, m in matched]
+
+
+def _has_form(words: Iterable[str], word: str) -> bool:
+    return any(_are_forms(word, other) for other in words)
+
+
+def _are_forms(word: str, other: str) -> bool:
+    """Whether two words are the same, or differ in their endings alone; with a digit, they must be the same."""
+    if word == other or not word.isalpha() or not other.isalpha():
+        return word == other
+    stem = Prefix.similarity(word, other)
+    return stem >= _SHORTEST_STEM and max(len(word), len(other)) - stem <= _LONGEST_ENDING
+
+
+def _share_enough(words: Set[str], others: Set[str], min_shared: float) -> bool:
+    least = min_shared * min(len(words), len(others))
+    return not min_shared or 0 < least <= len(words & others)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(normalize("NFC", text.casefold()))
+
+
+def _content(text: str) -> list[str]:
+    """The words of a text that tell what it is about, in order."""
+    return [word for word in _words(text) if word not in _FORM_WORDS]

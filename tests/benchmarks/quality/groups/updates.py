@@ -1,4 +1,7 @@
-"""Updates: an old fact and the new one that replaces it, which comes first unless the old one is asked for."""
+"""Updates: an old fact and the new one that replaces it, which comes first unless the old one is asked for.
+
+And facts of the same form about two things, of which neither replaces the other.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -11,10 +14,15 @@ from tests.benchmarks.quality.groups.notebooks import Asked, Note, Notebook
 
 _SAID = ("with `at`", "without `at`")
 
-FIGURES = (
-    Figure("before the other", before_rival, {f"new one, {said}": 31 / 36 for said in _SAID}),
-    Figure("first", first),
+_NOW, _APART = "new one of now", "of two things"
+
+_AIMS = (
+    {f"new one, {said}": 31 / 36 for said in _SAID}
+    | {f"{_NOW}, {said}": 0.875 for said in _SAID}
+    | {f"{_APART}, {said}": 0.95 for said in _SAID}
 )
+
+FIGURES = (Figure("before the other", before_rival, _AIMS), Figure("first", first))
 
 _OLD_DAYS, _NEW_DAYS = 200, 20
 """The age of dated facts."""
@@ -29,29 +37,64 @@ class Update(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     before: str = ""
 
 
+class Apart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Two facts of the same form about two things, and a question for each."""
+
+    one: str
+    other: str
+    asks_one: str
+    asks_other: str
+
+
 class Updates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file."""
+    """The file. `now`: updates whose questions ask for what is so now."""
 
     updates: list[Update]
+    now: list[Update]
+    apart: list[Apart]
 
 
 def open_notebooks(_: int, today: date) -> list[Notebook]:
     """The same pairs twice: with the times at which they were said, and without, remembered one after the other."""
-    updates = read("updates", Updates).updates
+    found = read("updates", Updates)
     now = datetime.combine(today, time(12), UTC)
-    old, new = now - timedelta(_OLD_DAYS), now - timedelta(_NEW_DAYS)
-    dated, undated = (list(_questions(updates, said)) for said in _SAID)
+    times = (now - timedelta(_OLD_DAYS), now - timedelta(_NEW_DAYS)), (None, None)
     return [
-        Notebook("updates-dated", _calls(updates, old, new), dated),
-        Notebook("updates-undated", _calls(updates, None, None), undated),
+        notebook
+        for said, (old, new) in zip(_SAID, times, strict=True)
+        for notebook in _notebooks(found, said, "undated" if old is None else "dated", old, new)
     ]
 
 
-def _calls(updates: Sequence[Update], old: datetime | None, new: datetime | None) -> list[list[Note]]:
+def _notebooks(
+    found: Updates, said: str, suffix: str, old: datetime | None, new: datetime | None
+) -> Iterator[Notebook]:
+    pairs = [(pair.one, pair.other) for pair in found.apart]
+    yield Notebook(f"updates-{suffix}", _calls(_texts(found.updates), old, new), list(_questions(found.updates, said)))
+    yield Notebook(f"updates-now-{suffix}", _calls(_texts(found.now), old, new), list(_of_now(found.now, said)))
+    yield Notebook(f"updates-apart-{suffix}", _calls(pairs, old, new), list(_of_two_things(found.apart, said)))
+
+
+def _texts(updates: Sequence[Update]) -> list[tuple[str, str]]:
+    return [(update.old, update.new) for update in updates]
+
+
+def _calls(pairs: Sequence[tuple[str, str]], old: datetime | None, new: datetime | None) -> list[list[Note]]:
     return [
-        [Note(f"old-{index}", update.old, at=old) for index, update in enumerate(updates)],
-        [Note(f"new-{index}", update.new, at=new) for index, update in enumerate(updates)],
+        [Note(f"old-{index}", text, at=old) for index, (text, _) in enumerate(pairs)],
+        [Note(f"new-{index}", text, at=new) for index, (_, text) in enumerate(pairs)],
     ]
+
+
+def _of_now(updates: Sequence[Update], said: str) -> Iterator[Asked]:
+    for index, update in enumerate(updates):
+        yield Asked(f"{_NOW}, {said}", update.question, frozenset({f"new-{index}"}), f"old-{index}")
+
+
+def _of_two_things(pairs: Sequence[Apart], said: str) -> Iterator[Asked]:
+    for index, pair in enumerate(pairs):
+        yield Asked(f"{_APART}, {said}", pair.asks_one, frozenset({f"old-{index}"}), f"new-{index}")
+        yield Asked(f"{_APART}, {said}", pair.asks_other, frozenset({f"new-{index}"}), f"old-{index}")
 
 
 def _questions(updates: Sequence[Update], measure: str) -> Iterator[Asked]:
