@@ -103,6 +103,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
                 "ttl_days": 30,
                 "source": "chat",
                 "metadata": {"page": 3, "sure": True, "by": {"names": ["Bob", None]}},
+                "supersedes": [],
             },
             {"text": "Bees make honey"},
         ],

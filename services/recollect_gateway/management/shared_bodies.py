@@ -103,6 +103,7 @@ SHARED: Mapping[type, SharedBody] = {
             "source": "Where the fact came from, such as the name of a document; null: not stated",
             "name": "Name of one more entity that the fact is about; null: none",
             "metadata": _METADATA,
+            "supersedes": "Ids of memories that become outdated by this one, with its id as the reason",
         },
     ),
     RememberedMemories: SharedBody(
@@ -119,7 +120,12 @@ SHARED: Mapping[type, SharedBody] = {
     ),
     CloseMemory: SharedBody(
         "An older memory that says nearly the same.",
-        {"id": _MEMORY_ID, "text": "Text of the memory", "score": "Similarity of the two texts, from 0 to 1"},
+        {
+            "id": _MEMORY_ID,
+            "text": "Text of the memory",
+            "score": "Similarity of the two texts, from 0 to 1",
+            "superseded": "Whether the new one probably replaces it: it begins alike and has another value",
+        },
     ),
     RecallBody: SharedBody(
         "A question, and which memories may answer it.",

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from random import random
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from msgspec import Meta, Struct, field
 
@@ -39,6 +40,9 @@ DEFAULT_TOKENS = 1_500
 
 Query = Annotated[str, Meta(min_length=1, max_length=1_000)]
 
+MAX_SUPERSEDED = 20
+"""Older memories that one item makes outdated, at most."""
+
 
 class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
     """One thing to remember."""
@@ -62,6 +66,9 @@ class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
 
 class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """What to remember, in whichever graph."""
+    supersedes: Annotated[
+        list[UUID], Meta(max_length=MAX_SUPERSEDED, description="Ids of memories that it makes outdated")
+    ] = []
 
     items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)]
 
@@ -101,8 +108,8 @@ class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
         return DEFAULT_LIMIT if self.limit is None else self.limit
 
 
-class CloseMemory(Struct, frozen=True):
-    """An older memory that says nearly the same."""
+class CloseMemory(Struct, frozen=True, omit_defaults=True):
+    """An older memory that says nearly the same. `superseded`: the new one probably replaces it."""
 
     id: str
     text: str
@@ -117,6 +124,7 @@ class RememberedMemory(Struct, frozen=True):
     status: str
     close: list[CloseMemory]
 
+    superseded: bool = False
 
 class RememberedMemories(Struct, frozen=True):
     """Result of `remember`, one entry an item, in order."""
@@ -195,10 +203,13 @@ def _filter(body: RecallBody) -> RecallFilter:
         include_outdated=body.include_outdated,
         under=body.under,
     )
+        supersedes=tuple(item.supersedes),
 
 
 def _remembered_memory(memory: Remembered) -> RememberedMemory:
-    close = [CloseMemory(str(older.memory_id), older.text, round(older.score, 3)) for older in memory.close]
+    close = [
+        CloseMemory(str(older.memory_id), older.text, round(older.score, 3), older.superseded) for older in memory.close
+    ]
     return RememberedMemory(str(memory.id), str(memory.node_id), memory.outcome, close)
 
 

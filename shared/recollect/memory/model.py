@@ -30,6 +30,7 @@ class NewMemory(Attributes):
     """One thing to remember. With `about`, an observation on each named entity, made if new; without, a fact.
 
     Its attributes are the memory's own; `kind` is also that of entities that are new. `ttl_days` 0: it never expires.
+    `supersedes`: older memories that become outdated by it.
     """
 
     text: str
@@ -37,6 +38,7 @@ class NewMemory(Attributes):
     thread: str | None = None
     at: datetime | None = None
     ttl_days: float | None = None
+    supersedes: tuple[UUID, ...] = ()
 
 
 class RememberOutcome(StrEnum):

@@ -14,6 +14,7 @@ from recollect.graph.nodes.model import NewFact, NodeFields, NodeRef, Rewrite, u
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Key, NewObservation, Observation
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome, expiry, require_lifetime
+from recollect.memory.superseding import outdate_superseded
 from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import service as recall
@@ -26,8 +27,8 @@ async def remember(
     """Store items; return their outcomes in order. `questions` are their texts with vectors, to find near duplicates.
 
     A known memory (same content, entity and thread) is not stored twice: it gets the attributes that the item has, and
-    keeps those that the item leaves out. Raises InvalidInput for a kind that the graph's whitelist leaves out, and for
-    a lifetime that is too short.
+    keeps those that the item leaves out. What items supersede becomes outdated. Raises InvalidInput for a kind that the
+    graph's whitelist leaves out, and for a lifetime that is too short, and as `outdate_superseded` does.
     """
     for place, item in enumerate(items):
         require_lifetime(item.ttl_days, f"items.{place}.ttl_days")
@@ -37,12 +38,20 @@ async def remember(
     entity_ids = [named[item.about[0]].id if item.about else None for item in items]
     near = await recall.find_near_duplicates(tx, revision.graph, questions, entity_ids)
     close = [
-        [*memories, *_names_like(unique(named[name].id for name in item.about), look_alikes)]
+        [*_close(item, memories), *_names_like(unique(named[name].id for name in item.about), look_alikes)]
         for item, memories in zip(items, near, strict=True)
     ]
     fact_outcomes = await _remember_facts(tx, revision, items, close)
     observation_outcomes = await _remember_observations(tx, revision, items, named, close)
-    return [fact_outcomes.get(place) or observation_outcomes[place] for place in range(len(items))]
+    remembered = [fact_outcomes.get(place) or observation_outcomes[place] for place in range(len(items))]
+    await outdate_superseded(tx, revision, items, named, remembered)
+    return remembered
+
+
+def _close(item: NewMemory, near: Sequence[NearDuplicate]) -> list[NearDuplicate]:
+    """The near duplicates that an item leaves as they are. In a thread nothing replaces what was said before."""
+    others = (older for older in near if older.memory_id not in item.supersedes)
+    return [replace(older, superseded=older.superseded and item.thread is None) for older in others]
 
 
 async def _ensure_entities(

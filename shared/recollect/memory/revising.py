@@ -1,6 +1,6 @@
 """Use cases of changing what is known: revise a memory or a node, forget it, and delete it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -85,12 +85,10 @@ async def forget(
     """
     ids = unique(target.id for target in targets if target.id is not None)
     found = await observations.observations_by_id(tx, revision.graph, ids)  # Expired ones are not found.
-    outdated = MemoryPatch(status="outdated", reason=reason)
     if delete:
         await observations.remove_observations_by_id(tx, revision, list(found))
     else:
-        after = [_amended_observation(observation, outdated, revision.at) for observation in found.values()]
-        await observations.rewrite(tx, revision, list(found.values()), after)
+        await outdate_observations(tx, revision, list(found.values()), dict.fromkeys(found, reason))
     named = await nodes.find_forms(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
     node_ids = unique([*(i for i in ids if i not in found), *(node.id for forms in named.values() for node in forms)])
     heads = list((await nodes.read_heads(tx, revision.graph, node_ids)).values())
@@ -98,15 +96,36 @@ async def forget(
         await relations.delete_nodes(tx, revision, [head.id for head in heads], reason=reason)
     else:
         heads = [head for head in heads if not head.fields.placeholder]
-        rewrites = [Rewrite(head, _amended(head.fields, outdated, revision.at)) for head in heads]
-        await nodes.rewrite(
-            tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
-        )
+        await outdate_nodes(tx, revision, heads, dict.fromkeys((head.id for head in heads), reason))
     forgotten = [*found, *(head.id for head in heads)]
     done = set(forgotten)
     forms = {name: [node.name for node in nodes if node.id in done] for name, nodes in named.items()}
     unknown = [t for t in targets if t.id not in done and not forms.get(t.name or "")]
     return Forgotten(forgotten, unknown, forms)
+
+
+async def outdate_observations(
+    tx: Transaction, revision: Revision, found: Sequence[Observation], reasons: Mapping[UUID, str | None]
+) -> None:
+    """Mark observations as outdated, each for its reason."""
+    after = [
+        _amended_observation(each, MemoryPatch(status="outdated", reason=reasons[each.id]), revision.at)
+        for each in found
+    ]
+    await observations.rewrite(tx, revision, found, after)
+
+
+async def outdate_nodes(
+    tx: Transaction, revision: Revision, heads: Sequence[NodeHead], reasons: Mapping[UUID, str | None]
+) -> None:
+    """Mark nodes as outdated, each for its reason."""
+    rewrites = [
+        Rewrite(head, _amended(head.fields, MemoryPatch(status="outdated", reason=reasons[head.id]), revision.at))
+        for head in heads
+    ]
+    await nodes.rewrite(
+        tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
+    )
 
 
 async def change(tx: Transaction, revision: Revision, node_id: UUID, patch: NodePatch) -> Version:

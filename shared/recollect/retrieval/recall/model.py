@@ -227,7 +227,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class NearDuplicate:
-    """An older memory that says nearly the same."""
+    """An older memory that says nearly the same. `superseded`: the new one probably replaces it."""
 
     memory_id: UUID
     text: str
@@ -252,6 +252,7 @@ def without_repeats(
     a passage and differ elsewhere. `repeats` gets the ids of the memories whose hits were found equal. An outdated hit
     that repeats a current one is left out, even where it ranks better. Sibling heads stay. Hits are yielded one by one:
     callers take few of a ranking, and comparing texts takes longer than ranking them.
+    superseded: bool = False
     """
     current: dict[_RepeatKey, list[UUID]] = {}
     if any(hit.outdated for hit in hits):

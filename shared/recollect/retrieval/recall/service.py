@@ -41,7 +41,7 @@ from recollect.retrieval.recall.model import (
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
 from recollect.retrieval.recall.spelling import correct, nearest_words
-from recollect.retrieval.recall.updates import in_order_of_time
+from recollect.retrieval.recall.updates import in_order_of_time, probably_replaces
 
 MAX_RECALLED = 100
 """Hits of one recall, at most."""
@@ -253,7 +253,11 @@ async def find_near_duplicates(
     # Only the order of words by rarity is needed here, not their weights.
     terms = [weighted_terms(counts, passages=0) for counts in words]
     async with tx.searching():
-        return await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
+        duplicates = await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
+    return [
+        [replace(older, superseded=probably_replaces(question.text, older.text)) for older in found]
+        for question, found in zip(questions, duplicates, strict=True)
+    ]
 
 
 async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:

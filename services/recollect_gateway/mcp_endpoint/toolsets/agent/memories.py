@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import ceil
 
 from recollect.memory.model import Remembered
-from recollect.retrieval.recall.model import Recalled
+from recollect.retrieval.recall.model import NearDuplicate, Recalled
 from recollect.retrieval.recall.ranking import Hit
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply
@@ -58,13 +58,18 @@ def _remembered_text(remembered: Sequence[Remembered]) -> str:
     lines = []
     for memory in remembered:
         lines.append(f"{memory.outcome} {memory.id}")
-        lines.extend(
-            f"  close ({older.score:.2f}) {older.memory_id}: {in_one_line(older.text)}" for older in memory.close
-        )
+        lines.extend(_close_line(older) for older in memory.close)
+    if any(older.superseded for memory in remembered for older in memory.close):
+        lines.append("If a memory marked as superseded no longer holds, forget it, or give its id in supersedes.")
     return "\n".join(lines)
 
 
 def _recalled_text(recalled: Recalled, explain: bool) -> str:
+def _close_line(older: NearDuplicate) -> str:
+    mark = ", probably superseded" if older.superseded else ""
+    return f"  close ({older.score:.2f}{mark}) {older.memory_id}: {in_one_line(older.text)}"
+
+
     lines = [
         _line(hit, explain, hit.key in recalled.parts, recalled.attributes[hit.memory_id].version)
         for hit in recalled.hits
