@@ -161,9 +161,9 @@ class Call:
 
         The transaction looks up by keys until the recall searches.
         """
-        name = self.graph_name(graph)
+        name, cache = self.graph_name(graph), self.services.recall_cache if questions else None
         async with (
-            cached_lookup(self.services.recall_cache, self.caller, name, questions, filters) as lookup,
+            cached_lookup(cache, self.caller, name, questions, filters) as lookup,
             self.reading(graph, as_of, keyed=True) as view,
         ):
             yield view, lookup

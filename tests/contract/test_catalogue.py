@@ -358,7 +358,11 @@ class TestRefusals:
                 {"items": [{"text": "x", "metadata": {"big": "x" * 100_001}}]},
                 "items.0.metadata: Metadata too large (max 100000 bytes)",
             ),
-            ("recall", {}, "query: Give query, or queries with 1 to 8 entries"),
+            (
+                "recall",
+                {},
+                "query: Give query, or queries with 1 to 8 entries, or a filter such as about or tags, which lists",
+            ),
             ("recall", {"query": "x", "until": "9999-12-31T23:59:59-12:00"}, "until: Outside the years 1 to 9999"),
         ],
     )

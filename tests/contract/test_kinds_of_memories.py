@@ -1,6 +1,7 @@
 """What docs/recall.md says of kinds: how filters compare them, whose they are, and who tells facts."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from mcp import Client
@@ -14,17 +15,45 @@ async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
         yield client
 
 
-async def recalled(client: Client, **filters: list[str]) -> set[str]:
+async def recalled(client: Client, **filters: Any) -> set[str]:
     told = await answer(client, "recall", query="What does Ada like to drink?", **filters)
     return {memory["text"] for memory in told["memories"]}
 
 
-async def test_kinds_compare_letter_by_letter_and_tags_in_any_case(client: Client) -> None:
-    item = {"text": "Ada likes to drink tea", "kind": "Preference", "tags": ["Drinks"]}
+async def test_kinds_and_tags_compare_in_any_case(client: Client) -> None:
+    item = {"text": "Ada likes to drink tea", "kind": "Préférence", "tags": ["Été"]}
     await answer(client, "remember", items=[item])
-    assert await recalled(client, kinds=["Preference"]) == {item["text"]}
-    assert await recalled(client, kinds=["preference"]) == set()
-    assert await recalled(client, tags=["DRINKS"]) == {item["text"]}
+    for written in ("Préférence", "préférence", "PRÉFÉRENCE"):
+        assert await recalled(client, kinds=[written]) == {item["text"]}
+        assert await recalled(client, not_kinds=[written]) == set()
+        assert len((await answer(client, "list_nodes", kinds=[written]))["nodes"]) == 1
+        assert len((await answer(client, "search_graph", text="tea", kinds=[written]))["hits"]) == 1
+    for written in ("été", "ÉTÉ"):
+        assert await recalled(client, tags=[written]) == {item["text"]}
+        assert await recalled(client, not_tags=[written]) == set()
+    assert await recalled(client, kinds=["preference"], tags=["été"]) == set(), "an accent is another letter"
+
+
+async def test_what_a_memory_lacks_comes_from_its_entity_also_where_it_excludes(client: Client) -> None:
+    await answer(
+        client,
+        "create_entities",
+        entities=[{"name": "Ada", "entityType": "Person", "observations": ["likes to drink tea"]}],
+    )
+    await answer(client, "add_tags", entityName="Ada", tags=["VIP", "old"])
+    await answer(
+        client, "remember", items=[{"text": "likes to drink milk", "about": ["Ada"], "kind": "habit", "tags": ["new"]}]
+    )
+    tea, milk = "likes to drink tea", "likes to drink milk"
+    assert await recalled(client, kinds=["person"]) == {tea}
+    assert await recalled(client, not_kinds=["person"]) == {milk}
+    assert await recalled(client, not_tags=["vip"]) == {milk}
+    assert await recalled(client, tags=["vip", "OLD"], all_tags=True) == {tea}
+    assert await recalled(client, tags=["vip", "new"], all_tags=True) == set()
+    assert await recalled(client, tags=["vip", "new"]) == {tea, milk}
+    revision = (await answer(client, "get_graph", graph="default"))["revision"]
+    assert await recalled(client, not_kinds=["PERSON"], as_of=str(revision)) == {milk}
+    assert await recalled(client, tags=["vip", "new"], all_tags=True, as_of=str(revision)) == set()
 
 
 async def test_a_new_entity_takes_the_kind_and_its_memories_without_one_are_found_by_it(client: Client) -> None:

@@ -13,7 +13,9 @@ from recollect.errors import InvalidInput
 from recollect.memory import remembering
 from recollect.memory.model import NewMemory, Remembered
 from recollect.retrieval.recall import service as recalling
+from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import MemoryAttributes, Recalled, RecallFilter
+from recollect.retrieval.recall.pages import Holdings, Order, Page, Place
 from recollect.retrieval.recall.ranking import Hit
 from recollect_gateway.calls import Call
 from recollect_gateway.parsing import utc, utc_through
@@ -38,10 +40,14 @@ DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 1_500
 """Memories that are recalled, and tokens of their texts, at most, if the caller does not say how many."""
 
-Query = Annotated[str, Meta(min_length=1, max_length=1_000)]
-
 MAX_SUPERSEDED = 20
 """Older memories that one item makes outdated, at most."""
+
+Query = Annotated[str, Meta(min_length=1, max_length=1_000)]
+
+
+MAX_TOLD_NAME = 60
+"""Characters of a name in a note on what a graph holds, at most."""
 
 
 class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
@@ -50,25 +56,23 @@ class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
     text: Annotated[
         str, Meta(min_length=1, max_length=10_000, description="One fact, in a sentence that stands alone"), VISIBLE
     ]
-    about: Annotated[
-        list[Name], Meta(max_length=20, description="Names of the entities it is about; created if new")
-    ] = []
-    thread: Annotated[str, Meta(max_length=256, description="Conversation or document it came from")] | None = None
-    at: Annotated[Time, Meta(description="When it was said; default now")] | None = None
+    about: Annotated[list[Name], Meta(max_length=20, description="Entities it is about; created if new")] = []
+    thread: Annotated[str, Meta(max_length=256, description="Conversation or document")] | None = None
+    at: Time | None = None
     kind: Kind | None = None
     tags: Annotated[list[Tag], Meta(max_length=50)] = []
     importance: Importance | None = None
-    ttl_days: Annotated[Ttl, Meta(description="Days until it expires; 0: never")] | None = None
+    ttl_days: Ttl | None = None
     source: Annotated[str, Meta(max_length=256)] | None = None
     name: Annotated[Name, Meta(description="Shorthand for about=[name]")] | None = None
     metadata: dict[str, Any] = {}
+    supersedes: Annotated[
+        list[UUID], Meta(max_length=MAX_SUPERSEDED, description="Ids of memories that it makes outdated")
+    ] = []
 
 
 class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """What to remember, in whichever graph."""
-    supersedes: Annotated[
-        list[UUID], Meta(max_length=MAX_SUPERSEDED, description="Ids of memories that it makes outdated")
-    ] = []
 
     items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)]
 
@@ -79,22 +83,28 @@ _LIMIT = f"Maximum number of memories; default: {DEFAULT_LIMIT}, without those f
 class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """What to recall, from whichever graph."""
 
-    query: Annotated[Query, Meta(description="A question or a few words")] | None = None
-    queries: Annotated[list[Query], Meta(max_length=MAX_QUERIES, description="Several phrasings of one question")] = []
+    query: Query | None = None
+    queries: Annotated[list[Query], Meta(max_length=MAX_QUERIES, description="Phrasings of one question")] = []
     limit: Annotated[int, Meta(ge=1, le=100, description=_LIMIT)] | None = None
-    token_budget: Annotated[int, Meta(ge=50, le=50_000, description="Maximum number of tokens of memories")] = (
-        DEFAULT_TOKENS
-    )
+    token_budget: Annotated[int, Meta(ge=50, le=50_000)] = DEFAULT_TOKENS
     kinds: Annotated[list[Kind], Meta(max_length=50)] = []
+    not_kinds: Annotated[list[Kind], Meta(max_length=50)] = []
     tags: Annotated[list[Tag], Meta(max_length=50)] = []
-    about: Annotated[list[Name], Meta(max_length=50, description="Only about these entities")] = []
+    all_tags: bool = False
+    not_tags: Annotated[list[Tag], Meta(max_length=50)] = []
+    about: Annotated[list[Name], Meta(max_length=50)] = []
     under: Annotated[Name, Meta(description="Only about this entity and its descendants")] | None = None
+    thread: Annotated[str, Meta(max_length=256)] | None = None
     min_importance: Importance | None = None
     since: Time | None = None
     until: Until | None = None
     fresh_only: bool = False
     include_outdated: bool = False
-    explain: Annotated[bool, Meta(description="Return the terms of each score")] = False
+    explain: bool = False
+    order: Literal["newest", "importance"] | None = None
+    cursor: Annotated[str, Meta(max_length=100, description="`next_cursor` of the previous page of a list")] | None = (
+        None
+    )
     raw_as_of: AsOf | None = field(default=None, name="as_of")
 
     @property
@@ -114,6 +124,7 @@ class CloseMemory(Struct, frozen=True, omit_defaults=True):
     id: str
     text: str
     score: float
+    superseded: bool = False
 
 
 class RememberedMemory(Struct, frozen=True):
@@ -124,7 +135,6 @@ class RememberedMemory(Struct, frozen=True):
     status: str
     close: list[CloseMemory]
 
-    superseded: bool = False
 
 class RememberedMemories(Struct, frozen=True):
     """Result of `remember`, one entry an item, in order."""
@@ -162,9 +172,10 @@ class RecalledMemory(Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
 
 
-class RecalledMemories(Struct, frozen=True):
+class RecalledMemories(Struct, frozen=True, omit_defaults=True):
     """Result of `recall`. `waiting`: passages of the graph that are found by words only, not embedded yet.
 
+    `next_cursor`: where the next page of a list begins. `note`: where nothing was found, what the graph holds.
     `searched_for`: what was searched for instead of queries that have typing errors.
     """
 
@@ -172,6 +183,8 @@ class RecalledMemories(Struct, frozen=True):
     more: bool
     waiting: int
     searched_for: list[str] = field(default_factory=list)
+    next_cursor: str | None = None
+    note: str | None = None
 
 
 def _new_memory(item: RememberItem, index: int, max_metadata_size: int) -> NewMemory:
@@ -188,13 +201,17 @@ def _new_memory(item: RememberItem, index: int, max_metadata_size: int) -> NewMe
         ttl_days=item.ttl_days,
         source=item.source or None,
         metadata=item.metadata,
+        supersedes=tuple(item.supersedes),
     )
 
 
 def _filter(body: RecallBody) -> RecallFilter:
     return RecallFilter(
         kinds=tuple(body.kinds),
+        not_kinds=tuple(body.not_kinds),
         tags=tuple(body.tags),
+        not_tags=tuple(body.not_tags),
+        all_tags=body.all_tags,
         about=tuple(body.about),
         min_importance=body.min_importance,
         since=utc(body.since, "since"),
@@ -202,8 +219,8 @@ def _filter(body: RecallBody) -> RecallFilter:
         fresh_only=body.fresh_only,
         include_outdated=body.include_outdated,
         under=body.under,
+        thread=body.thread or None,
     )
-        supersedes=tuple(item.supersedes),
 
 
 def _remembered_memory(memory: Remembered) -> RememberedMemory:
@@ -246,13 +263,12 @@ async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Re
 
 
 async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
-    """Find memories by words and meaning. Raises InvalidInput for no query, or more than MAX_QUERIES.
+    """Find memories by words and meaning, or list what passes a filter.
 
-    Where a query is mistyped, what it was meant to say is searched for instead.
+    Where a query is mistyped, what it was meant to say is searched for instead. Raises InvalidInput for neither a query
+    nor a filter, and for more than MAX_QUERIES.
     """
     queries = [*([body.query] if body.query else []), *body.queries]
-    if not 1 <= len(queries) <= MAX_QUERIES:
-        raise InvalidInput(f"Give query, or queries with 1 to {MAX_QUERIES} entries", path="query")
     recalled = await _recall(call, graph, body, queries, correcting=body.as_of is None)
     if not recalled.corrected:
         return recalled
@@ -263,10 +279,16 @@ async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
 async def _recall(
     call: Call, graph: str | None, body: RecallBody, queries: Sequence[str], *, correcting: bool
 ) -> Recalled:
-    questions = await call.questions(queries)
     filter_ = _filter(body)
+    if len(queries) > MAX_QUERIES or not (queries or filter_.narrows):
+        raise InvalidInput(
+            f"Give query, or queries with 1 to {MAX_QUERIES} entries, or a filter such as about or tags, which lists",
+            path="query",
+        )
+    page = Page(body.order and Order(body.order), None if body.cursor is None else Place.of_cursor(body.cursor))
+    questions = await call.questions(queries) if queries else []
     async with call.recalling(graph, questions, filter_, as_of=body.as_of) as (view, cached):
-        return await recalling.recall(
+        recalled = await recalling.recall(
             view,
             questions,
             filter_,
@@ -278,7 +300,9 @@ async def _recall(
             last_search=True,
             correcting=correcting,
             audited=random() < call.settings.recall_audit_share,  # noqa: S311 - sampling needs no secure randomness
+            page=page,
         )
+        return recalled if recalled.hits or recalled.corrected else await with_holdings(view, recalled)
 
 
 def remembered_body(remembered: Sequence[Remembered]) -> RememberedMemories:
@@ -292,4 +316,27 @@ def recalled_body(recalled: Recalled, *, explain: bool) -> RecalledMemories:
         _recalled_memory(hit, recalled.attributes[hit.memory_id], explain, is_part=hit.key in recalled.parts)
         for hit in recalled.hits
     ]
-    return RecalledMemories(memories, recalled.more, recalled.waiting, list(recalled.corrected))
+    return RecalledMemories(
+        memories,
+        recalled.more,
+        recalled.waiting,
+        list(recalled.corrected),
+        recalled.next_cursor,
+        None if memories else note_of(recalled.holdings),
+    )
+
+
+def note_of(holdings: Holdings | None) -> str | None:
+    """What a graph holds, in which nothing was found, in a sentence; None where that is not known."""
+    if holdings is None:
+        return None
+    if not holdings.is_graph:
+        return "There is no such graph: the first memory makes it."
+    if not holdings.memories:
+        return "The graph holds no memories yet."
+    count = (
+        f"{'more than ' if holdings.more else ''}{holdings.memories} memor{'y' if holdings.memories == 1 else 'ies'}"
+    )
+    names = [name if len(name) <= MAX_TOLD_NAME else f"{name[: MAX_TOLD_NAME - 1]}…" for name in holdings.subjects]
+    about = f", most about {', '.join(' '.join(name.split()) for name in names)}" if names else ""
+    return f"The graph holds {count}{about}."

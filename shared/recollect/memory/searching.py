@@ -185,7 +185,8 @@ def _has_status(node: Version, filters: RecallFilter) -> bool:
 def _has_kind_and_tag(node: Version, filters: RecallFilter) -> bool:
     """Whether a node has a kind and a tag of the filter: recall filters its hits, but not the named entities."""
     tags = set(map(plainly, node.tags))
-    return (not filters.kinds or node.kind in filters.kinds) and (
+    kinds = {kind.casefold() for kind in filters.kinds}
+    return (not kinds or (node.kind or "").casefold() in kinds) and (
         not filters.tags or any(plainly(tag) in tags for tag in filters.tags)
     )
 

@@ -24,7 +24,8 @@ SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS 
             AND v.added_revision <= p.revision
             AND (v.superseded_revision IS NULL OR v.superseded_revision >= p.revision)
             AND (:nodes::uuid[] IS NULL OR v.node_id = ANY (:nodes::uuid[]))
-            AND (:kinds::text[] IS NULL OR v.kind = ANY (:kinds::text[]))
+            AND (:kinds::text[] IS NULL
+                OR lower(v.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds::text[]) AS w (kind))))
             AND (:tags::text[] IS NULL OR EXISTS (
                 SELECT 1 FROM unnest(v.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag)
                     ON lower(t.tag) = lower(w.tag)))
@@ -41,7 +42,9 @@ SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS 
         JOIN node_versions v ON v.tenant_id = o.tenant_id AND v.node_id = o.node_id AND v.added_revision <= p.revision
             AND (v.superseded_revision IS NULL OR v.superseded_revision >= p.revision)
         WHERE (:nodes::uuid[] IS NULL OR o.node_id = ANY (:nodes::uuid[]))
-            AND (:kinds::text[] IS NULL OR v.kind = ANY (:kinds::text[]) OR o.kind = ANY (:kinds::text[]))
+            AND (:kinds::text[] IS NULL
+                OR lower(v.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds::text[]) AS w (kind)))
+                OR lower(o.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds::text[]) AS w (kind))))
             AND (:tags::text[] IS NULL OR EXISTS (
                 SELECT 1 FROM unnest(v.tags || o.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag)
                     ON lower(t.tag) = lower(w.tag)))

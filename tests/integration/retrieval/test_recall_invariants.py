@@ -21,6 +21,7 @@ from recollect.memory.model import NewMemory, Target
 from recollect.platform.db import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, plain
+from recollect.retrieval.recall.pages import BEFORE_ALL, Order, Page, Place
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.histories import HISTORIES, HOURS, NAMED, NAMES, written
@@ -37,18 +38,22 @@ LIVE = """
     WITH living AS (
         SELECT * FROM nodes WHERE graph_id = $1 AND removed_revision IS NULL AND NOT placeholder
     ), said AS (
-        SELECT o.id, o.node_id, o.content AS text, o.said_at, o.expires_at, o.kind, nullif(o.tags, '{}') AS tags,
-            o.importance, o.status = 'outdated' AS outdated
+        SELECT o.id, o.node_id, o.content AS text, o.said_at, o.thread, o.expires_at, o.kind,
+            nullif(o.tags, '{}') AS tags, o.importance, o.status = 'outdated' AS outdated
         FROM observations o
         WHERE o.graph_id = $1 AND o.removed_revision IS NULL
         UNION ALL
-        SELECT id, id, content, said_at, expires_at, NULL, NULL, NULL, false FROM living WHERE content IS NOT NULL
+        SELECT id, id, content, said_at, thread, expires_at, NULL, NULL, NULL, false
+        FROM living
+        WHERE content IS NOT NULL
     ), memories AS (
-        SELECT * FROM said UNION ALL SELECT id, id, name, NULL, expires_at, NULL, NULL, NULL, false FROM living
+        SELECT * FROM said
+        UNION ALL
+        SELECT id, id, name, NULL, NULL, expires_at, NULL, NULL, NULL, false FROM living
         WHERE name IS NOT NULL AND id NOT IN (
             SELECT node_id FROM said WHERE NOT outdated AND (expires_at IS NULL OR expires_at > clock_timestamp()))
     )
-    SELECT m.id, m.node_id, m.text, m.said_at, n.name, coalesce(m.kind, n.kind) AS kind,
+    SELECT m.id, m.node_id, m.text, m.said_at, m.thread, n.name, coalesce(m.kind, n.kind) AS kind,
         coalesce(m.tags, n.tags) AS tags, coalesce(m.importance, n.importance) AS importance, n.parent_id,
         CASE WHEN m.outdated AND n.status = 'active' THEN 'outdated' ELSE n.status END AS status,
         n.freshness_at <= clock_timestamp() AS stale, (SELECT min(p.said_at) FROM passages p
@@ -67,6 +72,7 @@ class LiveMemory:
     node_id: UUID
     text: str
     said_at: datetime | None
+    thread: str | None
     name: str | None
     kind: str | None
     tags: list[str]
@@ -90,14 +96,20 @@ async def live_memories(agent: Agent, owner: asyncpg.Connection) -> list[LiveMem
 
 def eligible(memories: Sequence[LiveMemory], only: RecallFilter) -> list[LiveMemory]:
     """The memories that satisfy a filter, one condition after the other."""
-    wanted = {tag.lower() for tag in only.tags}
+    wanted, unwanted = {tag.lower() for tag in only.tags}, {tag.lower() for tag in only.not_tags}
+    kinds, not_kinds = {kind.lower() for kind in only.kinds}, {kind.lower() for kind in only.not_kinds}
     below = subtree(memories, only.under) if only.under else set()
     conditions: list[Callable[[LiveMemory], bool]] = [
         lambda m: m.status != "archived" or only.status == "archived",
         lambda m: m.status != "outdated" or only.include_outdated or only.status == "outdated",
         lambda m: not only.status or m.status == only.status,
-        lambda m: not only.kinds or m.kind in only.kinds,
-        lambda m: not wanted or bool(wanted & {tag.lower() for tag in m.tags}),
+        lambda m: not kinds or (m.kind or "").lower() in kinds,
+        lambda m: (m.kind or "").lower() not in not_kinds,
+        lambda m: (
+            len(wanted & {tag.lower() for tag in m.tags}) >= (len(wanted) if only.all_tags else min(1, len(wanted)))
+        ),
+        lambda m: not unwanted & {tag.lower() for tag in m.tags},
+        lambda m: only.thread is None or m.thread == only.thread,
         lambda m: not only.about or m.name in only.about,
         lambda m: only.min_importance is None or (m.importance is not None and m.importance >= only.min_importance),
         lambda m: only.since is None or (m.heard_at is not None and m.heard_at >= only.since),
@@ -137,8 +149,12 @@ def unique_keys(memories: Iterable[LiveMemory]) -> list[tuple[str | None, str]]:
 
 FILTERS = st.builds(
     RecallFilter,
-    kinds=st.sampled_from([(), (), ("person",), ("person", "cat")]),
+    kinds=st.sampled_from([(), (), ("person",), ("Person", "CAT")]),
+    not_kinds=st.sampled_from([(), (), (), ("PERSON",)]),
     tags=st.sampled_from([(), (), ("NEW",), ("old", "new")]),
+    not_tags=st.sampled_from([(), (), (), ("OLD",)]),
+    all_tags=st.booleans(),
+    thread=st.sampled_from([None, None, None, "monday"]),
     about=st.sampled_from([(), (), ("Ada",), ("Grace", "Ωmega")]),
     min_importance=st.sampled_from([None, None, 1.0, 7.5, 9.0]),
     fresh_only=st.booleans(),
@@ -212,8 +228,38 @@ async def _assert_returns_all_that_pass(
         assert only.under is not None
         return
     assert returned_keys(found) == unique_keys(eligible(memories, only)), as_of
+    await _assert_lists_all_that_pass(agent, memories, only, as_of)
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
+
+
+async def _assert_lists_all_that_pass(
+    agent: Agent, memories: Sequence[LiveMemory], only: RecallFilter, as_of: str | None = None
+) -> None:
+    """A list in pages has all of these memories, each once: the newest first, or the most important first."""
+    order = Order.IMPORTANCE if only.fresh_only else Order.NEWEST  # Either, as often as the other.
+    hits = [hit for page in await _listed(agent, only, order, as_of) for hit in page.hits]
+    expected = {memory.id: memory for memory in eligible(memories, only)}
+    assert sorted(hit.memory_id for hit in hits) == sorted(expected), as_of
+    places = [_place_of(expected[hit.memory_id], order) for hit in hits]
+    assert places == sorted(places, reverse=True), as_of
+
+
+def _place_of(memory: LiveMemory, order: Order) -> tuple[float, datetime]:
+    importance = -1.0 if memory.importance is None else memory.importance
+    return importance if order is Order.IMPORTANCE else 0.0, memory.heard_at or BEFORE_ALL
+
+
+async def _listed(agent: Agent, only: RecallFilter, order: Order, as_of: str | None) -> list[Recalled]:
+    """All pages of a list."""
+    pages: list[Recalled] = []
+    page = Page(order)
+    while not pages or pages[-1].next_cursor:
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            view = await graphs.view(tx, agent.graph, as_of)
+            pages.append(await recall.recall(view, [], only, limit=5, token_budget=10_000, page=page))
+        page = Page(order, Place.of_cursor(pages[-1].next_cursor) if pages[-1].next_cursor else None)
+    return pages
 
 
 async def _make_stale(agent: Agent, owner: asyncpg.Connection, hours: Sequence[int | None]) -> None:

@@ -11,8 +11,7 @@ AGENT: tuple[ToolSpec, ...] = (
         name="remember",
         title="Remember",
         description="Store facts for later. Name the entities that each is about, so that it is found with them. A "
-        "known fact is updated, not duplicated. Similar memories are returned, so that you can revise one instead. "
-        "Tags and other properties are the memory's own.",
+        "known fact is updated, not duplicated. Similar memories are returned, so that you can revise one instead.",
         toolsets=frozenset({"agent"}),
         arguments=memories.Remember,
         result=RememberedMemories,
@@ -22,7 +21,8 @@ AGENT: tuple[ToolSpec, ...] = (
         name="recall",
         title="Recall",
         description="Find memories by words and by meaning. Call it before you answer from memory. Filters apply to a "
-        "memory's own properties; those that it lacks come from its entity.",
+        "memory's own properties, or else its entity's; any of several values counts (all_tags: all of them), in any "
+        "case. A filter alone lists the newest, as do queries like everything.",
         toolsets=frozenset({"agent"}),
         arguments=memories.Recall,
         result=RecalledMemories,

@@ -1,7 +1,7 @@
 -- fragment: fits
--- Whether a node n passes the filters: :kinds kinds, :tags tags (any of them, whatever their case), :status, :prefix of its
+-- Whether a node n passes the filters: :kinds kinds, :tags tags (any of each, whatever their case), :status, :prefix of its
 -- name; none filter nothing. It stands behind the version :after_version of the node :after_node, where that is not null.
-(cardinality(:kinds::text[]) = 0 OR n.kind = ANY (:kinds))
+(cardinality(:kinds::text[]) = 0 OR lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind))))
     AND (cardinality(:tags::text[]) = 0 OR EXISTS (
         SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
     AND (:status::text IS NULL OR n.status = :status)

@@ -55,7 +55,7 @@ async def list_heads(view: GraphView, filters: VersionFilter) -> list[UUID]:
     after_node, after_version = filters.after or (None, None)
     rows = await view.fetch(
         queries.list_heads,
-        kinds=filters.kinds,
+        kinds=any_case(filters.kinds),
         tags=any_case(filters.tags),
         status=filters.status,
         prefix=filters.prefix,

@@ -200,7 +200,7 @@ def occurrences(key: Callable[[T], Hashable], values: Iterable[T]) -> list[list[
 
 
 def any_case(tags: Iterable[str]) -> list[str]:
-    """The forms in which tags may be stored, for a filter that compares both sides by PostgreSQL's lower().
+    """The forms in which tags or kinds may be stored, for a filter that compares both sides by PostgreSQL's lower().
 
     Python and PostgreSQL do not agree on every lower-case letter (İ, a final Σ), and a tag may be stored in the form of
     either; it may also be stored in another normal form, or with another apostrophe.

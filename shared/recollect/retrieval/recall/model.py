@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import Attributes
 from recollect.platform.embedding import UNMEASURED, SimilarityThresholds
+from recollect.retrieval.recall.pages import Holdings, Place
 from recollect.retrieval.recall.ranking import Hit, HitKey
 from recollect.retrieval.search import fusion
 
@@ -89,12 +90,17 @@ class Question:
 class RecallFilter:
     """Which memories are considered. Empty tuples and None filter nothing.
 
-    `status`: only memories whose node has it; `named`: only those of entities (True), or only facts (False).
-    `under`: only memories about this entity or its descendants.
+    Kinds and tags are compared in any case. `kinds`, `tags`: any of them, with `all_tags` all of these tags;
+    `not_kinds`, `not_tags`: none of them. `status`: only memories whose node has it; `named`: only those of entities
+    (True), or only facts (False). `under`: only memories about this entity or its descendants. `thread`: only memories
+    of this thread.
     """
 
     kinds: tuple[str, ...] = ()
+    not_kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    not_tags: tuple[str, ...] = ()
+    all_tags: bool = False
     about: tuple[str, ...] = ()
     min_importance: float | None = None
     since: datetime | None = None
@@ -104,6 +110,7 @@ class RecallFilter:
     status: str | None = None
     named: bool | None = None
     under: str | None = None
+    thread: str | None = None
 
     @property
     def depends_on_clock(self) -> bool:
@@ -114,8 +121,9 @@ class RecallFilter:
     def narrows(self) -> bool:
         """Whether the filter excludes any of a graph's memories."""
         choices = self.kinds or self.tags or self.about or self.status or self.under or self.fresh_only
-        bounds = (self.min_importance, self.since, self.until, self.named)
-        return bool(choices) or any(bound is not None for bound in bounds)
+        exclusions = self.not_kinds or self.not_tags
+        bounds = (self.min_importance, self.since, self.until, self.named, self.thread)
+        return bool(choices or exclusions) or any(bound is not None for bound in bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +222,8 @@ class Recalled:
 
     `attributes`: those of each memory, by its id, in a described recall; `parts`: then also the keys of hits whose text
     is only a part of the memory. `corrected`: the questions without their typing errors, where they have any: they are
-    to be asked instead, and nothing was searched.
+    to be asked instead, and nothing was searched. `places`: where each hit is in the list, by its key, if memories were
+    listed. `holdings`: what the graph holds instead, where nothing was found.
     """
 
     hits: list[Hit]
@@ -223,6 +232,17 @@ class Recalled:
     attributes: Mapping[UUID, MemoryAttributes] = field(default_factory=dict)
     parts: Set[HitKey] = frozenset()
     corrected: Sequence[str] = ()
+    places: Mapping[HitKey, Place] = field(default_factory=dict)
+    holdings: Holdings | None = None
+
+    @property
+    def next_cursor(self) -> str | None:
+        """Where the next page of a list begins; None for the last one, and for what was searched for."""
+        return self.places[self.hits[-1].key].cursor if self.more and self.places and self.hits else None
+
+
+Listed = tuple[Hit, Place]
+"""A memory of a list, as a hit without a score, and its place there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +252,7 @@ class NearDuplicate:
     memory_id: UUID
     text: str
     score: float
+    superseded: bool = False
 
 
 def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
@@ -252,7 +273,6 @@ def without_repeats(
     a passage and differ elsewhere. `repeats` gets the ids of the memories whose hits were found equal. An outdated hit
     that repeats a current one is left out, even where it ranks better. Sibling heads stay. Hits are yielded one by one:
     callers take few of a ranking, and comparing texts takes longer than ranking them.
-    superseded: bool = False
     """
     current: dict[_RepeatKey, list[UUID]] = {}
     if any(hit.outdated for hit in hits):

@@ -199,13 +199,10 @@ WITH -- include: terms
 )
 -- include: candidates
 
--- name: find_narrowed_candidates
--- The same with a filter. It applies to the attributes of the passage's memory itself, and to those of its node where the
--- memory has none. Where the filter leaves fewer than :few passages, the vectors of all these are compared; else the nearest
--- of the graph are read. Only one of the two runs, and either finds the same.
-WITH -- include: terms
-), eligible AS NOT MATERIALIZED (
-    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model
+-- fragment: narrowed
+-- The passages p that pass the filter. It applies to the attributes of the passage's memory itself, and to those of its node
+-- where the memory has none. Kinds and tags are compared in any case: :tags and :not_tags have several forms of each tag,
+-- :tag_places tell of which tag (from 0) each form is, and a memory needs :least_tags of these tags.
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
@@ -219,17 +216,35 @@ WITH -- include: terms
                 AND NOT :include_outdated)
                     OR n.expires_at <= statement_timestamp() OR (:fresh_only AND n.freshness_at <= statement_timestamp())))
         AND (:under::uuid[] IS NULL OR p.node_id = ANY (:under))
-        AND (cardinality(:kinds::text[]) = 0 OR p.kind = ANY (:kinds) OR p.kind IS NULL AND p.node_id IN (
-            -- include: living
-                AND n.kind = ANY (:kinds)
+        AND (:thread::text IS NULL OR p.sequence = md5(:thread)::uuid AND p.thread = :thread)
+        AND (cardinality(:kinds::text[]) = 0
+            OR lower(p.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind)))
+            OR p.kind IS NULL AND p.node_id IN (
+                -- include: living
+                    AND lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind)))
         ))
+        AND (cardinality(:not_kinds::text[]) = 0 OR NOT CASE WHEN p.kind IS NOT NULL
+            THEN lower(p.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:not_kinds) AS w (kind)))
+            ELSE p.node_id IN (
+                -- include: living
+                    AND lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:not_kinds) AS w (kind))))
+            END)
         AND (cardinality(:tags::text[]) = 0 OR CASE WHEN p.tags IS NOT NULL
-            THEN EXISTS (SELECT 1 FROM unnest(p.tags) AS t (tag) JOIN unnest(:tags) AS w (tag) ON lower(t.tag) =
+            THEN (SELECT count(DISTINCT w.place) FROM unnest(p.tags) AS t (tag)
+                JOIN unnest(:tags, :tag_places::bigint[]) AS w (tag, place) ON lower(t.tag) = lower(w.tag)) >=
+                :least_tags::bigint
+            ELSE p.node_id IN (
+                -- include: living
+                    AND (SELECT count(DISTINCT w.place) FROM unnest(n.tags) AS t (tag)
+                        JOIN unnest(:tags, :tag_places) AS w (tag, place) ON lower(t.tag) = lower(w.tag)) >= :least_tags)
+            END)
+        AND (cardinality(:not_tags::text[]) = 0 OR NOT CASE WHEN p.tags IS NOT NULL
+            THEN EXISTS (SELECT 1 FROM unnest(p.tags) AS t (tag) JOIN unnest(:not_tags) AS w (tag) ON lower(t.tag) =
                 lower(w.tag))
             ELSE p.node_id IN (
                 -- include: living
                     AND EXISTS (
-                        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:tags) AS w (tag) ON lower(t.tag) =
+                        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:not_tags) AS w (tag) ON lower(t.tag) =
                             lower(w.tag)))
             END)
         AND (:min_importance::double precision IS NULL OR p.importance >= :min_importance OR p.importance IS NULL
@@ -248,7 +263,15 @@ WITH -- include: terms
                     SELECT a.id FROM unnest(:about) AS w (name)
                     CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, w.name) AS a
                 ))) AND (:named IS NULL OR (n.name IS NOT NULL) = :named)
-        ))
+        ));
+
+-- name: find_narrowed_candidates
+-- The same with a filter. Where it leaves fewer than :few passages, the vectors of all these are compared; else the nearest
+-- of the graph are read. Only one of the two runs, and either finds the same.
+WITH -- include: terms
+), eligible AS NOT MATERIALIZED (
+    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model
+    -- include: narrowed
 ), -- include: best
 ), -- include: compared
 ), -- include: nearest
@@ -262,14 +285,8 @@ WITH -- include: terms
 )
 -- include: candidates
 
--- name: find_narrowed_candidates_at
--- The same as find_narrowed_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without
--- indexes; with the name that each node had then, whether it was outdated, and its other heads. Whether an entity had any
--- passage beside its name is decided by all passages of that time, whatever the filter, and looked up by key.
-WITH -- include: terms
-), eligible AS MATERIALIZED (
-    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
-        n.version, p.outdated OR n.status = 'outdated' AS outdated
+-- fragment: narrowed_at
+-- The passages p, with their nodes n, that passed the filter at revision :as_of_revision and its time :as_of_time.
     FROM search_passages p
     CROSS JOIN LATERAL version_at(:tenant_id, p.node_id, :as_of_revision) n
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.added_revision <= :as_of_revision
@@ -282,7 +299,11 @@ WITH -- include: terms
         AND n.status <> 'outdated' OR :include_outdated)
         AND NOT (:fresh_only AND coalesce(n.freshness_at <= :as_of_time, false))
         AND (:under::uuid[] IS NULL OR p.node_id = ANY (:under))
-        AND (cardinality(:kinds::text[]) = 0 OR coalesce(p.kind, n.kind) = ANY (:kinds))
+        AND (:thread::text IS NULL OR p.sequence = md5(:thread)::uuid AND p.thread = :thread)
+        AND (cardinality(:kinds::text[]) = 0
+            OR lower(coalesce(p.kind, n.kind)) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind))))
+        AND (cardinality(:not_kinds::text[]) = 0 OR coalesce(
+            lower(coalesce(p.kind, n.kind)) <> ALL (ARRAY(SELECT lower(w.kind) FROM unnest(:not_kinds) AS w (kind))), true))
         AND (cardinality(:about::text[]) = 0 OR n.node_id = ANY (ARRAY(
             SELECT a.node_id FROM unnest(:about) AS w (name)
             CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, w.name, :as_of_revision, :as_of_time) AS a
@@ -291,13 +312,18 @@ WITH -- include: terms
         AND (:status::text IS NULL OR CASE WHEN p.outdated
         AND n.status = 'active' THEN 'outdated' ELSE n.status END = :status)
         AND (:named::boolean IS NULL OR (n.name IS NOT NULL) = :named)
-        AND (cardinality(:tags::text[]) = 0 OR EXISTS (
+        AND (cardinality(:tags::text[]) = 0 OR (
+            SELECT count(DISTINCT w.place) FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
+            JOIN unnest(:tags::text[], :tag_places::bigint[]) AS w (tag, place) ON lower(t.tag) = lower(w.tag)) >=
+            :least_tags::bigint)
+        AND (cardinality(:not_tags::text[]) = 0 OR NOT EXISTS (
             SELECT 1 FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
-            JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
-), -- include: best
-), -- include: compared
-), found AS MATERIALIZED (
-    SELECT c.id, c.name, c.outdated, CASE WHEN c.source = 'fact' THEN ARRAY(
+            JOIN unnest(:not_tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)));
+
+-- fragment: conflicts_at
+-- The other heads, newest first, of the lineage whose content an eligible passage c was at revision :as_of_revision, where it
+-- had several.
+CASE WHEN c.source = 'fact' THEN ARRAY(
         SELECT h.id FROM (
             SELECT v.id, v.version FROM node_versions v
             WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = c.node_id AND v.sibling
@@ -308,19 +334,127 @@ WITH -- include: terms
         ) AS h
         WHERE h.id IS DISTINCT FROM c.version_id
         ORDER BY h.version DESC
-    ) ELSE '{}' END AS conflicts
-    FROM eligible c
-    WHERE c.id = ANY (ARRAY(SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared))
-        AND (c.source <> 'name' OR NOT EXISTS (
+    ) ELSE '{}' END;
+
+-- fragment: told_otherwise_at
+-- Not the name of an entity that had any other passage at revision :as_of_revision. That is decided by all passages of that
+-- time, whatever the filter, and looked up by key.
+(c.source <> 'name' OR NOT EXISTS (
             SELECT 1 FROM search_passages o
             WHERE o.tenant_id = :tenant_id AND o.node_id BETWEEN c.node_id AND c.node_id AND o.source <> 'name'
                 AND o.added_revision <= :as_of_revision
                 AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
                 AND (o.expires_at IS NULL OR o.expires_at > :as_of_time) AND NOT o.outdated
-            ORDER BY o.node_id OFFSET 0))
+            ORDER BY o.node_id OFFSET 0));
+
+-- name: find_narrowed_candidates_at
+-- The same as find_narrowed_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without
+-- indexes; with the name that each node had then, whether it was outdated, and its other heads.
+WITH -- include: terms
+), eligible AS MATERIALIZED (
+    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
+        n.version, p.outdated OR n.status = 'outdated' AS outdated
+    -- include: narrowed_at
+), -- include: best
+), -- include: compared
+), found AS MATERIALIZED (
+    SELECT c.id, c.name, c.outdated, -- include: conflicts_at
+        AS conflicts
+    FROM eligible c
+    WHERE c.id = ANY (ARRAY(SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared))
+        AND -- include: told_otherwise_at
 )
 SELECT p.id, p.memory_id, p.node_id, p.version_id, found.conflicts, found.name, p.text, p.said_at AS at, found.outdated,
     -- include: features
+
+-- fragment: listed
+-- What a list needs of a passage p: the columns of its order, and those of a hit. :by_importance: its importance counts, or
+-- else that of its node n.
+p.id AS passage_id, p.memory_id, p.node_id, p.version_id, p.graph_id, p.source, p.text, p.said_at AS at,
+    coalesce(p.said_at, '0001-01-01 00:00:00+00'::timestamptz) AS said;
+
+-- fragment: of_subjects
+-- The passages that begin a memory p, of the entities that :subjects name (or, in lower case, :lowered_subjects, where the
+-- name has :min_length characters; none: of all).
+p.place = 0 AND (cardinality(:subjects::text[]) = 0 OR p.node_id = ANY ((
+            SELECT entities_named(:tenant_id, :graph_id, :subjects, :lowered_subjects::text[], :min_length, :max_named)
+        )::uuid[]));
+
+-- fragment: after_place
+-- The passages of a list that come after the place :after_importance, :after_at, :after_id (null: all).
+(:after_id::uuid IS NULL OR CASE WHEN :by_importance::boolean
+            THEN (e.importance, e.said, e.passage_id) < (:after_importance::double precision, :after_at::timestamptz, :after_id)
+            ELSE (e.said, e.passage_id) < (:after_at::timestamptz, :after_id) END);
+
+-- name: list_memories
+-- The memories that pass the filter, the newest first or, :by_importance, the most important; at most :limit. Each comes by
+-- its first passage, and an entity by its name if nothing else is known of it. Planned with its values: without an order by
+-- importance it reads the newest passages one after the other (passages_newest), until enough pass.
+WITH eligible AS NOT MATERIALIZED (
+    SELECT -- include: listed
+        , p.outdated, CASE WHEN :by_importance THEN coalesce(p.importance, (
+            SELECT importance FROM search_nodes
+            WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id ORDER BY id LIMIT 1
+        ), -1) ELSE 0 END AS importance
+    -- include: narrowed
+        AND -- include: of_subjects
+), page AS MATERIALIZED (
+    SELECT c.* FROM (
+        SELECT * FROM eligible e
+        WHERE -- include: after_place
+    ) AS -- include: told_otherwise
+    ORDER BY c.importance DESC, c.said DESC, c.passage_id DESC
+    LIMIT :limit
+)
+SELECT p.passage_id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
+    AS conflicts, n.name, p.text, p.at, p.outdated OR n.status = 'outdated' AS outdated, p.importance::double precision
+FROM page p
+CROSS JOIN LATERAL (
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id ORDER BY id LIMIT 1
+) AS n
+ORDER BY p.importance DESC, p.said DESC, p.passage_id DESC;
+
+-- name: list_memories_at
+-- The same as it was at revision :as_of_revision and its time :as_of_time; the entities that :subjects name are those of now.
+WITH eligible AS MATERIALIZED (
+    SELECT -- include: listed
+        , n.name, n.id AS head_id, n.version, p.outdated OR n.status = 'outdated' AS outdated,
+        CASE WHEN :by_importance THEN coalesce(p.importance, n.importance, -1) ELSE 0 END AS importance
+    -- include: narrowed_at
+        AND -- include: of_subjects
+)
+SELECT c.passage_id, c.memory_id, c.node_id, c.version_id, -- include: conflicts_at
+    AS conflicts, c.name, c.text, c.at, c.outdated, c.importance::double precision
+FROM (
+    SELECT * FROM eligible e
+    WHERE -- include: after_place
+) AS c
+WHERE -- include: told_otherwise_at
+ORDER BY c.importance DESC, c.said DESC, c.passage_id DESC
+LIMIT :limit;
+
+-- name: find_holdings
+-- What a graph holds: how many memories recall may return, counted up to :max_counted, and the names of the entities that most
+-- of the newest of them are about, at most :max_subjects.
+WITH newest AS MATERIALIZED (
+    SELECT p.node_id, p.source FROM search_passages p
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL AND p.place = 0
+        AND p.version_id IS NULL AND p.source <> 'name' AND NOT p.outdated
+        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+        AND (NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, p.node_id, false))
+    ORDER BY coalesce(p.said_at, '0001-01-01 00:00:00+00'::timestamptz) DESC, p.id DESC
+    LIMIT :max_counted
+)
+SELECT (SELECT count(*) FROM newest) AS memories, ARRAY(
+    SELECT n.name FROM (
+        SELECT node_id, count(*) AS said FROM newest WHERE source = 'observation'
+        GROUP BY node_id ORDER BY said DESC, node_id LIMIT :max_subjects
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN s.node_id AND s.node_id ORDER BY id LIMIT 1
+    ) AS n
+    ORDER BY s.said DESC, s.node_id
+) AS subjects;
 
 -- name: load_evidence
 -- The evidence of passages (:passage_ids) for the second stage, of model :model and of :generation; with :beside 1 also the

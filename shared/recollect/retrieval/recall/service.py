@@ -18,12 +18,14 @@ from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.english import english
+from recollect.retrieval.recall.listing import list_memories, listing_of, require_first_page
 from recollect.retrieval.recall.matching import match_windows, named_times, score_dates
 from recollect.retrieval.recall.model import (
     ALWAYS_RETURNED,
     MAX_WHOLE,
     Basis,
     GraphState,
+    Listed,
     MemoryAttributes,
     NearDuplicate,
     Question,
@@ -38,6 +40,7 @@ from recollect.retrieval.recall.model import (
     within_budget,
     without_repeats,
 )
+from recollect.retrieval.recall.pages import Page
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
 from recollect.retrieval.recall.spelling import correct, nearest_words
@@ -68,6 +71,7 @@ async def recall(
     only_near_best: bool = False,
     last_search: bool = False,
     correcting: bool = False,
+    page: Page | None = None,
 ) -> Recalled:
     """Memories that match the questions, best first, as many as fit `limit` and `token_budget` (tokens).
 
@@ -76,8 +80,9 @@ async def recall(
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
     `only_near_best`: without hits that score far less than the best, for one question without a filter. `last_search`:
     afterwards the transaction only looks up rows by key. `correcting`: where a question is mistyped, nothing is
-    searched, and the right questions are returned (Recalled.corrected). Raises NotFound for an unknown entity
-    `filters.under`.
+    searched, and the right questions are returned (Recalled.corrected). `page`: without questions, and for questions
+    that ask for everything, this page of what passes the filter is listed; None: such questions are searched for, too.
+    Raises NotFound for an unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -91,6 +96,13 @@ async def recall(
     is_small = filters.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
     without_index = exact or is_small or view.at is not None
     scope = SearchScope(view, filters, under, state=None if without_index else state, audited=audited)
+    listing = None if page is None else listing_of(questions, basis.question_words, filters, page)
+    if listing is not None:
+        await view.tx.search()
+        listed = await list_memories(scope, listing, limit=limit)
+        if listed is not None:
+            return await _listed(view, listed, basis, limit=limit, token_budget=token_budget, last_search=last_search)
+    require_first_page(page)
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
     questions = [_asked_at_moment(view, question).for_model(state.model) for question in questions]
     rankings = await _rankings(view.tx, scope, questions, known, basis, last_search)
@@ -104,10 +116,7 @@ async def recall(
     attributes: dict[UUID, MemoryAttributes] = {}
     parts: set[HitKey] = set()
     if described:
-        ids = [hit.memory_id for hit in returned]
-        attributes = await store.attributes_of(view, ids, characters=MAX_WHOLE + 1)
-        texts = {memory_id: memory.text for memory_id, memory in attributes.items()}
-        returned, parts = with_whole_texts(returned, texts, token_budget=token_budget)
+        returned, parts, attributes = await _described(view, returned, token_budget)
     if not last_search:
         await view.tx.search()
     record_waiting(basis.waiting)
@@ -123,6 +132,36 @@ async def _corrected(view: GraphView, questions: Sequence[Question], basis: Basi
     living = await store.words_in_use(view.tx, view.graph, of_graph) if of_graph else set()
     right = {mistyped: word for mistyped, word in right.items() if word in living or english().has(word)}
     return [correct(text, right) for text in texts] if right else []
+
+
+async def _described(
+    view: GraphView, hits: Sequence[Hit], token_budget: int
+) -> tuple[list[Hit], set[HitKey], dict[UUID, MemoryAttributes]]:
+    """Hits with whole texts as far as the budget allows, the keys of those without, and each memory's attributes."""
+    ids = [hit.memory_id for hit in hits]
+    attributes = await store.attributes_of(view, ids, characters=MAX_WHOLE + 1) if ids else {}
+    texts = {memory_id: memory.text for memory_id, memory in attributes.items()}
+    returned, parts = with_whole_texts(hits, texts, token_budget=token_budget)
+    return returned, parts, attributes
+
+
+async def _listed(
+    view: GraphView, listed: Sequence[Listed], basis: Basis, *, limit: int, token_budget: int, last_search: bool
+) -> Recalled:
+    """A page of a list as the result of a recall."""
+    if last_search and view.at is None:
+        await view.tx.look_up()
+    within = within_budget([hit for hit, _ in listed], limit=limit, token_budget=token_budget)
+    returned, parts, attributes = await _described(view, within, token_budget)
+    record_waiting(basis.waiting)
+    return Recalled(
+        returned,
+        more=len(listed) > len(returned),
+        waiting=basis.waiting,
+        attributes=attributes,
+        parts=parts,
+        places={hit.key: place for hit, place in listed},
+    )
 
 
 async def _distinct_hits(view: GraphView, ranking: Sequence[Hit], most: int) -> list[Hit]:

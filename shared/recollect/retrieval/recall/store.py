@@ -31,6 +31,7 @@ from recollect.retrieval.recall.model import (
     MIN_NEAR_DUPLICATE_SIMILARITY,
     Basis,
     GraphState,
+    Listed,
     MemoryAttributes,
     NearDuplicate,
     Question,
@@ -38,6 +39,7 @@ from recollect.retrieval.recall.model import (
     RecallFilter,
     SearchScope,
 )
+from recollect.retrieval.recall.pages import BEFORE_ALL, MAX_COUNTED, MAX_SUBJECTS, Holdings, Order, Page, Place
 from recollect.retrieval.recall.question_analysis import ASSISTANT_SPEAKERS, FIRST_PERSON_SPEAKERS, is_first_person
 from recollect.retrieval.recall.ranking import (
     CANDIDATES,
@@ -105,6 +107,42 @@ async def find_candidates(
             queries.find_indexed_candidates, **parameters, max_by_alias=MAX_BY_ALIAS, dimensions=dimensions
         )
     return [Candidate(*row) for row in rows]  # By name it takes ten times as long (measured).
+
+
+async def list_memories(scope: SearchScope, page: Page, subjects: Sequence[str], *, limit: int) -> list[Listed]:
+    """The memories of a page that pass the filter, of the entities that `subjects` name, if there are any."""
+    after = page.after
+    rows = await scope.view.fetch(
+        queries.list_memories,
+        **_filter(scope),
+        include_outdated=scope.filters.include_outdated or scope.filters.status == "outdated",
+        subjects=subjects,
+        lowered_subjects=in_small_letters(subjects),
+        min_length=MIN_ANY_CASE,
+        max_named=MAX_MENTIONED,
+        by_importance=page.order is Order.IMPORTANCE,
+        after_importance=after and after.importance,
+        after_at=after and after.at,
+        after_id=after and after.passage_id,
+        limit=limit,
+    )
+    return [_listed(row) for row in rows]
+
+
+def _listed(row: asyncpg.Record) -> Listed:
+    """A row as a hit without a score, and its place in the list."""
+    known = {name: value for name, value in row.items() if name != "importance"}
+    place = Place(row["importance"], row["at"] or BEFORE_ALL, row["passage_id"])
+    return Hit(**known, score=0.0, meaning=0.0, terms={}), place
+
+
+async def find_holdings(tx: Transaction, graph: Graph) -> Holdings:
+    """What a graph holds that recall may return, as far as it is counted."""
+    [row] = await tx.fetch(
+        queries.find_holdings, graph_id=graph.id, max_counted=MAX_COUNTED + 1, max_subjects=MAX_SUBJECTS
+    )
+    count: int = row["memories"]
+    return Holdings(True, min(count, MAX_COUNTED), tuple(row["subjects"]), more=count > MAX_COUNTED)
 
 
 async def load_evidence(
@@ -307,8 +345,11 @@ def _filter(scope: SearchScope) -> dict[str, Any]:
     filters = scope.filters
     return {
         "fresh_only": filters.fresh_only,
-        "kinds": filters.kinds,
-        "tags": any_case(filters.tags),
+        "thread": filters.thread,
+        "kinds": any_case(filters.kinds),
+        "not_kinds": any_case(filters.not_kinds),
+        **_tags(filters),
+        "not_tags": any_case(filters.not_tags),
         "about": filters.about,
         "min_importance": filters.min_importance,
         "since": filters.since,
@@ -316,6 +357,16 @@ def _filter(scope: SearchScope) -> dict[str, Any]:
         "status": filters.status,
         "named": filters.named,
         "under": scope.under,
+    }
+
+
+def _tags(filters: RecallFilter) -> dict[str, Any]:
+    """The forms of the tags of a filter, which tag each is a form of, and how many of the tags a memory needs."""
+    forms = [any_case([tag]) for tag in filters.tags]
+    return {
+        "tags": list(chain.from_iterable(forms)),
+        "tag_places": _places(forms),
+        "least_tags": len(forms) if filters.all_tags else 1,
     }
 
 

@@ -367,7 +367,8 @@ FROM (
         WHERE w.word = ANY (tsvector_to_array(label_words(told.text)))
     ) AS held
     WHERE n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > coalesce(:as_of_time, statement_timestamp()))
-        AND (cardinality(:kinds::text[]) = 0 OR n.kind = ANY (:kinds))
+        AND (cardinality(:kinds::text[]) = 0
+            OR lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind))))
         AND (cardinality(:tags::text[]) = 0 OR EXISTS (
             SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
         AND (NOT :fresh_only OR n.freshness_at IS NULL OR n.freshness_at > coalesce(:as_of_time, statement_timestamp()))

@@ -87,7 +87,7 @@ async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
         any_word=query.any_word,
         limit=query.limit,
         min_share=query.share,
-        kinds=query.kinds,
+        kinds=any_case(query.kinds),
         tags=any_case(query.tags),
         fresh_only=query.fresh_only,
     )

@@ -26,10 +26,7 @@ class Revise(Arguments, frozen=True, rename=None):
     status: Literal["active", "outdated", "archived"] | None = None
     ttl_days: Ttl | None = None
     reason: Reason | None = None
-    based_on_version: (
-        Annotated[int, Meta(ge=1, description="Version that you read; if there is a newer one, that is a conflict")]
-        | None
-    ) = None
+    based_on_version: Annotated[int, Meta(ge=1, description="Version that you read")] | None = None
 
 
 class Forget(Arguments, frozen=True, rename=None):

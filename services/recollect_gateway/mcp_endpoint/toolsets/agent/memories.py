@@ -15,6 +15,7 @@ from recollect_gateway.operations.memories import (
     DEFAULT_TOKENS,
     RecallBody,
     RememberBody,
+    note_of,
     recall,
     recalled_body,
     remember,
@@ -64,23 +65,25 @@ def _remembered_text(remembered: Sequence[Remembered]) -> str:
     return "\n".join(lines)
 
 
-def _recalled_text(recalled: Recalled, explain: bool) -> str:
 def _close_line(older: NearDuplicate) -> str:
     mark = ", probably superseded" if older.superseded else ""
     return f"  close ({older.score:.2f}{mark}) {older.memory_id}: {in_one_line(older.text)}"
 
 
+def _recalled_text(recalled: Recalled, explain: bool) -> str:
     lines = [
         _line(hit, explain, hit.key in recalled.parts, recalled.attributes[hit.memory_id].version)
         for hit in recalled.hits
-    ] or ["Nothing found."]
+    ] or [" ".join(filter(None, ("Nothing found.", note_of(recalled.holdings))))]
     if recalled.corrected:
         lines.insert(0, f"Searched for: {'; '.join(map(in_one_line, recalled.corrected))}")
     if any(hit.key in recalled.parts for hit in recalled.hits):
         lines.append("Of a long memory only the best part is shown: raise token_budget to get it whole.")
-    if recalled.more:
+    if recalled.next_cursor:
+        lines.append(f"More follow: give cursor {recalled.next_cursor}")
+    elif recalled.more:
         lines.append("More was found: raise limit or token_budget, or narrow the question.")
-    if recalled.waiting:
+    if recalled.waiting and not recalled.places:
         waiting = "1 passage is" if recalled.waiting == 1 else f"{recalled.waiting} passages are"
         lines.append(f"{waiting} not embedded yet: found by words only.")
     return "\n".join(lines)
