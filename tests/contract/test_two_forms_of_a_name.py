@@ -87,7 +87,10 @@ async def test_a_deletion_takes_all_forms_and_tells_them(client: Client, subtest
 
 
 async def test_forgetting_a_name_twice_hides_no_more_than_once(client: Client, subtests: pytest.Subtests) -> None:
-    calls = {"forget": {"names": [DECOMPOSED]}, "revise": {"name": DECOMPOSED, "status": "outdated"}}
+    calls: dict[str, dict[str, Any]] = {
+        "forget": {"names": [DECOMPOSED]},
+        "revise": {"name": DECOMPOSED, "status": "outdated"},
+    }
     for tool, arguments in calls.items():
         with subtests.test(tool):
             await store(client, tool, COMPOSED, DECOMPOSED)
@@ -139,6 +142,18 @@ async def test_a_relation_of_a_form_that_no_entity_has_comes_back_and_hides_noth
     triple = {"from": COMPOSED, "to": "Paul", "relationType": "knows"}
     await answer(client, "delete_relations", relations=[triple])
     assert (await answer(client, "read_graph"))["relations"] == []
+
+
+async def test_a_hidden_form_of_a_file_keeps_what_is_said_of_it(client: Client) -> None:
+    """The observations of a form that the file has as archived are not those of the active one."""
+    entities = [{**entity(COMPOSED), "status": "archived"}, entity(DECOMPOSED)]
+    for strategy in ("skip", "merge", "replace"):
+        data = json.dumps({"entities": entities})
+        await answer(client, "import_graph", graph=strategy, format="json", data=data, mergeStrategy=strategy)
+        graph = await answer(client, "read_graph", graph=strategy)
+        assert {e["name"]: e["observations"] for e in graph["entities"]} == {
+            name: [f"said of {name!r}"] for name in (COMPOSED, DECOMPOSED)
+        }
 
 
 def entity(name: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@ it had written. Memory holds one batch, and hashes of the names that were read.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import msgspec
 
@@ -21,7 +22,7 @@ BATCH_ITEMS = 500
 BATCH_OBSERVATIONS = 2_000
 BATCH_BYTES = 1024 * 1024
 """The most that a batch holds, as JSON; it always holds one item. A batch is one transaction, for which the other
-writers of the graph wait."""
+writers of the graph wait. An entity with more observations comes in parts."""
 
 SMALL_LINES = 100_000
 """Most lines of a file that one call reads: many more than items, since an item may have several lines."""
@@ -43,8 +44,11 @@ class ImportBatch:
 
     @property
     def read(self) -> int:
-        """How many entities, facts and relations of the file it has, broken ones too; a placement is none of these."""
-        sound = sum(not isinstance(item.record, Placement) for item in self.items)
+        """How many entities, facts and relations of the file it has, broken ones too.
+
+        A placement is none of these, and of an entity that comes in parts, only the first counts.
+        """
+        sound = sum(not isinstance(item.record, Placement) and not item.continues for item in self.items)
         return sound + sum(not problem.of_part for problem in self.problems)
 
 
@@ -58,10 +62,14 @@ def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
     return _with_expiries(_with_late_parents(items))
 
 
-def read_batches(format_name: str, chunks: Iterable[bytes]) -> Iterator[ImportBatch]:
-    """The batches of a file, in order. Raises InvalidInput as `read_items` does."""
+def read_batches(format_name: str, chunks: Iterable[bytes], *, in_parts: bool = True) -> Iterator[ImportBatch]:
+    """The batches of a file, in order. Raises InvalidInput as `read_items` does.
+
+    `in_parts`: an entity with more observations than a batch holds comes in parts; else it is a batch by itself.
+    """
     number, builder = 0, _BatchBuilder()
-    for item in read_items(format_name, chunks):
+    items = read_items(format_name, chunks)
+    for item in _in_parts(items) if in_parts else items:
         size = _bytes(item)
         if not builder.has_room(item, size):
             yield builder.batch(number)
@@ -95,6 +103,41 @@ def read_small(
                 code=ErrorCode.REQUEST_TOO_LARGE,
             )
     return items, problems
+
+
+def _in_parts(items: Read) -> Read:
+    """The items; an entity with more observations than a batch holds as parts, each with so many of them."""
+    for item in items:
+        if isinstance(item, ParsedRecord) and isinstance(item.record, EntityRecord):
+            yield from _parts_of(item, item.record)
+        else:
+            yield item
+
+
+def _parts_of(item: ParsedRecord, record: EntityRecord) -> Read:
+    """The entity with its first observations, and then records of the same name with the others."""
+    starts = [0]
+    size = 0
+    for place, text in enumerate(record.observations):
+        size += len(text)
+        if place - starts[-1] >= BATCH_OBSERVATIONS or (size > BATCH_BYTES and place > starts[-1]):
+            starts.append(place)
+            size = len(text)
+    for start, end in pairwise([*starts, len(record.observations)]):
+        texts, said = record.observations[start:end], record.said[start:end]
+        if start == 0:
+            first = msgspec.structs.replace(record, observations=texts, said=said)
+            yield item if len(starts) == 1 else replace(item, record=first)
+        else:
+            part = EntityRecord(
+                name=record.name,
+                entity_type=record.entity_type,
+                status=record.status,
+                expires_at=record.expires_at,
+                observations=texts,
+                said=said,
+            )
+            yield replace(item, record=part, continues=True)
 
 
 def _without_secrets(items: Read) -> Read:

@@ -101,7 +101,10 @@ async def without_concurrent_writes(
     facts = await store.find_facts(tx, revision.graph, ends) if ends else {}
     existing = {_key(_named(name)) for name, node in found.items() if not node.placeholder}
     existing |= {_key(FactRecord(text=end.text, thread=end.thread, status=end.status)) for end in facts}
-    written = [isinstance(item.record, EntityRecord | FactRecord) and _key(item.record) in existing for item in items]
+    written = [  # A later part of an entity finds the first one, which this import has written or refused.
+        isinstance(item.record, EntityRecord | FactRecord) and not item.continues and _key(item.record) in existing
+        for item in items
+    ]
     return (  # Items of one line have one place: each is judged by itself.
         [item for item, is_written in zip(items, written, strict=True) if not is_written],
         [ImportProblem(item.where, MEANWHILE) for item in compress(items, written)],

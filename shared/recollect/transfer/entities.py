@@ -14,6 +14,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation
 from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
+from recollect.transfer import store
 from recollect.transfer.expired import refers_to_expired
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.merged_records import (
@@ -70,6 +71,27 @@ async def import_entities(
     updated = changed | touched | placed
     unchanged = existing_names - known.keys() if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
     return _count(merged, set(fresh), updated, added, problems), unchanged
+
+
+async def import_later_parts(
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, begun: int
+) -> ImportResult:
+    """Add the observations of later parts of entities, whose first parts this import has read before.
+
+    An entity that the strategy left as it was, or that is gone, gets none: but for MERGE, it must be one that this
+    import has written since the revision `begun`.
+    """
+    records = {name: m.record for name, m in merge_entity_records(items, Strategy.MERGE).items()}
+    found = await nodes.find_named_exactly(tx, revision.graph, list(records))
+    there = [(found[name].id, record) for name, record in records.items() if name in found]
+    heads = await nodes.read_heads(tx, revision.graph, [node_id for node_id, _ in there])
+    created, written = await store.written_since(tx, list(heads), begun)
+    changed = heads.keys() if strategy is Strategy.MERGE else created | written
+    theirs = [(heads[i], record) for i, record in there if i in changed and not heads[i].placeholder]
+    fresh = {record.name: record for head, record in theirs if head.id in created}
+    known = {r.name: _ExistingEntity(head, r, head.fields) for head, r in theirs if head.id not in created}
+    _, added = await _observe(tx, revision, fresh, known, Strategy.MERGE)
+    return ImportResult(observations_added=len(added))
 
 
 async def import_placements(
@@ -205,6 +227,7 @@ async def _observe(
                 new,
                 across_threads=not has_attributes,
                 revive=False,  # The strategy decides the status of each.
+                exactly=True,
             )
     return changed | removed | {observation.entity for observation in added}, added
 

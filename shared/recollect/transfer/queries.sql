@@ -10,6 +10,21 @@ SELECT graph_id, revision, statement_timestamp() AS at, entities, facts - (
 FROM graph_heads
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
+-- name: written_since
+-- Those of these nodes whose newest version :subject has written since revision :since_revision, and whether it created them
+-- since.
+SELECT n.id, n.added_revision >= :since_revision AND n.created_by = :subject AS created
+FROM unnest(:node_ids::uuid[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT id, version_id, added_revision, created_by FROM nodes
+    WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
+) AS n
+CROSS JOIN LATERAL (
+    SELECT added_revision, created_by FROM node_versions
+    WHERE tenant_id = :tenant_id AND id BETWEEN n.version_id AND n.version_id ORDER BY id LIMIT 1
+) AS v
+WHERE v.added_revision >= :since_revision AND v.created_by = :subject;
+
 -- fragment: said_of
 -- The observations of a node v that were live at revision :as_of_revision and time :as_of_time, where nodes have names.
 SELECT * FROM observations

@@ -15,7 +15,7 @@ from recollect.graph.nodes.model import unique
 from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 from recollect.transfer.edges import import_relations
-from recollect.transfer.entities import import_entities, import_placements
+from recollect.transfer.entities import import_entities, import_later_parts, import_placements
 from recollect.transfer.expired import is_expired, with_expiries
 from recollect.transfer.facts import import_facts
 from recollect.transfer.formats.decoding import ParsedRecord
@@ -68,8 +68,13 @@ async def import_items(
     admitted = await _under_stored_names(tx, revision.graph, with_expiries(admitted), before=begun)
     expired = _by_type([item for item in admitted if is_expired(item.record, revision.at)])
     parts = _by_type([item for item in admitted if not is_expired(item.record, revision.at)])
-    imported, unchanged = await import_entities(tx, revision, parts[EntityRecord], strategy)
-    imported += ImportResult(entities_skipped=len(expired[EntityRecord]), facts_skipped=len(expired[FactRecord]))
+    begun_entities = [item for item in parts[EntityRecord] if not item.continues]
+    imported, unchanged = await import_entities(tx, revision, begun_entities, strategy)
+    continued = [item for item in parts[EntityRecord] if item.continues]
+    if continued:
+        imported += await import_later_parts(tx, revision, continued, strategy, begun=begun)
+    skipped = sum(not item.continues for item in expired[EntityRecord])
+    imported += ImportResult(entities_skipped=skipped, facts_skipped=len(expired[FactRecord]))
     imported += await import_facts(tx, revision, parts[FactRecord], strategy)
     imported += await import_relations(tx, revision, parts[RelationRecord], strategy)
     if parts[Placement]:

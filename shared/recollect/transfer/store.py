@@ -37,6 +37,12 @@ async def find_snapshot(tx: Transaction, graph_id: UUID) -> Snapshot:
     return Snapshot(**row)
 
 
+async def written_since(tx: Transaction, node_ids: Sequence[UUID], revision: int) -> tuple[set[UUID], set[UUID]]:
+    """Those of these nodes that the caller has created since a revision, and those that it has written last."""
+    rows = await tx.fetch(queries.written_since, node_ids=node_ids, since_revision=revision, subject=tx.caller.subject)
+    return {row["id"] for row in rows if row["created"]}, {row["id"] for row in rows}
+
+
 async def nodes_as_of(
     tx: Transaction,
     snapshot: Snapshot,

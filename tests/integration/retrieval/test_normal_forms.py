@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -23,7 +23,7 @@ from tests.support.memories import Agent, at_work, names
 WORDS = ("Ångström", "한국어", "tiếng Việt", "Ξένιος", "がぎぐ", "\u212bngkor")
 """Words that Unicode also has decomposed; the last is written in neither of these forms (with the sign of a unit)."""
 
-FORMS = ("NFC", "NFD")
+FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 SEARCHES: dict[str, Callable[[str], tuple[Any, Any]]] = {
     "search_nodes": lambda text: (search.search_nodes, SubstringQuery(text)),
     "boolean_search": lambda text: (search.search_boolean, BooleanQuery(f'"{text}"')),

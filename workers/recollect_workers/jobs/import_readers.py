@@ -11,6 +11,7 @@ from recollect.jobs.model import Job
 from recollect.platform.transactions import Transaction
 from recollect.transfer.batches import ImportBatch, read_batches
 from recollect.transfer.dry_run import SeenRecords
+from recollect.transfer.model import Strategy
 
 READING_SECONDS = 5.0
 """How long one step reads towards the batch that it needs, before it ends without having reached it."""
@@ -44,7 +45,7 @@ class ImportReader:
 
     def __post_init__(self) -> None:
         """Start at the beginning of the file."""
-        self._batches = read_batches(self.job.arguments["format"], self._chunks())
+        self._batches = read_batches(self.job.arguments["format"], self._chunks(), in_parts=reads_in_parts(self.job))
 
     async def read_to(self, tx: Transaction, number: int, seconds: float) -> bool:
         """Read on until `batch` is the one of that number, or None at the end of the file; False: not reached yet.
@@ -90,6 +91,16 @@ class ImportReader:
             raise asyncio.CancelledError
         self._fetching = asyncio.create_task(jobs.read_input(self._tx, self.job, self._ordinal))
         return await self._fetching
+
+
+def reads_in_parts(job: Job) -> bool:
+    """Whether large entities of the file of a job come in parts: each reading must give the same batches.
+
+    They do not under REPLACE, which removes what the record does not have, nor in a job that began before there were
+    parts.
+    """
+    is_of_before = "batches" in job.cursor and "parts" not in job.cursor
+    return not is_of_before and job.arguments["strategy"] != Strategy.REPLACE
 
 
 class ImportReaders:

@@ -18,7 +18,7 @@ from recollect.transfer import service as transfer
 from recollect.transfer.batches import ImportBatch
 from recollect.transfer.dry_run import SeenRecords, dry_run_items, require_none_added, without_concurrent_writes
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
-from recollect_workers.jobs.import_readers import ImportReader, ImportReaders
+from recollect_workers.jobs.import_readers import ImportReader, ImportReaders, reads_in_parts
 
 MAX_REPORTED = 10_000
 """The most problems that an import reports one by one; the rest is counted."""
@@ -155,6 +155,8 @@ def _step_result(job: Job, batch: ImportBatch, imported: ImportResult, *, report
     items_read = job.cursor.get("gone", 0) + batch.read
     done = items_read // (2 if file_jobs.needs_dry_run(job) and not job.arguments.get("check") else 1)
     cursor = {**job.cursor, "batches": batch.number + 1, "counts": counts, "gone": items_read}
+    if reads_in_parts(job):
+        cursor["parts"] = True
     return StepResult(cursor, done, job.total, output=_lines(reported))
 
 

@@ -38,11 +38,11 @@ WHERE NOT EXISTS (
     WHERE a.tenant_id = :tenant_id AND a.node_id = :node_id AND a.name = i.name AND a.removed_revision IS NULL
 );
 
--- name: find_entities
--- The entities of a graph with these names (each by the name that was asked for, `wanted`), and their aliases. `silent`:
--- search finds the entity by its name alone, since it has no lasting text. Each is looked up by its name, whatever the
--- planner knows: the range of one name, or id, in its order is read by the index.
-SELECT w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
+-- fragment: found
+-- A live entity n by a name w that was asked for (`wanted`), and its aliases. `silent`: search finds the entity by its name
+-- alone, since it has no lasting text. It is looked up by its id, whatever the planner knows: the range of one id in its
+-- order is read by the index.
+w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
     SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
     WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
 ) AS aliases, coalesce((
@@ -51,8 +51,24 @@ SELECT w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
         AND p.removed_revision IS NULL
     ORDER BY p.memory_id LIMIT 1
 ), false) AS silent
+
+-- name: find_entities
+-- The entities of a graph that these names mean, each by the name that was asked for.
+SELECT -- include: found
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS u (name)) AS w
 CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, w.name) AS n
+WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+
+-- name: find_entities_exactly
+-- The same for names in exactly this form.
+SELECT -- include: found
+FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS u (name)) AS w
+CROSS JOIN LATERAL (
+    SELECT * FROM nodes
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN w.name AND w.name
+        AND removed_revision IS NULL AND name IS NOT NULL
+    ORDER BY name LIMIT 1
+) AS n
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
 
 -- name: names_of

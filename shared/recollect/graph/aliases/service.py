@@ -46,9 +46,14 @@ async def rename_aliases(
         await store.insert_aliases(tx, revision, add)
 
 
-async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, FoundEntity]:
-    """The entities with these names, by the names asked for. Raises EntityNotFound for the first that no entity has."""
-    found = await store.find_entities(tx, graph, names)
+async def require_entities(
+    tx: Transaction, graph: Graph, names: Sequence[str], *, exactly: bool = False
+) -> dict[str, FoundEntity]:
+    """The entities with these names, by the names asked for. Raises EntityNotFound for the first that no entity has.
+
+    `exactly`: another form of a name is another name.
+    """
+    found = await store.find_entities(tx, graph, names, exactly=exactly)
     for name in names:
         if name not in found:
             raise EntityNotFound(name)

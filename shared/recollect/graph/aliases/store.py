@@ -44,9 +44,12 @@ async def move_names(tx: Transaction, revision: Revision, node_id: UUID, sources
     )
 
 
-async def find_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, FoundEntity]:
-    """The entities of a graph with these names, by the names that were asked for."""
-    rows = await tx.fetch(queries.find_entities, graph_id=graph.id, names=names)
+async def find_entities(
+    tx: Transaction, graph: Graph, names: Sequence[str], *, exactly: bool
+) -> dict[str, FoundEntity]:
+    """The entities of a graph with these names (`exactly` in this form), by the names that were asked for."""
+    query = queries.find_entities_exactly if exactly else queries.find_entities
+    rows = await tx.fetch(query, graph_id=graph.id, names=names)
     return {row["wanted"]: FoundEntity(**row) for row in rows}
 
 

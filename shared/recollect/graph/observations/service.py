@@ -40,17 +40,18 @@ async def add_observations(
     named: Sequence[str] | None = None,
     across_threads: bool = True,
     revive: bool = True,
+    exactly: bool = False,
 ) -> list[Observation]:
     """Attach observations to existing entities; return those that the entities did not have yet, in order.
 
     `named`: the entities that must exist, also those to which nothing is added (default: those of `observations`).
     `across_threads`: an entity has an observation once, whichever thread it came from; else once per thread.
     `revive`: an outdated or archived entity becomes active when an observation is attached to it, and its former
-    observations become outdated. Raises NotFound with the name of the first entity that does not exist, TooLarge for
-    more than MAX_REVIVED former observations.
+    observations become outdated. `exactly`: another form of a name is another name. Raises NotFound with the name of
+    the first entity that does not exist, TooLarge for more than MAX_REVIVED former observations.
     """
     required_names = unique(new.entity for new in observations) if named is None else named
-    entities = await aliases.require_entities(tx, revision.graph, required_names)
+    entities = await aliases.require_entities(tx, revision.graph, required_names, exactly=exactly)
     new_observations = await map_yielding(observations, lambda new: new.attach_to(entities[new.entity].id, revision))
     known_as = {entity.id: entity for entity in entities.values()}
     lapsed = {i for i, entity in known_as.items() if entity.status != "active"} if revive else set[UUID]()

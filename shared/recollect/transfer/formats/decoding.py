@@ -29,12 +29,14 @@ _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x
 class ParsedRecord:
     """A record and its place in the file: `entities.3`, or `line 7`.
 
-    `until`: the earliest expiry of the items to which it refers, as far as the file has it; None: never.
+    `until`: the earliest expiry of the items to which it refers, as far as the file has it; None: never. `continues`:
+    it is a later part of an entity, with more of its observations (`batches`).
     """
 
     where: str
     record: AnyRecord
     until: datetime | None = None
+    continues: bool = False
 
 
 Read = Iterator[ParsedRecord | ImportProblem]
