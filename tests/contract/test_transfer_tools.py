@@ -339,7 +339,8 @@ class TestImportGraph:
         ("format_name", "data", "path", "said"),
         [
             ("json", '{"entities":[{"name":"x"}]}', "data.entities.0", "entityType: Required. Nothing was imported"),
-            ("json", "[1]", "line 1", "Not a JSON object of lists"),
+            ("json", "[1]", "data.0", "Expected `object`, got `int`. Nothing was imported"),
+            ("json", "[1", "line 1", "Not a JSON object of lists"),
             ("csv", "name,importance\nx,high\n", "data.line 2", "importance: is not a number. Nothing was imported"),
             ("csv", "name,name\n", "line 1.column 2", "This column occurs twice"),
             ("csv", "name,size\n", "line 1.column 2", "Unknown column"),

@@ -292,9 +292,9 @@ async def subgraph_within(view: GraphView, entities: list[Entity], *, next_offse
 async def within_reply(view: GraphView, found: Subgraph) -> Subgraph:
     """The subgraph with the first MAX_RELATIONS of its relations, or those of them that fit a reply beside entities."""
     told = found.relations[:MAX_RELATIONS]
-    if view.tx.reply_bytes is not None:
+    names = [(relation.source, relation.target, relation.type) for relation in told]
+    if sum(map(_most_bytes, names)) > _least_left(view):  # Mostly they fit, whatever entities take.
         taken = sum(await map_yielding(found.entities, lambda entity: len(msgspec.json.encode(entity)) + ITEM_BYTES))
-        names = [(relation.source, relation.target, relation.type) for relation in told]
         told = told[: await count_fitting(view, names, taken=taken)]
     return found if len(told) == len(found.relations) else replace(found, relations=told, cut=RELATIONS_CUT)
 
@@ -304,8 +304,18 @@ async def count_fitting(view: GraphView, names: Sequence[tuple[str, str, str]], 
     if view.tx.reply_bytes is None:
         return len(names)
     sizes = await map_yielding(names, lambda named: len(msgspec.json.encode(named)) + ITEM_BYTES)
-    left = max(int(view.tx.reply_bytes * FILLED) - taken, view.tx.reply_bytes // 10)
+    left = max(int(view.tx.reply_bytes * FILLED) - taken, _least_left(view))
     return bisect_right(list(accumulate(sizes)), left)
+
+
+def _least_left(view: GraphView) -> float:
+    """Bytes of a reply that its relations may take, whatever its other parts take."""
+    return inf if view.tx.reply_bytes is None else int(view.tx.reply_bytes * (1 - FILLED))
+
+
+def _most_bytes(named: tuple[str, str, str]) -> int:
+    """Bytes that a relation takes in a reply, at most: each character of a name may be escaped."""
+    return 6 * sum(map(len, named)) + ITEM_BYTES
 
 
 async def list_relations(view: GraphView, *, offset: int = 0, limit: int | None = None) -> list[Relation]:
