@@ -168,9 +168,17 @@ class Call:
         ):
             yield view, lookup
 
-    async def questions(self, texts: Sequence[str]) -> list[Question]:
-        """Texts to ask for, with their vectors. Call it before the transaction."""
-        return await self.services.encoder.questions(self.caller, texts)
+    async def time_zone(self, graph: str | None) -> str | None:
+        """The time zone by which days are meant of a call that names none: the graph's, else its tenant's; None: UTC.
+
+        It takes a transaction of its own: call it only where there is a day without an offset.
+        """
+        async with self.transaction(keyed=True) as tx:
+            return await graphs.time_zone_of(tx, graph)
+
+    async def questions(self, texts: Sequence[str], *, time_zone: str | None = None) -> list[Question]:
+        """Texts to ask for, with their vectors, in a time zone (None: the graph's). Call it before the transaction."""
+        return await self.services.encoder.questions(self.caller, texts, time_zone=time_zone)
 
     async def statements(self, texts: Sequence[str]) -> list[Question]:
         """Texts to store, with their vectors. Call it before the transaction."""

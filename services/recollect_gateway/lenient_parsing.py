@@ -7,7 +7,7 @@ stands is taken as it stands.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -17,7 +17,7 @@ import msgspec
 from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput
 from recollect.numbers import MAX_DIGITS
-from recollect.times import parse_moment
+from recollect.times import lacks_offset, parse_local
 from recollect_gateway.bodies import MAX_VALUES
 from recollect_gateway.parsing import overlong_lists, parse, unwrapped
 from recollect_gateway.shapes import EMPTY_IS_A_VALUE, UP_TO
@@ -34,17 +34,15 @@ _JSON_TYPES: dict[Any, tuple[type, ...]] = {
 }
 """The types of JSON that a type takes, for those that take no text."""
 
-_WITHOUT_OFFSET = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
-"""A day, or a time that names no offset."""
 _MANY_DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 
 
-def parse_leniently(type_: type[T], arguments: Any) -> T:
+def parse_leniently(type_: type[T], arguments: Any, *, zone: tzinfo = UTC) -> T:
     """As `parse`, for arguments of a model.
 
     Where a value is not valid as it stands: a text of JSON is read where no text is valid, null counts as left out,
-    5.0 counts as 5, and a day or a time without an offset is one of UTC. An empty text counts as left out wherever an
-    argument may be left out, unless its type says otherwise.
+    5.0 counts as 5, and a day or a time without an offset is one of `zone`. An empty text counts as left out wherever
+    an argument may be left out, unless its type says otherwise.
     """
     try:
         if not any(_empty_texts(type_, arguments)):
@@ -52,16 +50,59 @@ def parse_leniently(type_: type[T], arguments: Any) -> T:
     except InvalidInput:
         if any(overlong_lists(type_, arguments)):
             raise
-    return parse(type_, _normalized(type_, arguments, _TextDecoder()))
+    return parse(type_, _normalized(type_, arguments, _TextDecoder(), zone))
 
 
-def parse_to_store(type_: type[T], arguments: Any, *, names_what_goes: bool = False) -> T:
+def has_local_times(type_: Any, value: Any) -> bool:
+    """Whether arguments have a day, or a time without an offset, where their type wants a time."""
+    if not _has_times(type_):
+        return False
+    inner, bounds = unwrapped(type_)
+    if isinstance(value, str):
+        return inner is datetime and lacks_offset(value)
+    if isinstance(value, dict) and _is_struct(inner):
+        fields = _fields(inner)
+        return any(name in fields and has_local_times(fields[name].type, part) for name, part in value.items())
+    if not isinstance(value, list) or _is_too_long(value, bounds):
+        return False
+    element = _element(inner)
+    return element is not None and any(has_local_times(element, item) for item in value)
+
+
+@cache
+def _has_times(type_: Any) -> bool:
+    """Whether a type is a time, or has times in its lists and structs."""
+    inner, _ = unwrapped(type_)
+    if (element := _element(inner)) is not None:
+        return _has_times(element)
+    return inner is datetime or (_is_struct(inner) and any(_has_times(field.type) for field in _fields(inner).values()))
+
+
+def with_offsets(type_: Any, value: Any, zone: tzinfo) -> Any:
+    """A value with an offset at each day, and each time without one, where its type wants a time: those of a zone."""
+    if not _has_times(type_):
+        return value
+    inner, bounds = unwrapped(type_)
+    if isinstance(value, str):
+        return _moment(value, bounds, zone) if inner is datetime else value
+    if isinstance(value, dict) and _is_struct(inner):
+        fields = _fields(inner)
+        return {
+            name: with_offsets(fields[name].type, part, zone) if name in fields else part
+            for name, part in value.items()
+        }
+    if isinstance(value, list) and (element := _element(inner)) is not None and not _is_too_long(value, bounds):
+        return [with_offsets(element, item, zone) for item in value]
+    return value
+
+
+def parse_to_store(type_: type[T], arguments: Any, *, names_what_goes: bool = False, zone: tzinfo = UTC) -> T:
     """As `parse_leniently`, for what is stored: raises InvalidInput, too, for a key or a token of this service in it.
 
     Left to the handler are the items of `read_one_by_one`, and files, whose reader reports the line. With
     `names_what_goes`, lists are not looked at: they name what is taken away, as a secret that was stored before may be.
     """
-    parsed = parse_leniently(type_, arguments)
+    parsed = parse_leniently(type_, arguments, zone=zone)
     apart = getattr(type_, "read_one_by_one", frozenset[str]()) | getattr(type_, "files", frozenset[str]())
     told: dict[str, Any] = msgspec.to_builtins(parsed)
     refuse_secrets(
@@ -89,21 +130,21 @@ def _empty_texts(type_: Any, value: Any) -> Iterator[bool]:
             yield from _empty_texts(element, item)
 
 
-def _normalized(type_: Any, value: Any, decoder: "_TextDecoder") -> Any:
+def _normalized(type_: Any, value: Any, decoder: "_TextDecoder", zone: tzinfo) -> Any:
     """A value with what its type wants in place of what clients send for it."""
     inner, bounds = unwrapped(type_)
     if isinstance(value, str):
-        value = _moment(value, bounds) if inner is datetime else decoder.decoded(type_, value)
+        value = _moment(value, bounds, zone) if inner is datetime else decoder.decoded(type_, value)
     if isinstance(value, dict) and _is_struct(inner):
         fields = _fields(inner)
         return {
             name: normalized
             for name, part in value.items()
-            for normalized in [_normalized(fields[name].type, part, decoder) if name in fields else part]
+            for normalized in [_normalized(fields[name].type, part, decoder, zone) if name in fields else part]
             if name not in fields or not (_is_left_out(fields[name], part) or _is_left_out(fields[name], normalized))
         }
     if isinstance(value, list) and (element := _element(inner)) is not None and not _is_too_long(value, bounds):
-        return [_normalized(element, item, decoder) for item in value]
+        return [_normalized(element, item, decoder, zone) for item in value]
     if isinstance(value, float) and value.is_integer() and _takes(type_, int) and not _takes(type_, float):
         return int(value)
     return value
@@ -154,16 +195,16 @@ def _json_types(type_: Any) -> frozenset[type]:
     return frozenset(found)
 
 
-def _moment(text: str, bounds: list[msgspec.Meta]) -> str:
-    """A time with its offset, in place of a day or of a time without one, which are taken for UTC.
+def _moment(text: str, bounds: list[msgspec.Meta], zone: tzinfo) -> str:
+    """A time with its offset, in place of a day or of a time without one, which are those of a zone.
 
     A day is its beginning, or its end for an upper bound.
     """
-    if not _WITHOUT_OFFSET.fullmatch(text):
+    if not lacks_offset(text):
         return text
     try:
-        return parse_moment(text, last=_says(bounds, UP_TO)).isoformat()
-    except ValueError:
+        return parse_local(text, last=_says(bounds, UP_TO), zone=zone).isoformat()
+    except (ValueError, OverflowError):
         return text
 
 

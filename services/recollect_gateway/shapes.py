@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.graph.nodes.model import ACTIVE
-from recollect.times import in_plain_words
+from recollect.times import MAX_ZONE, in_plain_words
 
 END = r"$(?!\n)"
 """The end of a text in a pattern. In Python `$` alone also matches before a final newline, which it does not in JSON
@@ -54,6 +54,13 @@ call takes away, which a client that fills in every argument must not widen, or 
 
 Time = Annotated[datetime, Meta(tz=True)]
 Until = Annotated[datetime, Meta(tz=True, extra={UP_TO: True})]
+TimeZone = Annotated[
+    str,
+    Meta(
+        max_length=MAX_ZONE,
+        description="IANA time zone of who calls, for days, times without offset and `yesterday`; default: the graph's",
+    ),
+]
 Ttl = Annotated[float, Meta(ge=0, le=3650)]
 """Days that a memory lasts; 0: for ever."""
 

@@ -8,10 +8,14 @@ import msgspec
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
+from litestar.utils.scope.state import ScopeState
 
 from recollect.errors import InvalidInput
 from recollect.half_characters import without_halves
 from recollect_gateway.bodies import LARGE, read_body, require_quick_to_parse
+from recollect_gateway.calls import Call
+from recollect_gateway.lenient_parsing import has_local_times, with_offsets
+from recollect_gateway.local_times import FIELD, zone_of_call
 from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread, parse_stored
 
 
@@ -44,6 +48,8 @@ def valid_body(
         body = await read_json(request)
         if not isinstance(body, dict):
             raise InvalidInput("The body is not a JSON object")
+        if FIELD in type_.__struct_fields__:
+            body = await _localized(request, type_, body)
         parser = parse_stored if stored else parse
         if len(await request.body()) < LARGE:
             parser(type_, body)
@@ -51,6 +57,16 @@ def valid_body(
             await parse_in_thread(request.user.tenant_id, type_, body, parser)
 
     return check
+
+
+async def _localized(request: Request[Any, Any, Any], type_: type[msgspec.Struct], body: dict[str, Any]) -> Any:
+    """The body with an offset at each day, and each time without one; the handler gets it so, too."""
+    if not has_local_times(type_, body):
+        return body
+    call = Call(request.user, request.app.state.services, "time_zone", read_only=True)
+    zone = await zone_of_call(call, request.path_params.get("name"), type_, body)
+    ScopeState.from_scope(request.scope).json = localized = with_offsets(type_, body, zone)
+    return localized
 
 
 async def read_json(request: Request[Any, Any, Any]) -> Any:

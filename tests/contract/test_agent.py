@@ -68,7 +68,7 @@ async def agent(gateway: RunningGateway, key: str) -> AsyncIterator[ToolAgent]:
 class TestRecall:
     async def test_each_line_has_the_name_text_date_and_id(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], at="2026-01-31T23:30:00+01:00")
-        line = f"- Ada: likes tea (2026-01-31) [{memory['id']}"
+        line = f"- Ada: likes tea (2026-01-31 UTC+01:00) [{memory['id']}"
         waiting = "1 passage is not embedded yet: found by words only."
         assert (await agent.text("recall", query="tea")).splitlines() == [f"{line}]", waiting]
         explained = await agent("recall", query="tea", explain=True)

@@ -102,8 +102,9 @@ def _opening() -> Iterator[str]:
         "- Null or an empty text for an optional argument counts as left out. An empty text does not where it narrows "
         "what is taken away (`actor` of `undo_changes`, `relation_type` of `delete_relation`, `olderThan` of "
         "`archive_entities`) or clears a field (`update_node`).",
-        "- A time needs no offset, and may be a day: both are in UTC then. A day is its beginning (`since`, `at`), or "
-        "its end where it bounds from above (`until`, `to`, `at_time`, `as_of`).",
+        "- A time needs no offset, and may be a day: both are of the call's `time_zone`, else the graph's or its "
+        "tenant's, else UTC (`startDate` and `endDate`: always UTC). A day is its beginning (`since`, `at`), or its "
+        "end where it bounds from above (`until`, `to`, `at_time`, `as_of`).",
         "- An argument that the tool does not have is ignored, and a text after the answer names it: clients add their "
         f"own ({', '.join(f'`{name}`' for name in sorted(CLIENT_ARGUMENTS))}). It is refused where it resembles one of "
         "the tool's, at any depth, or names a tenant or a graph; where the tool takes away or has a dry run (but for "

@@ -14,6 +14,7 @@ from recollect.curation.duplicates import deduplication
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.platform.db import Database
+from recollect.times import MAX_ZONE
 from recollect_gateway.errors import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin
 from recollect_gateway.management.fields import (
@@ -54,6 +55,12 @@ NewMetadata = Annotated[
 ]
 
 
+_OF_ZONE = "Time zone (IANA) of days and times without an offset"
+Zone = Annotated[
+    str, Meta(max_length=MAX_ZONE, description=f"{_OF_ZONE}; null: the tenant's", examples=["Europe/Berlin"])
+]
+
+
 class GraphBody(Struct, frozen=True):
     """The configuration of a graph."""
 
@@ -64,6 +71,7 @@ class GraphBody(Struct, frozen=True):
     metadata: Metadata
     created_at: CreatedAt
     created_by: CreatedBy
+    time_zone: Annotated[str | None, Meta(description=f"{_OF_ZONE}; null: the tenant's")]
 
 
 class GraphDetailBody(GraphBody, frozen=True):
@@ -91,6 +99,7 @@ class CreateGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
     conflict_policy: Policy = "lww"
     kind_whitelist: Whitelist | None = None
     metadata: Metadata = {}
+    time_zone: Zone | None = None
 
 
 class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,6 +109,7 @@ class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
     conflict_policy: Policy | UnsetType = UNSET
     kind_whitelist: Whitelist | UnsetType | None = UNSET
     metadata: NewMetadata | UnsetType = UNSET
+    time_zone: Zone | UnsetType | None = UNSET
 
     @property
     def replaces(self) -> bool:
@@ -167,7 +177,7 @@ class GraphController(Controller):
         check_metadata(data.metadata, "metadata", state.settings.max_metadata_size)
         deduplication.require_readable(data.metadata)
         whitelist = tuple(data.kind_whitelist or ()) or None
-        new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata)
+        new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata, data.time_zone)
         async with db.writing(request.user, data.name) as tx:
             return configuration(await graphs.create_graph(tx, new))
 
@@ -187,7 +197,8 @@ class GraphController(Controller):
         name: GraphInPath,
         data: JSONBody[ConfigureGraphBody],
     ) -> GraphBody:
-        """Change a graph's name, conflict policy, allowed kinds or metadata, in one revision. Omitted fields stay.
+        """Change a graph's name, conflict policy, allowed kinds, metadata or time zone, in one revision.
+        Omitted fields stay.
 
         If nothing changes, no revision is written. `metadata` and `kind_whitelist` replace the old value as a whole, so
         a request with either of them needs `If-Match` with the ETag that was read; without it the response is 428. The
@@ -206,6 +217,8 @@ def _patch(data: ConfigureGraphBody) -> GraphPatch:
     fields = {field: value for field in data.__struct_fields__ if (value := getattr(data, field)) is not UNSET}
     if "kind_whitelist" in fields:
         fields["kind_whitelist"] = tuple(fields["kind_whitelist"] or ())
+    if "time_zone" in fields:
+        fields["time_zone"] = fields["time_zone"] or ""
     return GraphPatch(**fields)
 
 
@@ -213,7 +226,14 @@ def configuration(graph: Graph) -> GraphBody:
     """The part of a graph that can be changed, as the API returns it."""
     whitelist = None if graph.kind_whitelist is None else list(graph.kind_whitelist)
     return GraphBody(
-        str(graph.id), graph.name, graph.conflict_policy, whitelist, graph.metadata, graph.created_at, graph.created_by
+        str(graph.id),
+        graph.name,
+        graph.conflict_policy,
+        whitelist,
+        graph.metadata,
+        graph.created_at,
+        graph.created_by,
+        graph.time_zone,
     )
 
 

@@ -49,6 +49,8 @@ _REASON = "Why it was last changed; null: not stated"
 _WRITTEN_BY = f"Subject that wrote this version, {SUBJECT}"
 _SCORE = "Relevance, from 0 to 1, comparable within this response only"
 
+_ZONE = "Time zone (IANA) of days, and of times without an offset"
+
 _COUNTED = {
     "calls": "Number of calls; for the worker's work, number of batches",
     "errors": "Number of calls that failed or were cut off",
@@ -87,7 +89,11 @@ _VERSION = {
 
 SHARED: Mapping[type, SharedBody] = {
     RememberBody: SharedBody(
-        "Facts to store.", {"items": "Facts to store, 1 to 100, in one revision: all are stored or none"}
+        "Facts to store.",
+        {
+            "items": "Facts to store, 1 to 100, in one revision: all are stored or none",
+            "time_zone": f"{_ZONE}, and by which clock a fact without a time is said; null: the graph's",
+        },
     ),
     RememberItem: SharedBody(
         "One fact to store.",
@@ -146,6 +152,7 @@ SHARED: Mapping[type, SharedBody] = {
             "min_importance": "Only memories of at least this importance, from 0 to 10; null: all",
             "since": "Only memories said at or after this time; null: all",
             "until": "Only memories said at or before this time; null: all",
+            "time_zone": f"{_ZONE}, and of `yesterday` and the like; null: the graph's",
             "fresh_only": "Whether stale memories are left out",
             "include_outdated": "Whether outdated memories are included",
             "explain": "Whether each memory comes with the terms of its score (`why`)",

@@ -12,6 +12,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenant, TenantPatch
 from recollect.caller import Caller
 from recollect.platform.db import Database
+from recollect.times import MAX_ZONE
 from recollect_gateway.errors import CHANGE_RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.fields import CreatedAt, TenantId, TenantName, TenantPlan, TenantSlug
@@ -30,6 +31,10 @@ RetentionDays = Annotated[
 ]
 
 
+_OF_ZONE = "Time zone (IANA) of days and times without an offset, for graphs that have none of their own"
+Zone = Annotated[str, Meta(max_length=MAX_ZONE, description=f"{_OF_ZONE}; null: UTC", examples=["Europe/Berlin"])]
+
+
 class TenantSettingsBody(Struct, frozen=True):
     """A tenant's settings."""
 
@@ -37,6 +42,7 @@ class TenantSettingsBody(Struct, frozen=True):
     default_retention_days: Annotated[
         float, Meta(description="Days that apply while `retention_days` is null, which the operator sets")
     ]
+    time_zone: Annotated[str | None, Meta(description=f"{_OF_ZONE}; null: UTC")]
 
 
 class TenantBody(Struct, frozen=True):
@@ -55,6 +61,7 @@ class ChangeTenantSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The settings to change. Omitted settings stay."""
 
     retention_days: RetentionDays | UnsetType | None = UNSET
+    time_zone: Zone | UnsetType | None = UNSET
 
 
 class ChangeTenant(Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,11 +110,13 @@ class TenantController(Controller):
             None if data.name is UNSET else data.name,
             data.settings.retention_days is not UNSET,
             None if data.settings.retention_days is UNSET else data.settings.retention_days,
+            data.settings.time_zone is not UNSET,
+            None if data.settings.time_zone is UNSET else data.settings.time_zone,
         )
         async with db.transaction(request.user) as tx:
             return _body(await tenants.change_own_tenant(tx, changes, check=unchanged(request, lasting)), state)
 
 
 def _body(tenant: Tenant, state: State) -> TenantBody:
-    settings = TenantSettingsBody(tenant.retention_days, state.settings.retention_days)
+    settings = TenantSettingsBody(tenant.retention_days, state.settings.retention_days, tenant.time_zone)
     return TenantBody(str(tenant.id), tenant.slug, tenant.name, tenant.status, tenant.plan, tenant.created_at, settings)

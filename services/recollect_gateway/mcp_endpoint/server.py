@@ -33,6 +33,7 @@ from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services, read_by_replica
 from recollect_gateway.lenient_parsing import parse_leniently, parse_to_store
+from recollect_gateway.local_times import zone_of_call
 from recollect_gateway.mcp_endpoint import subscriptions
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
@@ -121,7 +122,7 @@ class McpHandlers:
         try:
             given = params.arguments or {}
             ignored = ignored_arguments(tool, given)
-            arguments = await _parse_arguments(request, tool, _without(given, ignored))
+            arguments = await self._parse_arguments(request, tool, _without(given, ignored))
             progress = context.session.report_progress
             answer = await self._answer(request, tool, arguments, progress, round_of(context, params))
             max_bytes = self.services.settings.max_reply_bytes if tool.read_only else None
@@ -142,6 +143,17 @@ class McpHandlers:
                 get_current_span().set_attribute("recollect.error.code", code)
             record_tool(tool.name, time.perf_counter() - started, code)
             self._count_use(request, "tool", tool.name, failed=code is not None)
+
+    async def _parse_arguments(self, request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
+        """Parse the arguments into the tool's struct; those of a large body are parsed beside the event loop."""
+        parser = parse_leniently if tool.read_only else partial(parse_to_store, names_what_goes=tool.destructive)
+        if isinstance(request.sender, Unavailable):
+            return parser(tool.arguments, arguments)
+        call = Call(request.caller, self.services, tool.name, read_only=True)
+        zone = await zone_of_call(call, arguments.get("graph"), tool.arguments, arguments)
+        if request.body.received < LARGE:
+            return parser(tool.arguments, arguments, zone=zone)
+        return await parse_in_thread(request.caller.tenant_id, tool.arguments, arguments, partial(parser, zone=zone))
 
     async def _answer(
         self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress, round_: Round | None
@@ -185,14 +197,6 @@ def _unknown_tool_message(request: McpRequest, name: str, tool: ToolSpec | None)
 
 def _without(arguments: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in names} if names else arguments
-
-
-async def _parse_arguments(request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
-    """Parse the arguments into the tool's struct; those of a large body are parsed beside the event loop."""
-    parser = parse_leniently if tool.read_only else partial(parse_to_store, names_what_goes=tool.destructive)
-    if request.body.received < LARGE or isinstance(request.sender, Unavailable):
-        return parser(tool.arguments, arguments)
-    return await parse_in_thread(request.caller.tenant_id, tool.arguments, arguments, parser)
 
 
 def create_server(services: Services, offer: Offer) -> Server[Any]:

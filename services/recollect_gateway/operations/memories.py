@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from random import random
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from msgspec import Meta, Struct, field
 
 from recollect.errors import InvalidInput
+from recollect.graph.graphs.model import local_as_of
 from recollect.memory import remembering
 from recollect.memory.model import NewMemory, Remembered
 from recollect.retrieval.recall import service as recalling
@@ -17,7 +18,9 @@ from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import MemoryAttributes, Recalled, RecallFilter
 from recollect.retrieval.recall.pages import Holdings, Order, Page, Place
 from recollect.retrieval.recall.ranking import Hit
+from recollect.times import in_zone, offset_minutes, require_zone, with_offset, zone_of
 from recollect_gateway.calls import Call
+from recollect_gateway.local_times import FIELD
 from recollect_gateway.parsing import utc, utc_through
 from recollect_gateway.shapes import (
     MAX_ITEMS,
@@ -28,6 +31,7 @@ from recollect_gateway.shapes import (
     Name,
     Tag,
     Time,
+    TimeZone,
     Ttl,
     Until,
     as_text,
@@ -75,6 +79,7 @@ class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     """What to remember, in whichever graph."""
 
     items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)]
+    time_zone: TimeZone | None = None
 
 
 _LIMIT = f"Maximum number of memories; default: {DEFAULT_LIMIT}, without those far less relevant than the best"
@@ -98,6 +103,7 @@ class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     min_importance: Importance | None = None
     since: Time | None = None
     until: Until | None = None
+    time_zone: TimeZone | None = None
     fresh_only: bool = False
     include_outdated: bool = False
     explain: bool = False
@@ -187,7 +193,7 @@ class RecalledMemories(Struct, frozen=True, omit_defaults=True):
     note: str | None = None
 
 
-def _new_memory(item: RememberItem, index: int, max_metadata_size: int) -> NewMemory:
+def _new_memory(item: RememberItem, index: int, max_metadata_size: int, clock: tzinfo | None) -> NewMemory:
     check_metadata(item.metadata, f"items.{index}.metadata", max_metadata_size)
     names = [*([item.name] if item.name else []), *item.about]
     return NewMemory(
@@ -195,6 +201,7 @@ def _new_memory(item: RememberItem, index: int, max_metadata_size: int) -> NewMe
         about=tuple(dict.fromkeys(names)),
         thread=item.thread or None,
         at=utc(item.at, f"items.{index}.at"),
+        said_offset=_offset(item.at, clock),
         kind=item.kind,
         tags=tuple(item.tags),
         importance=item.importance,
@@ -203,6 +210,14 @@ def _new_memory(item: RememberItem, index: int, max_metadata_size: int) -> NewMe
         metadata=item.metadata,
         supersedes=tuple(item.supersedes),
     )
+
+
+def _offset(at: datetime | None, clock: tzinfo | None) -> int | None:
+    """The minutes by which the clock of who says it is ahead of UTC: that of the time, or else of the call's zone."""
+    told = None if at is None else offset_minutes(at)
+    if told is not None or clock is None:
+        return told
+    return offset_minutes(in_zone(at or datetime.now(UTC), clock))
 
 
 def _filter(body: RecallBody) -> RecallFilter:
@@ -239,7 +254,7 @@ def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, i
         round(hit.score, 4),
         part=is_part,
         name=hit.name,
-        at=hit.at,
+        at=None if hit.at is None else with_offset(hit.at, attributes.said_offset),
         outdated=hit.outdated,
         version=attributes.version if hit.version_id is None else None,
         version_id=None if hit.version_id is None else str(hit.version_id),
@@ -256,7 +271,9 @@ def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, i
 
 async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Remembered]:
     """Keep memories; return the outcome of each, and older memories close to it."""
-    memories = [_new_memory(item, index, call.settings.max_metadata_size) for index, item in enumerate(body.items)]
+    clock = None if body.time_zone is None else zone_of(require_zone(body.time_zone, FIELD))
+    largest = call.settings.max_metadata_size
+    memories = [_new_memory(item, index, largest, clock) for index, item in enumerate(body.items)]
     statements = await call.statements([memory.text for memory in memories])
     async with call.writing(graph) as (tx, revision):
         return await remembering.remember(tx, revision, memories, statements)
@@ -286,8 +303,10 @@ async def _recall(
             path="query",
         )
     page = Page(body.order and Order(body.order), None if body.cursor is None else Place.of_cursor(body.cursor))
-    questions = await call.questions(queries) if queries else []
-    async with call.recalling(graph, questions, filter_, as_of=body.as_of) as (view, cached):
+    zone = None if body.time_zone is None else require_zone(body.time_zone, FIELD)
+    questions = await call.questions(queries, time_zone=zone) if queries else []
+    as_of = body.as_of if body.as_of is None or zone is None else local_as_of(body.as_of, zone_of(zone))
+    async with call.recalling(graph, questions, filter_, as_of=as_of) as (view, cached):
         recalled = await recalling.recall(
             view,
             questions,

@@ -31,6 +31,7 @@ class NewMemory(Attributes):
 
     Its attributes are the memory's own; `kind` is also that of entities that are new. `ttl_days` 0: it never expires.
     `supersedes`: older memories that become outdated by it.
+    `said_offset`: the minutes by which the clock of who says it is ahead of UTC; None: that of the graph's time zone.
     """
 
     text: str
@@ -39,6 +40,7 @@ class NewMemory(Attributes):
     at: datetime | None = None
     ttl_days: float | None = None
     supersedes: tuple[UUID, ...] = ()
+    said_offset: int | None = None
 
 
 class RememberOutcome(StrEnum):

@@ -181,7 +181,9 @@ def _merged(items: Iterable[NewMemory]) -> NewMemory:
     """One item for several with the same memory: of each attribute, the last one given."""
     merged, *later_items = items
     for item in later_items:
-        times = {name: value for name in ("at", "ttl_days") if (value := getattr(item, name)) is not None}
+        times = {
+            name: value for name in ("at", "said_offset", "ttl_days") if (value := getattr(item, name)) is not None
+        }
         merged = replace(merged, **item.set_attributes(), **times)
     return merged
 
@@ -190,7 +192,7 @@ def _updated_fields(fields: NodeFields, item: NewMemory, now: datetime) -> NodeF
     """The fields of a known fact with the attributes of the item."""
     changes = item.set_attributes()
     if item.at is not None:
-        changes["said_at"] = item.at
+        changes |= {"said_at": item.at, "said_offset": item.said_offset}
     if item.ttl_days is not None:
         changes |= {"ttl_days": item.ttl_days or None, "expires_at": expiry(now, item.ttl_days)}
     return replace(fields, **changes)
@@ -200,7 +202,7 @@ def _updated_observation(observation: Observation, item: NewMemory, now: datetim
     """A known observation with the attributes of the item."""
     changes = item.set_attributes()
     if item.at is not None:
-        changes["said_at"] = item.at
+        changes |= {"said_at": item.at, "said_offset": item.said_offset}
     if item.ttl_days is not None:
         changes["expires_at"] = expiry(now, item.ttl_days)
     return replace(observation, **changes)
@@ -211,6 +213,7 @@ def _fact(item: NewMemory, at: datetime) -> NewFact:
         item.text,
         thread=item.thread,
         said_at=item.at,
+        said_offset=item.said_offset,
         ttl_days=item.ttl_days or None,
         expires_at=expiry(at, item.ttl_days),
         **item.set_attributes(),
@@ -219,4 +222,12 @@ def _fact(item: NewMemory, at: datetime) -> NewFact:
 
 def _observation(item: NewMemory, entity: str, at: datetime) -> NewObservation:
     expires_at = expiry(at, item.ttl_days)
-    return NewObservation(entity, item.text, item.thread, item.at, expires_at, **item.set_attributes())
+    return NewObservation(
+        entity,
+        item.text,
+        item.thread,
+        item.at,
+        expires_at,
+        said_offset=item.said_offset,
+        **item.set_attributes(),
+    )

@@ -276,4 +276,5 @@ def _patched(fields: NodeFields, patch: NodePatch, now: datetime) -> NodeFields:
         reason=reason_of(fields.reason, patch.reason, status_changes=status != fields.status),
         thread=fields.thread if patch.thread is None else patch.thread,
         said_at=fields.said_at if patch.said_at is None else patch.said_at,
+        said_offset=fields.said_offset if patch.said_at is None else None,
     )

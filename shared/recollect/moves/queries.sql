@@ -86,12 +86,14 @@ SELECT to_jsonb(t) - 'place' AS tenant FROM tenants t WHERE t.id = :id;
 
 -- name: put_tenant
 -- The tenant's own row, from the source's, as one that is arriving; no row where this cell serves it already.
-INSERT INTO tenants AS t (id, slug, name, status, read_only, plan, retention_days, erase_at, created_at, place, moving)
-SELECT r.id, r.slug, r.name, r.status, r.read_only, r.plan, r.retention_days, r.erase_at, r.created_at, 'arriving', true
+INSERT INTO tenants AS t (id, slug, name, status, read_only, plan, retention_days, time_zone, erase_at, created_at, place,
+    moving)
+SELECT r.id, r.slug, r.name, r.status, r.read_only, r.plan, r.retention_days, r.time_zone, r.erase_at, r.created_at, 'arriving',
+    true
 FROM jsonb_populate_record(NULL::tenants, :tenant::jsonb) r
 ON CONFLICT (id) DO UPDATE SET slug = EXCLUDED.slug, name = EXCLUDED.name, status = EXCLUDED.status,
     read_only = EXCLUDED.read_only, plan = EXCLUDED.plan, retention_days = EXCLUDED.retention_days,
-    erase_at = EXCLUDED.erase_at, created_at = EXCLUDED.created_at, place = EXCLUDED.place, switch_secret = NULL
+    time_zone = EXCLUDED.time_zone, erase_at = EXCLUDED.erase_at, created_at = EXCLUDED.created_at, place = EXCLUDED.place, switch_secret = NULL
 WHERE t.place = 'arriving'
 RETURNING id;
 

@@ -14,6 +14,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation
 from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
+from recollect.times import offset_minutes
 from recollect.transfer import store
 from recollect.transfer.expired import refers_to_expired
 from recollect.transfer.formats.decoding import ParsedRecord
@@ -294,6 +295,7 @@ def _statements(record: EntityRecord) -> Iterable[NewObservation]:
             attributes.expires_at,
             attributes.status,
             attributes.reason,
+            None if attributes.at is None else offset_minutes(attributes.at),
             kind=attributes.kind,
             tags=tuple(attributes.tags),
             importance=attributes.importance,

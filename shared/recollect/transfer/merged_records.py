@@ -11,6 +11,7 @@ import msgspec
 
 from recollect.errors import Conflict, ErrorCode
 from recollect.graph.nodes.model import NodeFields, unique, unique_by
+from recollect.times import offset_minutes
 from recollect.transfer.expired import earlier
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import Strategy
@@ -69,6 +70,7 @@ def fields_of(record: EntityRecord | FactRecord, parent_id: UUID | None = None) 
         source=record.source,
         thread=record.thread,
         said_at=record.at,
+        said_offset=None if record.at is None else offset_minutes(record.at),
         freshness_at=record.freshness_at,
         ttl_days=record.ttl_days,
         expires_at=record.expires_at,

@@ -98,8 +98,8 @@ WITH live AS (
 SELECT v.lineage AS id, v.node_id IS NOT NULL AND coalesce(:since <= c.at, true)
     AND coalesce(:until >= c.at, true) AS shown,
     v.name, v.kind, v.content, v.summary, v.tags, v.importance, v.metadata, v.status, v.source, v.thread, v.said_at,
-    v.freshness_at, v.ttl_days, v.expires_at, v.placeholder, coalesce(v.began_at, n.created_at) AS created_at,
-    c.at AS updated_at, p.name AS parent, a.aliases, o.contents, o.threads, o.said_ats, o.expiries,
+    v.said_offset, v.freshness_at, v.ttl_days, v.expires_at, v.placeholder, coalesce(v.began_at, n.created_at) AS created_at,
+    c.at AS updated_at, p.name AS parent, a.aliases, o.contents, o.threads, o.said_ats, o.said_offsets, o.expiries,
     o.attributes, v.reason
 FROM sized v
 CROSS JOIN LATERAL (SELECT created_at, updated_at FROM nodes WHERE tenant_id = :tenant_id AND id = v.lineage LIMIT 1) AS n
@@ -122,10 +122,11 @@ CROSS JOIN LATERAL (
 ) AS a
 CROSS JOIN LATERAL (
     SELECT array_agg(s.content ORDER BY s.first, s.id) AS contents, array_agg(s.thread ORDER BY s.first, s.id) AS threads,
-        array_agg(s.said_at ORDER BY s.first, s.id) AS said_ats, array_agg(s.expires_at ORDER BY s.first, s.id) AS expiries,
+        array_agg(s.said_at ORDER BY s.first, s.id) AS said_ats, array_agg(s.said_offset ORDER BY s.first, s.id) AS said_offsets,
+        array_agg(s.expires_at ORDER BY s.first, s.id) AS expiries,
         array_agg(CASE WHEN s.attributes <> '{}' THEN s.attributes END ORDER BY s.first, s.id) AS attributes
     FROM (
-        SELECT id, content, thread, said_at, expires_at, coalesce(first_revision, added_revision) AS first,
+        SELECT id, content, thread, said_at, said_offset, expires_at, coalesce(first_revision, added_revision) AS first,
             jsonb_strip_nulls(jsonb_build_object('kind', kind, 'tags', nullif(tags, '{}'), 'importance', importance,
                 'source', source, 'status', nullif(status, 'active'), 'reason', reason))
                 || CASE WHEN metadata = '{}' THEN '{}' ELSE jsonb_build_object('metadata', metadata) END AS attributes

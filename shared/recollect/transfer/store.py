@@ -13,6 +13,7 @@ from recollect.graph.nodes.model import any_case
 from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
+from recollect.times import with_offset
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode
 from recollect.transfer.model import ExportSelection, Snapshot
 from recollect.transfer.records import ACTIVE, End, EntityRecord, FactKey, FactRecord, ObservationRecord, RelationRecord
@@ -157,7 +158,10 @@ def _entity(row: asyncpg.Record) -> EntityRecord:
         parent_id=row["parent"],
         aliases=row["aliases"],
         said=_observation_records(
-            row["threads"] or [], row["said_ats"] or [], row["expiries"] or [], row["attributes"] or []
+            row["threads"] or [],
+            list(map(_said, row["said_ats"] or [], row["said_offsets"] or [])),
+            row["expiries"] or [],
+            row["attributes"] or [],
         ),
         text=row["content"] or None,
         **_common(row),
@@ -173,8 +177,13 @@ def _common(row: asyncpg.Record) -> dict[str, Any]:
     return {name: row[name] for name in (*same, "ttl_days", "expires_at")} | {
         "status": ACTIVE if row["status"] == ACTIVE else row["status"],
         "last_modified": row["updated_at"],
-        "at": row["said_at"],
+        "at": _said(row["said_at"], row["said_offset"]),
     }
+
+
+def _said(at: datetime | None, offset: int | None) -> datetime | None:
+    """When something was said, by the clock of who said it."""
+    return None if at is None else with_offset(at, offset)
 
 
 def _observation_records(

@@ -50,7 +50,7 @@ async def test_a_remembered_memory_is_recalled(agent: httpx2.AsyncClient) -> Non
     assert (found["more"], found["waiting"]) == (False, 1)
     [hit] = found["memories"]
     assert (hit["id"], hit["node"], hit["name"]) == (memory["id"], memory["node"], "Ada")
-    assert (hit["text"], hit["at"]) == ("likes tea", "2026-01-31T09:00:00Z")
+    assert (hit["text"], hit["at"]) == ("likes tea", "2026-01-31T10:00:00+01:00")
     assert 0 <= hit["why"]["coverage"] <= 1
 
 
@@ -104,7 +104,7 @@ async def test_one_request_is_one_revision_of_that_graph(
         (MEMORIES, {"items": [{"text": "x"}, {"text": ""}]}, "items.1.text"),
         (MEMORIES, {"items": [{"text": "x", "colour": "red"}]}, "items.0.colour"),
         (MEMORIES, {"items": [{"text": "a\0b"}]}, "items.0.text"),
-        (MEMORIES, {"items": [{"text": "x", "at": "2026-01-31T10:00:00"}]}, "items.0.at"),
+        (MEMORIES, {"items": [{"text": "x", "at": "2026-01-32T10:00:00"}]}, "items.0.at"),
         (MEMORIES, {"items": [{"text": "x", "at": "0001-01-01T00:00:00+12:00"}]}, "items.0.at"),
         (MEMORIES, {"items": [{"text": "x", "thread": "y" * 257}]}, "items.0.thread"),
         (MEMORIES, {"items": [{"text": "x", "metadata": {"a": "x" * 100_000}}]}, "items.0.metadata"),

@@ -44,7 +44,11 @@ class TestTenant:
         told = await done(agent, "GET", "/v1/tenant")
         assert (told["id"], told["slug"], told["status"]) == (str(caller.tenant_id), caller.tenant, "active")
         assert told["plan"] == "unlimited"
-        assert told["settings"] == {"retention_days": None, "default_retention_days": settings.retention_days}
+        assert told["settings"] == {
+            "retention_days": None,
+            "default_retention_days": settings.retention_days,
+            "time_zone": None,
+        }
 
     async def test_given_fields_change_and_others_stay(self, admin: httpx2.AsyncClient, caller: Caller) -> None:
         told = (await changed(admin, name="Analytical Engines")).json()

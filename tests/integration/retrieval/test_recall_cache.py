@@ -419,6 +419,10 @@ def test_a_relative_date_makes_a_different_key_each_day() -> None:
     question = Question("What did Ada do yesterday?", None, "model")
     keys = {
         key_material(state, asked, RecallFilter())
-        for asked in (question, question.on_day(date(2026, 5, 1)), question.on_day(date(2026, 5, 2)))
+        for asked in (
+            question,
+            replace(question, asked_on=date(2026, 5, 1)),
+            replace(question, asked_on=date(2026, 5, 2)),
+        )
     }
     assert len(keys) == 3

@@ -2,7 +2,7 @@
 -- A tenant as operators see it: Tenant.
 id, slug, name,
     CASE WHEN erase_at IS NOT NULL THEN 'deleted' WHEN status = 'active' AND read_only THEN 'read_only' ELSE status END
-    AS status, plan, created_at, retention_days, erase_at;
+    AS status, plan, created_at, retention_days, erase_at, time_zone;
 
 -- name: is_moving
 -- Whether another cell has, or may have, rows of a tenant, too.

@@ -29,7 +29,7 @@ class Tenant:
     """One organisation. `slug` is its place in addresses (`/t/{slug}/mcp`); `status` is a TenantStatus.
 
     `retention_days`: how long what was deleted or superseded is kept; None is as the deployment has it. `erase_at`:
-    when a deleted tenant is erased.
+    when a deleted tenant is erased. `time_zone`: the zone of its graphs that have none of their own; None: UTC.
     """
 
     id: UUID
@@ -40,15 +40,21 @@ class Tenant:
     created_at: datetime
     retention_days: float | None
     erase_at: datetime | None = None
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TenantPatch:
-    """What of a tenant is to change. `name` None leaves it; `sets_retention`: `retention_days` takes its place."""
+    """What of a tenant is to change. `name` None leaves it; `sets_retention`: `retention_days` takes its place.
+
+    `sets_time_zone`: so does `time_zone`.
+    """
 
     name: str | None = None
     sets_retention: bool = False
     retention_days: float | None = None
+    sets_time_zone: bool = False
+    time_zone: str | None = None
 
 
 def tenant_name(name: str) -> str:

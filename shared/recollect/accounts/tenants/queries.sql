@@ -2,7 +2,7 @@
 -- A tenant as operators and its own members see it: Tenant.
 id, slug, name,
     CASE WHEN erase_at IS NOT NULL THEN 'deleted' WHEN status = 'active' AND read_only THEN 'read_only' ELSE status END
-    AS status, plan, created_at, retention_days, erase_at;
+    AS status, plan, created_at, retention_days, erase_at, time_zone;
 
 -- name: insert_tenant
 -- A new tenant with its default graph; no row if the slug is taken.
@@ -46,9 +46,10 @@ SELECT -- include: tenant
 FROM tenants WHERE id = :tenant_id FOR NO KEY UPDATE;
 
 -- name: update_own_tenant
--- Change the name, if :name is not null, and the retention, if :sets_retention.
+-- Change the name, if :name is not null, the retention, if :sets_retention, and the time zone, if :sets_time_zone.
 UPDATE tenants SET name = coalesce(:name, name),
-    retention_days = CASE WHEN :sets_retention THEN :retention_days::double precision ELSE retention_days END
+    retention_days = CASE WHEN :sets_retention THEN :retention_days::double precision ELSE retention_days END,
+    time_zone = CASE WHEN :sets_time_zone THEN :time_zone::text ELSE time_zone END
 WHERE id = :tenant_id
 RETURNING -- include: tenant
 ;

@@ -24,6 +24,7 @@ from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.ids import new_id
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Session, Transaction
+from recollect.times import require_zone
 
 
 async def create_tenant(
@@ -73,7 +74,7 @@ async def own_tenant(tx: Transaction) -> Tenant:
 
 
 async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check[Tenant] = unconditional) -> Tenant:
-    """Give the caller's tenant another name or retention.
+    """Give the caller's tenant another name, retention or time zone.
 
     Raises InvalidInput, Forbidden for a credential that is confined to some graphs, and as `check` does.
     """
@@ -82,6 +83,8 @@ async def change_own_tenant(tx: Transaction, patch: TenantPatch, *, check: Check
         patch = replace(patch, name=tenant_name(patch.name))
     if patch.retention_days is not None and not 1 <= patch.retention_days <= MAX_RETENTION_DAYS:
         raise InvalidInput(f"A retention is between 1 and {MAX_RETENTION_DAYS} days", path="settings.retention_days")
+    if patch.time_zone is not None:
+        require_zone(patch.time_zone, "settings.time_zone")
     await store.lock_writes_shared(tx)
     before = await store.lock_own_tenant(tx)
     check(before)

@@ -54,6 +54,8 @@ async def update_own_tenant(tx: Transaction, patch: TenantPatch) -> Tenant:
             name=patch.name,
             sets_retention=patch.sets_retention,
             retention_days=patch.retention_days,
+            sets_time_zone=patch.sets_time_zone,
+            time_zone=patch.time_zone,
         )
     )
 

@@ -320,7 +320,13 @@ def _without_pairs(
 
 def _observation_key(observation: Observation) -> object:
     """All fields of an observation, in a hashable form."""
-    origin = observation.id, observation.created_by, observation.said_at, observation.expires_at
+    origin = (
+        observation.id,
+        observation.created_by,
+        observation.said_at,
+        observation.said_offset,
+        observation.expires_at,
+    )
     statement = *observation.key, observation.status, observation.reason
     attributes = observation.kind, observation.tags, observation.importance, observation.source
     return *origin, *statement, *attributes, repr(sorted(observation.metadata.items()))

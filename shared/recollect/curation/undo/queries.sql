@@ -85,7 +85,7 @@ SELECT n.id, n.removed_revision IS NULL AS lives, coalesce(n.expires_at <= state
         WHERE v.added_revision > w.since AND v.added_revision <> ALL (:revisions)
     ) AS above, n.name, n.kind, n.content, n.summary, n.tags, n.importance, n.metadata, n.parent_id, n.status, n.source,
     n.thread, n.said_at, n.freshness_at, n.ttl_days, n.expires_at, n.last_dedup_at, n.placeholder,
-    n.reason
+    n.reason, n.said_offset
 FROM written w
 CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = w.node_id LIMIT 1) AS n
 CROSS JOIN LATERAL (
@@ -99,7 +99,7 @@ ORDER BY n.id;
 SELECT b.node_id, b.deleted, coalesce(b.expires_at <= statement_timestamp(), false) AS expired,
     coalesce(b.began_at, n.created_at) AS began_at, b.based_on, b.name, b.kind, b.content, b.summary, b.tags, b.importance,
     b.metadata, b.parent_id, b.status, b.source, b.thread, b.said_at, b.freshness_at, b.ttl_days, b.expires_at,
-    b.last_dedup_at, b.placeholder, b.reason
+    b.last_dedup_at, b.placeholder, b.reason, b.said_offset
 FROM (
     SELECT node_id, min(version) AS first FROM node_versions
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = ANY (:ids::uuid[])
@@ -117,7 +117,7 @@ CROSS JOIN LATERAL (SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AN
 -- first version that the revisions :revisions wrote (`stood`); at most :limit.
 SELECT s.id, s.node_id, s.stood, s.superseded_revision IS NULL AS stands, s.name, s.kind, s.content, s.summary, s.tags,
     s.importance, s.metadata, s.parent_id, s.status, s.source, s.thread, s.said_at, s.freshness_at, s.ttl_days,
-    s.expires_at, s.last_dedup_at, s.placeholder, s.reason
+    s.expires_at, s.last_dedup_at, s.placeholder, s.reason, s.said_offset
 FROM (
     SELECT node_id, min(version) AS first, min(added_revision) AS since FROM node_versions
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = ANY (:ids::uuid[])
@@ -143,7 +143,7 @@ LIMIT :limit;
 -- whether somebody else wrote or removed a later one; at most :limit.
 SELECT o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
     o.expires_at, o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision, o.kind,
-    o.tags, o.importance, o.source, o.metadata, o.version, o.added_revision = ANY (:revisions::bigint[]) AS added,
+    o.tags, o.importance, o.source, o.metadata, o.version, o.said_offset, o.added_revision = ANY (:revisions::bigint[]) AS added,
     o.removed_revision IS NULL AS lives, coalesce(o.expires_at <= statement_timestamp(), false) AS expired, EXISTS (
         SELECT 1 FROM observations l
         WHERE l.tenant_id = :tenant_id AND l.id = o.id AND l.added_revision > o.added_revision

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from recollect.accounts.quotas.model import Quotas
 from recollect.errors import ErrorCode, InvalidInput
 from recollect.json_values import same_json
 from recollect.platform.transactions import ExpectedGraph
-from recollect.times import from_milliseconds, parse_moment, through
+from recollect.times import from_milliseconds, in_zone, lacks_offset, offset_minutes, parse_moment, through, zone_of
 
 GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")
 
@@ -29,7 +29,7 @@ _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """One graph's configuration. `kind_whitelist` None allows every kind."""
+    """One graph's configuration. `kind_whitelist` None allows every kind; `time_zone` None is that of the tenant."""
 
     id: UUID
     name: str
@@ -38,6 +38,7 @@ class Graph:
     metadata: dict[str, Any]
     created_at: datetime
     created_by: str
+    time_zone: str | None = None
 
     @classmethod
     def absent(cls, name: str) -> "Graph":
@@ -81,16 +82,21 @@ class NewGraph:
     conflict_policy: str = "lww"
     kind_whitelist: tuple[str, ...] | None = None
     metadata: dict[str, Any] | None = None
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPatch:
-    """Changes to a graph's configuration. None leaves a field; an empty whitelist allows every kind."""
+    """Changes to a graph's configuration. None leaves a field; an empty whitelist allows every kind.
+
+    An empty `time_zone` is that of the tenant.
+    """
 
     name: str | None = None
     conflict_policy: str | None = None
     kind_whitelist: tuple[str, ...] | None = None
     metadata: dict[str, Any] | None = None
+    time_zone: str | None = None
 
     def applied_to(self, graph: Graph) -> Graph:
         """The graph with the changes."""
@@ -101,6 +107,7 @@ class GraphPatch:
             conflict_policy=self.conflict_policy or graph.conflict_policy,
             kind_whitelist=whitelist,
             metadata=graph.metadata if self.metadata is None else self.metadata,
+            time_zone=graph.time_zone if self.time_zone is None else self.time_zone or None,
         )
 
 
@@ -190,7 +197,7 @@ class WrittenHead:
 class Revision:
     """The revision that one call is writing, under the graph's lock. Use cases record in it what they touched.
 
-    `stored_bytes` is the size of the graph before it.
+    `stored_bytes` is the size of the graph before it. `time_zone`: the graph's, or that of its tenant.
     """
 
     graph: Graph
@@ -202,6 +209,13 @@ class Revision:
     ids: list[UUID] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     deltas: Counter[str] = field(default_factory=Counter)
+    time_zone: str | None = None
+
+    def offset_at(self, moment: datetime) -> int | None:
+        """The minutes by which clocks in the graph's zone are ahead of UTC then; None: by none, or no zone is set."""
+        if self.time_zone is None:
+            return None
+        return offset_minutes(in_zone(moment, zone_of(self.time_zone)))
 
     def touch(self, verb: str, ids: Iterable[UUID], **deltas: int) -> None:
         """Record that these ids were touched, and by how much the head's counters change.
@@ -237,6 +251,16 @@ class Revision:
 
 LEAST_MILLISECONDS = 10**11
 """A number of at least this is no revision but a time in milliseconds, in 1973 or later."""
+
+
+def local_as_of(as_of: str, zone: tzinfo) -> str:
+    """The text of a moment; a day, or a time without an offset, gets that of a zone."""
+    if not lacks_offset(as_of):
+        return as_of
+    try:
+        return parse_moment(as_of, last=True, zone=zone).isoformat()
+    except (ValueError, OverflowError):
+        return as_of
 
 
 def parse_as_of(as_of: str) -> int | datetime:

@@ -4,17 +4,20 @@ from datetime import datetime
 
 from recollect.errors import ErrorCode, InvalidInput
 from recollect.graph.graphs import store
-from recollect.graph.graphs.model import Graph, Moment, parse_as_of
+from recollect.graph.graphs.model import Graph, Moment, local_as_of, parse_as_of
 from recollect.platform.transactions import Transaction
+from recollect.times import lacks_offset, zone_of
 
 
 async def find_moment(tx: Transaction, graph: Graph, as_of: str | datetime | None) -> Moment | None:
-    """The past state that `as_of` (a revision or a time) names; None for now.
+    """The past state that `as_of` (a revision or a time) names; None for now. A day is one of the graph's time zone.
 
     Raises InvalidInput, also where compaction has removed that state.
     """
     if as_of is None:
         return None
+    if isinstance(as_of, str) and lacks_offset(as_of):
+        as_of = local_as_of(as_of, zone_of(await store.find_time_zone(tx, graph.name)))
     revision_or_time = parse_as_of(as_of) if isinstance(as_of, str) else as_of
     if isinstance(revision_or_time, datetime):
         return await moment_at(tx, graph, revision_or_time)

@@ -1,11 +1,19 @@
 -- name: find_graph
 -- The graph of that name; where none has it, the one of that id (:id, null where the name spells none). By the fingerprint,
 -- require_graph confirms later that it is still the same.
-SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by,
+SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by, g.time_zone,
     hash_record_extended(g, 0) AS fingerprint
 FROM graphs g
 WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
     AND n.name = :name), :id);
+
+-- name: find_time_zone
+-- The time zone of the graph of that name or id, else that of the tenant; null where neither has one.
+SELECT coalesce((
+    SELECT g.time_zone FROM graphs g
+    WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
+        AND n.name = :name), :id)
+), (SELECT t.time_zone FROM tenants t WHERE t.id = :tenant_id));
 
 -- name: find_graph_name
 -- The name that a graph has now.
@@ -20,7 +28,7 @@ JOIN graphs g ON g.tenant_id = :tenant_id
 
 -- name: list_graphs
 -- Graphs after a name, by name; at most :limit. :allowed: only these ids, where it is not null.
-SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by
+SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by, time_zone
 FROM graphs
 WHERE tenant_id = :tenant_id AND name > :after AND (:allowed::uuid[] IS NULL OR id = ANY (:allowed::uuid[]))
 ORDER BY name
@@ -109,8 +117,8 @@ WHERE expires_at IS NULL OR expires_at > :as_of_time;
 -- name: insert_graph
 -- A new graph with its head; no row if the name is taken.
 WITH graph AS (
-    INSERT INTO graphs (tenant_id, id, name, conflict_policy, kind_whitelist, metadata, created_by)
-    VALUES (:tenant_id, :id, :name, :conflict_policy, :kind_whitelist, :metadata, :subject)
+    INSERT INTO graphs (tenant_id, id, name, conflict_policy, kind_whitelist, metadata, created_by, time_zone)
+    VALUES (:tenant_id, :id, :name, :conflict_policy, :kind_whitelist, :metadata, :subject, :time_zone)
     ON CONFLICT (tenant_id, name) DO NOTHING
     RETURNING *
 ), head AS (
@@ -118,12 +126,13 @@ WITH graph AS (
 ), indexes AS (
     INSERT INTO graph_indexes (tenant_id, graph_id) SELECT tenant_id, id FROM graph
 )
-SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by FROM graph;
+SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_by, time_zone FROM graph;
 
 -- name: lock_graph
 -- Take the write lock of the graph of that name or id (as find_graph reads them); the next revision's number and time.
 -- Time never runs against revisions.
-SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by,
+SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by, g.time_zone,
+    coalesce(g.time_zone, (SELECT t.time_zone FROM tenants t WHERE t.id = :tenant_id)) AS zone,
     counted_bytes(h) AS stored_bytes, h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
 FROM graphs g
 JOIN graph_heads h ON h.tenant_id = g.tenant_id AND h.graph_id = g.id
@@ -181,7 +190,8 @@ LIMIT :limit;
 
 -- name: update_graph
 -- Store a graph's configuration; no row if its name is another graph's.
-UPDATE graphs SET name = :name, conflict_policy = :conflict_policy, kind_whitelist = :kind_whitelist, metadata = :metadata
+UPDATE graphs SET name = :name, conflict_policy = :conflict_policy, kind_whitelist = :kind_whitelist, metadata = :metadata,
+    time_zone = :time_zone
 WHERE tenant_id = :tenant_id AND id = :graph_id
     AND NOT EXISTS (SELECT 1 FROM graphs WHERE tenant_id = :tenant_id AND name = :name AND id <> :graph_id)
 RETURNING id;

@@ -33,6 +33,7 @@ from recollect.graph.graphs.model import (
 )
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.transactions import Transaction
+from recollect.times import require_zone
 
 MAX_GRAPHS = 1_000
 """Graphs of a tenant that one call looks at, at most."""
@@ -111,6 +112,17 @@ async def graph_of(tx: Transaction, graph_id: UUID) -> Graph:
     return graph
 
 
+async def time_zone_of(tx: Transaction, name: str | None) -> str | None:
+    """The time zone by which days of a graph are meant: its own, else that of the tenant; None: UTC.
+
+    The own zone of a graph that the caller may not use is not looked at.
+    """
+    wanted = name or tx.caller.default_graph
+    known = await store.find_graph(tx, wanted) if tx.caller.graphs is not None else None
+    is_hidden = known is not None and not tx.caller.may_use_graph(known.graph.id)
+    return await store.find_time_zone(tx, "" if is_hidden else wanted)
+
+
 async def list_graphs(tx: Transaction, *, after: str = "", limit: int = 100) -> list[Graph]:
     """Graphs that the caller may use, by name, after the name `after`."""
     return await store.list_graphs(tx, after=after, limit=limit)
@@ -119,6 +131,8 @@ async def list_graphs(tx: Transaction, *, after: str = "", limit: int = 100) -> 
 async def create_graph(tx: Transaction, new: NewGraph) -> Graph:
     """Make a graph; raises Conflict if the name is taken, Forbidden under an allow-list, QuotaExceeded."""
     new_graph_name(new.name, path="name")
+    if new.time_zone is not None:
+        require_zone(new.time_zone, "time_zone")
     tx.caller.require_graph(None)
     graph = await store.insert_graph(tx, new)
     if graph is None:
@@ -138,7 +152,11 @@ async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
     if graph is None or graph.name != new.name:
         return await create_graph(tx, new), True
     requested = replace(
-        graph, conflict_policy=new.conflict_policy, kind_whitelist=new.kind_whitelist, metadata=new.metadata or {}
+        graph,
+        conflict_policy=new.conflict_policy,
+        kind_whitelist=new.kind_whitelist,
+        metadata=new.metadata or {},
+        time_zone=new.time_zone,
     )
     if not requested.is_same_as(graph):
         raise Conflict(
@@ -166,6 +184,8 @@ async def configure_graph(
     graph = await get_graph(tx, name)
     if patch.name not in (None, graph.name):
         new_graph_name(patch.name, path="name")
+    if patch.time_zone:
+        require_zone(patch.time_zone, "time_zone")
     _require_unconfined(tx)
     async with write_graph(tx, name, operation) as revision:
         check(revision.graph)

@@ -32,6 +32,12 @@ async def find_graph(tx: Transaction, name: str) -> KnownGraph | None:
     return KnownGraph(_graph(row), ExpectedGraph(row["id"], row["fingerprint"])) if row else None
 
 
+async def find_time_zone(tx: Transaction, name: str) -> str | None:
+    """The time zone of the graph of that name or id, else that of the tenant."""
+    zone: str | None = await tx.fetchval(queries.find_time_zone, name=name, id=spelled_id(name))
+    return zone
+
+
 async def find_graph_name(tx: Transaction, graph_id: UUID) -> str | None:
     """The name that a graph has now; None if there is no such graph."""
     name: str | None = await tx.fetchval(queries.find_graph_name, graph_id=graph_id)
@@ -116,6 +122,7 @@ async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:
         conflict_policy=new.conflict_policy,
         kind_whitelist=new.kind_whitelist,
         metadata=new.metadata or {},
+        time_zone=new.time_zone,
         subject=tx.caller.subject,
     )
     return _graph(row) if row else None
@@ -131,6 +138,7 @@ async def update_graph(tx: Transaction, graph: Graph) -> bool:
             conflict_policy=graph.conflict_policy,
             kind_whitelist=graph.kind_whitelist,
             metadata=graph.metadata,
+            time_zone=graph.time_zone,
         )
     except asyncpg.UniqueViolationError:  # Another call has just given that name to a graph: this transaction is over.
         return False
@@ -158,7 +166,15 @@ async def lock_graph(tx: Transaction, name: str, operation: str) -> Revision | N
     row = await tx.fetchrow(queries.lock_graph, name=name, id=spelled_id(name))
     if row is None:
         return None
-    return Revision(_graph(row), row["number"], row["at"], tx.caller.subject, operation, row["stored_bytes"])
+    return Revision(
+        _graph(row),
+        row["number"],
+        row["at"],
+        tx.caller.subject,
+        operation,
+        row["stored_bytes"],
+        time_zone=row["zone"],
+    )
 
 
 async def record_revision(tx: Transaction, revision: Revision) -> WrittenHead:
@@ -195,4 +211,5 @@ def _graph(row: asyncpg.Record) -> Graph:
         metadata=row["metadata"],
         created_at=row["created_at"],
         created_by=row["created_by"],
+        time_zone=row["time_zone"],
     )

@@ -52,6 +52,7 @@ class Version:
     began_at: datetime
     conflicts: tuple[UUID, ...]
     reason: str | None
+    said_offset: int | None
 
     @property
     def is_current(self) -> bool:
@@ -89,7 +90,7 @@ class Draft:
 CONTENT = ("kind", "content", "summary", "tags", "metadata", "freshness_at")
 """Fields of a node that every put of a lineage sets, all of them."""
 
-ORIGIN = ("thread", "said_at")
+ORIGIN = ("thread", "said_at", "said_offset")
 """Fields of a node that a put of a lineage may set; a later put without them leaves them as they are."""
 
 

@@ -47,7 +47,7 @@ class EntityNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A memory that is about no entity. `said_at` None means now."""
+    """A memory that is about no entity. `said_at` None means now. `said_offset`: as in NodeFields."""
 
     content: str
     kind: str | None = None
@@ -60,6 +60,7 @@ class NewFact:
     ttl_days: float | None = None
     expires_at: datetime | None = None
     status: str = "active"
+    said_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,10 @@ class NodeRef:
 
 @dataclass(frozen=True, slots=True)
 class NodeFields:
-    """All that a new version of a node may change. `reason` says why the node was last changed; None: not stated."""
+    """All that a new version of a node may change. `reason` says why the node was last changed; None: not stated.
+
+    `said_offset`: the minutes by which the clock of who said it was ahead of UTC; None: not known, or UTC.
+    """
 
     name: str | None = None
     kind: str | None = None
@@ -94,6 +98,7 @@ class NodeFields:
     last_dedup_at: datetime | None = None
     placeholder: bool = False
     reason: str | None = None
+    said_offset: int | None = None
 
     def brought_back(self) -> "NodeFields":
         """These fields as active, without the reason why they were not."""

@@ -1,19 +1,20 @@
 -- fragment: fields
 -- The columns of a version of a node: NodeFields.
 name, kind, content, summary, tags, importance, metadata, parent_id, status, source, thread, said_at, freshness_at,
-        ttl_days, expires_at, last_dedup_at, placeholder, reason;
+        ttl_days, expires_at, last_dedup_at, placeholder, reason, said_offset;
 
 -- fragment: typed_fields
 -- The same with their types, for a list of JSON objects; each also has the ids of the node and of its new version.
 id uuid, version_id uuid, name text, kind text, content text, summary text, tags text[], importance double precision,
     metadata jsonb, parent_id uuid, status text, source text, thread text, said_at timestamptz, freshness_at timestamptz,
-    ttl_days double precision, expires_at timestamptz, last_dedup_at timestamptz, placeholder boolean, reason text;
+    ttl_days double precision, expires_at timestamptz, last_dedup_at timestamptz, placeholder boolean, reason text,
+    said_offset smallint;
 
 -- fragment: head
 -- A node as it is now: NodeHead.
 id, graph_id, version, version_id, name, kind, content, summary, tags, importance, metadata, parent_id, status, source,
-    thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, created_at, created_by,
-    updated_at;
+    thread, said_at, freshness_at, ttl_days, expires_at, last_dedup_at, placeholder, reason, said_offset, created_at,
+    created_by, updated_at;
 
 -- fragment: named
 -- The nodes n that the names :names mean (nodes_named), placeholders and expired ones too. Each is looked up by its name,
@@ -50,12 +51,12 @@ WITH input AS (
     ) AS known
     FROM jsonb_to_recordset(:facts::jsonb) AS i (place integer, id uuid, version_id uuid, kind text, content text,
         tags text[], importance double precision, metadata jsonb, source text, thread text, said_at timestamptz,
-        ttl_days double precision, expires_at timestamptz, status text)
+        ttl_days double precision, expires_at timestamptz, status text, said_offset smallint)
 ), inserted AS (
     INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, kind, content, tags, importance, metadata, source,
-        thread, said_at, ttl_days, expires_at, status, added_revision, created_at, created_by, updated_at)
+        thread, said_at, ttl_days, expires_at, status, said_offset, added_revision, created_at, created_by, updated_at)
     SELECT :tenant_id, :graph_id, id, 1, version_id, kind, content, tags, importance, metadata, source, thread, said_at,
-        ttl_days, expires_at, status, :revision, :revision_time, :subject, :revision_time
+        ttl_days, expires_at, status, said_offset, :revision, :revision_time, :subject, :revision_time
     FROM input
     WHERE known IS NULL
     RETURNING *
@@ -267,18 +268,19 @@ WITH live AS (
         AND NOT n.placeholder
 )
 SELECT m.memory_id, m.node_id, m.source, m.text, m.created_by, m.about, m.thread, m.said_at, m.expires_at, m.kind, m.tags,
-    m.importance, m.outdated, m.version_id
+    m.importance, m.outdated, m.version_id, m.said_offset
 FROM (
     SELECT id AS memory_id, id AS node_id, 'name' AS source, name AS text, created_by, aliases AS about,
         NULL AS thread, NULL::timestamptz AS said_at, expires_at, NULL AS kind, NULL::text[] AS tags,
-        NULL::double precision AS importance, false AS outdated, NULL::uuid AS version_id
+        NULL::double precision AS importance, false AS outdated, NULL::uuid AS version_id, NULL::smallint AS said_offset
     FROM live WHERE name IS NOT NULL
     UNION ALL
-    SELECT id, id, 'fact', content, created_by, about, thread, said_at, expires_at, NULL, NULL, NULL, false, NULL
+    SELECT id, id, 'fact', content, created_by, about, thread, said_at, expires_at, NULL, NULL, NULL, false, NULL,
+        said_offset
     FROM live WHERE content IS NOT NULL
     UNION ALL
     SELECT l.id, l.id, 'fact', v.content, v.created_by, l.about, v.thread, v.said_at, v.expires_at, NULL, NULL, NULL, false,
-        v.id
+        v.id, v.said_offset
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM node_versions
@@ -289,7 +291,7 @@ FROM (
     WHERE v.content IS NOT NULL
     UNION ALL
     SELECT o.id, o.node_id, 'observation', o.content, o.created_by, l.about, o.thread, o.said_at, o.expires_at, o.kind,
-        nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL
+        nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL, o.said_offset
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM observations

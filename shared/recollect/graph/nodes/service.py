@@ -41,7 +41,7 @@ async def create_facts(
     The facts of one call must differ. Raises InvalidInput for a new fact of a kind that is not on the graph's
     whitelist; `paths`: for each fact, the argument that holds its kind.
     """
-    facts = [replace(fact, said_at=fact.said_at or revision.at) for fact in facts]
+    facts = [_said(fact, revision) for fact in facts]
     remembered = await store.insert_facts(tx, revision, facts)
     made = [(node.id, fact) for node, fact in zip(remembered, facts, strict=True) if not node.known]
     for place, node in enumerate(remembered):
@@ -365,12 +365,29 @@ def _counts(fields: Iterable[NodeFields]) -> dict[str, int]:
     return {"entities": len(listed) - placeholders - facts, "facts": facts, "placeholders": placeholders}
 
 
+def _said(fact: NewFact, revision: Revision) -> NewFact:
+    """The fact with the time and the clock by which it was said: now and the graph's, unless it names others."""
+    said_at = fact.said_at or revision.at
+    offset = revision.offset_at(said_at) if fact.said_offset is None else fact.said_offset
+    return replace(fact, said_at=said_at, said_offset=offset)
+
+
 def _text(fields: NodeFields) -> tuple[object, ...]:
     """The fields that a node's passages are made from."""
-    return fields.name, fields.content, fields.expires_at, fields.thread, fields.said_at, fields.placeholder
+    said = fields.said_at, fields.said_offset
+    return fields.name, fields.content, fields.expires_at, fields.thread, said, fields.placeholder
 
 
 def _fact(node_id: UUID, fact: NewFact, author: str) -> IndexedText:
     return IndexedText(
-        node_id, node_id, Source.FACT, fact.content, author, None, fact.thread, fact.said_at, fact.expires_at
+        node_id,
+        node_id,
+        Source.FACT,
+        fact.content,
+        author,
+        None,
+        fact.thread,
+        fact.said_at,
+        fact.expires_at,
+        said_offset=fact.said_offset,
     )

@@ -298,4 +298,5 @@ def _fact_row(place: int, fact: NewFact) -> dict[str, Any]:
         "ttl_days": fact.ttl_days,
         "expires_at": fact.expires_at,
         "status": fact.status,
+        "said_offset": fact.said_offset,
     }

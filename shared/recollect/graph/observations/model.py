@@ -55,7 +55,7 @@ ATTRIBUTES = tuple(field.name for field in dataclass_fields(Attributes))
 
 @dataclass(frozen=True, slots=True)
 class NewObservation(Attributes):
-    """An observation to attach to the entity of that name."""
+    """An observation to attach to the entity of that name. `said_offset`: as in Observation."""
 
     entity: str
     content: str
@@ -64,20 +64,26 @@ class NewObservation(Attributes):
     expires_at: datetime | None = None
     status: str = "active"
     reason: str | None = None
+    said_offset: int | None = None
 
     def attach_to(self, node_id: UUID, revision: Revision) -> "Observation":
-        """The observation on this node, with a new id, by the revision's author; said now unless `said_at` is set."""
+        """The observation on this node, with a new id, by the revision's author.
+
+        Unless `said_at` and `said_offset` are set, it was said now and by the clock of the graph.
+        """
+        said_at = self.said_at or revision.at
         return Observation(
             new_id(),
             node_id,
             self.entity,
             self.content,
             self.thread,
-            self.said_at or revision.at,
+            said_at,
             self.expires_at,
             revision.actor,
             self.status,
             self.reason,
+            said_offset=revision.offset_at(said_at) if self.said_offset is None else self.said_offset,
             **{name: getattr(self, name) for name in ATTRIBUTES} | {"tags": each_tag_once(self.tags)},
         )
 
@@ -88,7 +94,8 @@ class Observation(Attributes):
 
     `created_by`: its first author, also where another caller attached it again. `reason`: why it was last changed, if
     stated. `first_revision`: the revision of its first version, which orders it among its entity's; None: it is new.
-    `version`: the number of this version; two that differ in it alone say the same.
+    `version`: the number of this version; two that differ in it alone say the same. `said_offset`: the minutes by which
+    the clock of who said it was ahead of UTC; None: not known, or UTC.
     """
 
     id: UUID
@@ -103,6 +110,7 @@ class Observation(Attributes):
     reason: str | None = None
     first_revision: int | None = None
     version: int = field(default=1, compare=False)
+    said_offset: int | None = None
 
     @property
     def is_active(self) -> bool:
@@ -151,7 +159,17 @@ def own_texts(heads: Iterable[NodeHead], known: str | None, at: datetime) -> lis
     `at`: when a text without a time was said.
     """
     return [
-        Observation(h.id, h.id, h.name or "", h.content, h.thread, h.said_at or at, h.expires_at, h.created_by)
+        Observation(
+            h.id,
+            h.id,
+            h.name or "",
+            h.content,
+            h.thread,
+            h.said_at or at,
+            h.expires_at,
+            h.created_by,
+            said_offset=h.said_offset,
+        )
         for h in heads
         if h.content and h.content != known
     ]

@@ -3,12 +3,12 @@
 o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
     o.expires_at,
     o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision, o.version,
-    o.kind, o.tags, o.importance, o.source, o.metadata
+    o.kind, o.tags, o.importance, o.source, o.metadata, o.said_offset
 
 -- fragment: attributes
 -- The attributes of an observation i, from JSON.
 jsonb_to_record(i.attributes) AS a (kind text, tags text[], importance double precision, source text, metadata jsonb,
-    status text, reason text, first_revision bigint, version bigint)
+    status text, reason text, first_revision bigint, version bigint, said_offset smallint)
 
 -- name: insert_observations
 -- New observations, except those that the entity already has with the same status. :across_threads: in any thread; else in
@@ -19,9 +19,10 @@ jsonb_to_record(i.attributes) AS a (kind text, tags text[], importance double pr
 -- nodes is set, except of those that this revision has written already.
 WITH inserted AS (
     INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
-        source, metadata, status, reason, first_revision, version, added_revision, created_at, created_by)
+        source, metadata, status, reason, first_revision, version, said_offset, added_revision, created_at, created_by)
     SELECT :tenant_id, :graph_id, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, a.kind, a.tags, a.importance,
-        a.source, a.metadata, a.status, a.reason, a.first_revision, a.version, :revision, :revision_time, i.created_by
+        a.source, a.metadata, a.status, a.reason, a.first_revision, a.version, a.said_offset, :revision, :revision_time,
+        i.created_by
     FROM unnest(:created_by::text[], :ids::uuid[], :node_ids::uuid[], :contents::text[], :threads::text[],
         :said_at::timestamptz[], :expires_at::timestamptz[],
         :attributes::jsonb[]) AS i (created_by, id, node_id, content, thread, said_at, expires_at, attributes)
@@ -51,9 +52,11 @@ WITH closed AS (
         AND coalesce(removed_revision, 0) = 0 AND added_revision < :revision
 )
 INSERT INTO observations AS o (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags,
-    importance, source, metadata, status, reason, first_revision, version, added_revision, created_at, created_by)
+    importance, source, metadata, status, reason, first_revision, version, said_offset, added_revision, created_at,
+    created_by)
 SELECT :tenant_id, :graph_id, i.id, i.node_id, i.content, i.thread, i.said_at, i.expires_at, a.kind, a.tags, a.importance,
-    a.source, a.metadata, a.status, a.reason, a.first_revision, a.version, :revision, :revision_time, i.created_by
+    a.source, a.metadata, a.status, a.reason, a.first_revision, a.version, a.said_offset, :revision, :revision_time,
+    i.created_by
 FROM unnest(:created_by::text[], :ids::uuid[], :node_ids::uuid[], :contents::text[], :threads::text[],
     :said_at::timestamptz[], :expires_at::timestamptz[],
     :attributes::jsonb[]) AS i (created_by, id, node_id, content, thread, said_at, expires_at, attributes)
@@ -61,7 +64,8 @@ CROSS JOIN LATERAL -- include: attributes
 ON CONFLICT (tenant_id, id, added_revision) DO UPDATE SET content = excluded.content, thread = excluded.thread,
     said_at = excluded.said_at, expires_at = excluded.expires_at, kind = excluded.kind, tags = excluded.tags,
     importance = excluded.importance, source = excluded.source, metadata = excluded.metadata, status = excluded.status,
-    reason = excluded.reason, version = excluded.version, created_by = excluded.created_by
+    reason = excluded.reason, version = excluded.version, said_offset = excluded.said_offset,
+    created_by = excluded.created_by
 WHERE o.removed_revision IS NULL;
 
 -- name: find_observations

@@ -298,6 +298,7 @@ def _memory(o: Observation, entity: NamedEntity | None) -> IndexedText:
         list(o.tags) or None,
         o.importance,
         outdated=not o.is_active,
+        said_offset=o.said_offset,
     )
 
 

@@ -146,7 +146,7 @@ async def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
     }
 
 
-_JSON_FIELDS = (*ATTRIBUTES, "status", "reason", "first_revision", "version")
+_JSON_FIELDS = (*ATTRIBUTES, "status", "reason", "first_revision", "version", "said_offset")
 
 
 def _observation(row: asyncpg.Record) -> Observation:

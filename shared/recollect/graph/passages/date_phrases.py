@@ -1,20 +1,42 @@
-"""The forms of times in each language that has a table. Add another language here."""
+"""The forms of times in each language that has a table: English and digits here, the others in `date_words.toml`.
+
+Decided by measurement (docs/adr/0016-a-second-stage-of-recall.md): `dateparser`, the best-kept library, tells no range
+("last week" is a moment), and looks for times in a text for 4 to 40 ms a language.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
 
 from recollect.graph.passages.dates import (
     DAY,
+    DIGITS,
     MONTH,
     WEEK,
     WEEKEND,
     YEAR,
+    Context,
     Language,
+    Meaning,
     Phrase,
     by_calendar,
     days_away,
+    days_of_month,
+    days_of_saying,
+    either_order,
     month_beside,
+    month_of_year,
     unit_beside,
+    unit_fixed,
     units_away,
     units_until,
+    week_of_year,
     weekday_beside,
+    weekday_of_week,
 )
 
 _MONTHS = [
@@ -61,6 +83,22 @@ def _after(*words: str) -> str:
     return "(?:" + "|".join(rf"(?<=\b{word} )" for word in words) + ")"
 
 
+_TO = "(?: ?[-\u2013] ?| (?:and|to|until|till|through) )"
+_FEAST = r"(?<!\bblack )(?<!\bgood )(?<!\bash )(?<!\bcyber )(?<!\beaster )(?<!\bpalm )"
+"""Not after a word with which a weekday is a feast."""
+_ALL = _after("everything", "all", "anything", "notes", "memories", "entries", "news", "things", "summary", "updates")
+
+_ENGLISH_FILLERS = """
+a about add all also an and any anything are at been being by can could did do does doing done during each else entries
+everything exactly facts find for from further get getting give go going happen happened happening happens has have i
+idea in info information into is it just know last let list logged look made make me memories my new news note noted
+notes of on or our out over overview please recall recap recent recorded remember said say see send show since so some
+something stored stuff sum summarise summarize summary take tell than that the their then there these thing things this
+those to told up update updates us was we went were what whats which who will with would you your
+s m ve ll re d t don didn
+"""
+"""Words that say nothing about what is asked for beside its time."""
+
 ENGLISH = Language(
     _ENGLISH,
     [
@@ -83,8 +121,29 @@ ENGLISH = Language(
         Phrase(f"{_LAST} {{weekday}}", weekday_beside(-1)),
         Phrase(f"{_NEXT} {{weekday}}", weekday_beside(1)),
         Phrase("this {weekday}", weekday_beside(1, today=True)),
-        Phrase("{weekday}", weekday_beside(-1, 1)),
+        Phrase("{weekday} (?:morning|afternoon|evening|night)", weekday_beside(-1, 1)),
+        Phrase(
+            _after("on", "since", "from", "until", "till", "by", "before", "after", "and", "to", "between")
+            + "{weekday}",
+            weekday_beside(-1, 1),
+        ),
+        Phrase(_FEAST + "{weekday}(?= ?(?:[?.!,;:]|$))", weekday_beside(-1, 1)),
+        Phrase("{weekday}", weekday_beside(-1, 1), sure=False),
+        Phrase("{year}-w{weekofyear}", week_of_year, absolute=True),
         Phrase(f"{{year}}-{{monthofyear}}-{{dayofmonth}}{_CLOCK}", by_calendar, absolute=True),
+        Phrase(
+            f"{{firstday}}{_ORDINAL}{_TO}{{dayofmonth}}{_ORDINAL}(?: of)? {{month}},? ?{{year}}",
+            days_of_month,
+            absolute=True,
+        ),
+        Phrase(f"{{firstday}}{_ORDINAL}{_TO}{{dayofmonth}}{_ORDINAL}(?: of)? {{month}}", days_of_month, absolute=True),
+        Phrase(
+            f"{{month}} {{firstday}}{_ORDINAL}{_TO}{{dayofmonth}}{_ORDINAL},? ?{{year}}", days_of_month, absolute=True
+        ),
+        Phrase(f"{{month}} {{firstday}}{_ORDINAL}{_TO}{{dayofmonth}}{_ORDINAL}", days_of_month, absolute=True),
+        Phrase("{month},? (?:of )?last year", month_of_year(-1)),
+        Phrase("{month},? (?:of )?this year", month_of_year(0)),
+        Phrase("{month},? (?:of )?next year", month_of_year(1)),
         Phrase(f"{{dayofmonth}}{_ORDINAL}(?: of)? {{month}},? ?{{year}}", by_calendar, absolute=True),
         Phrase(f"{{dayofmonth}}{_ORDINAL}(?: of)? {{month}}", by_calendar, absolute=True),
         Phrase(f"{{month}} (?:the )?{{dayofmonth}}{_ORDINAL},? ?{{year}}", by_calendar, absolute=True),
@@ -97,6 +156,8 @@ ENGLISH = Language(
             by_calendar,
             absolute=True,
         ),
+        Phrase(_ALL + "from {month}", by_calendar, absolute=True),
+        Phrase("from (?!(?:april|may|june|august)\\b){month}", by_calendar, absolute=True),
         Phrase(_after("this") + _NO_WORD + "{month}", by_calendar, absolute=True),
         Phrase("{season},? (?:of )?{year}", by_calendar, absolute=True),
         Phrase(f"{_LAST} {{season}}", month_beside(-1)),
@@ -110,6 +171,129 @@ ENGLISH = Language(
             absolute=True,
         ),
     ],
+    anchors=frozenset(chain.from_iterable(_ENGLISH[name] for name in ("month", "weekday", "season", "unit")))
+    | {"yesterday", "tomorrow", "today", "tonight", "night", "morning", "afternoon", "evening", DIGITS},
+    context=Context(
+        since=frozenset({"since"}),
+        to=frozenset({"and", "to", "until", "till", "through", "-", "\u2013"}),
+        fillers=frozenset(_ENGLISH_FILLERS.split()),
+    ),
 )
 
-LANGUAGES = (ENGLISH,)
+_NO_VERSION = r"(?<!version )(?<!release )(?<!v)"
+NUMBERS = Language(
+    {},
+    [
+        Phrase(_NO_VERSION + r"{dayofmonth}\.{monthofyear}\.{year}", by_calendar, absolute=True),
+        Phrase("{dayofmonth}/{monthofyear}/{year}", either_order, absolute=True),
+        Phrase("{year}/{monthofyear}/{dayofmonth}", by_calendar, absolute=True),
+    ],
+    anchors=frozenset({DIGITS}),
+)
+"""Days in digits alone, in any language. Where it is not said which is the day and which the month, both are meant."""
+
+_MEANINGS: Mapping[str, tuple[Meaning, bool]] = {
+    "ago": (units_away(-1), False),
+    "ahead": (units_away(1), False),
+    "past": (units_until(), False),
+    "unit -1": (unit_beside(-1), False),
+    "unit 0": (unit_beside(0), False),
+    "unit 1": (unit_beside(1), False),
+    "weekday -1": (weekday_beside(-1), False),
+    "weekday 0": (weekday_beside(1, today=True), False),
+    "weekday 1": (weekday_beside(1), False),
+    "weekday of -1": (weekday_of_week(-1), False),
+    "weekday of 0": (weekday_of_week(0), False),
+    "weekday of 1": (weekday_of_week(1), False),
+    "weekday": (weekday_beside(-1, 1), False),
+    "month -1": (month_beside(-1), False),
+    "month 1": (month_beside(1), False),
+    "month of -1": (month_of_year(-1), False),
+    "month of 0": (month_of_year(0), False),
+    "days": (days_of_month, True),
+    "calendar": (by_calendar, True),
+}
+"""What the phrases of `date_words.toml` mean, and whether by the calendar."""
+
+_PERIODS = {"week": WEEK, "month": MONTH, "year": YEAR, "weekend": WEEKEND}
+_ALTERNATIVE = re.compile(r"\s*\|\s*")
+_PREPOSITIONS = re.compile(r"\(\?:([^()\[\]?]+)\) (?=\{(?:month|weekday|year)\})")
+_LOOKAROUND = re.compile(r"\(\?<?[!=][^)]*\)")
+
+
+def _languages() -> Iterator[Language]:
+    text = Path(__file__).with_name("date_words.toml").read_text(encoding="utf-8")
+    for table in tomllib.loads(normalize("NFC", text)).values():
+        yield _language(table)
+
+
+def _language(table: Mapping[str, Any]) -> Language:
+    words = {
+        "month": _numbered(table["months"]),
+        "weekday": _numbered(table["weekdays"]),
+        "number": _numbered(table["numbers"]),
+        "unit": {form: _UNITS[unit] for unit, forms in table["units"].items() for form in _forms(forms)},
+    }
+    fixed = [*table["days"].items(), *table.get("periods", {}).items()]
+    named = {
+        name: [Phrase(variant, *_MEANINGS[name]) for pattern in patterns for variant in _variants(name, pattern)]
+        for name, patterns in table["phrases"].items()
+    }
+    # What says more comes first: "last year in March" before "last year", "last Tuesday" before "Tuesday".
+    general = [*named.pop("calendar"), *named.pop("weekday")]
+    whole = [Phrase(pattern, _fixed(when)) for when, patterns in fixed for pattern in patterns]
+    phrases = [*chain.from_iterable(named.values()), *whole, *general]
+    context = Context(
+        since=frozenset(_forms(table["since"])),
+        to=frozenset({*_forms(table["to"]), "-", "\u2013"}),
+        fillers=frozenset(table["fillers"].split()),
+    )
+    return Language(
+        words,
+        phrases,
+        anchors=_anchors(words, chain.from_iterable(patterns for _, patterns in fixed))
+        | {month + ending for month in words["month"] for ending in table.get("endings", ())},
+        script=table.get("script", ""),
+        spaced=table.get("spaced", True),
+        context=context,
+    )
+
+
+def _forms(text: str) -> Sequence[str]:
+    return [form.casefold() for form in _ALTERNATIVE.split(text)]
+
+
+def _numbered(entries: Sequence[str]) -> dict[str, int]:
+    return {form: number for number, entry in enumerate(entries, 1) for form in _forms(entry)}
+
+
+def _fixed(when: str) -> Meaning:
+    """The meaning of "-1" (so many days away), of "-1,1" (either), or of "week -1"."""
+    unit, _, away = when.rpartition(" ")
+    return unit_fixed(_PERIODS[unit], int(away)) if unit else days_of_saying(*map(int, away.split(",")))
+
+
+def _variants(name: str, pattern: str) -> Sequence[str]:
+    """A pattern as it is matched: with {n} in digits, and in words; a month of the calendar may have its year.
+
+    The words before a time are not a part of it (`_after`), so that a longer phrase can match there.
+    """
+    if name == "calendar" and pattern.endswith("{month}"):
+        pattern += "(?: (?:de |del )?{year})?"
+    if (before := _PREPOSITIONS.match(pattern)) is not None:
+        pattern = _after(*before[1].split("|")) + pattern[before.end() :]
+    if "{n}" not in pattern:
+        return [pattern]
+    return [pattern.replace("{n}", _WHOLE + "{count}"), pattern.replace("{n}", "{number}")]
+
+
+def _anchors(words: Mapping[str, Mapping[str, int]], fixed: Iterator[str]) -> Set[str]:
+    """The words of which each time has one: months, weekdays, units, and of each other phrase its longest word."""
+    named = chain.from_iterable(
+        re.findall(r"[^\W\d_]+", form) for name in ("month", "weekday", "unit") for form in words[name]
+    )
+    plain = (_LOOKAROUND.sub("", phrase) for phrase in fixed)
+    return frozenset(named) | {max(re.findall(r"[^\W\d_]+", phrase), key=len).casefold() for phrase in plain}
+
+
+LANGUAGES = (ENGLISH, NUMBERS, *_languages())

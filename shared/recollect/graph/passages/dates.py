@@ -3,14 +3,18 @@
 A language is a table: its words for numbers, units, days and months, and the phrases that it makes of them
 (`date_phrases.py`). The meanings of phrases are defined here, once for all languages. All phrases of a language are one
 regular expression in which every repetition is bounded, so that matching takes time in proportion to the text's length.
+It is applied only to texts that have a word without which none of its phrases is made, or its script: most texts have
+none, and to see that takes microseconds.
 """
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Self
+from unicodedata import normalize
 
 MAX_RANGES = 8
 """Times of one text that are resolved, at most: the first ones."""
@@ -58,11 +62,25 @@ OverflowError."""
 
 @dataclass(frozen=True, slots=True)
 class TimePhrase:
-    """A time in a text. `absolute`: by the calendar, and not relative to the day on which it was said."""
+    """A time in a text. `absolute`: by the calendar, and not relative to the day on which it was said.
+
+    `start`, `end`: where it stands in the text. `sure`: it can hardly mean anything else, as "Sunday" does in "Sunday
+    roast". `language`: whose phrase it is. `in_digits`: it has no letters.
+    """
 
     meaning: Meaning
     values: Values
     absolute: bool
+    start: int = 0
+    end: int = 0
+    sure: bool = True
+    language: "Language | None" = None
+    in_digits: bool = False
+
+    @property
+    def depends_on_day(self) -> bool:
+        """Whether it means another day on another day: "yesterday", and "in March", which names no year."""
+        return not self.absolute or "year" not in self.values
 
     def ranges(self, said: date) -> Sequence[DateRange]:
         """The ranges of days that are meant, said on that day; none for a day that does not exist."""
@@ -74,7 +92,16 @@ class TimePhrase:
     def resolved(self, said: date) -> "TimePhrase":
         """The same time as an absolute one, said on that day."""
         ranges = self.ranges(said)
-        return self if self.absolute else TimePhrase(lambda _, __: ranges, {}, absolute=True)
+        return self if self.absolute else replace(self, meaning=lambda _, __: ranges, values={}, absolute=True)
+
+    def ranges_around(self, day: date) -> Sequence[DateRange]:
+        """As `ranges`; for a day or month without its year the last one that has begun by that day, and the next."""
+        if not self.absolute or "year" in self.values:
+            return self.ranges(day)
+        years = (day.year - 2, day.year - 1, day.year, day.year + 1, day.year + 2)
+        named = [one for year in years for one in replace(self, values={**self.values, "year": year}).ranges(day)]
+        past, ahead = [one for one in named if one.first <= day], [one for one in named if one.first > day]
+        return [*past[-1:], *ahead[:1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +111,60 @@ class Phrase:
     pattern: str
     meaning: Meaning
     absolute: bool = False
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a language says around times. `since`: words that make a time the beginning of a range up to now; `to`:
+    words between the first and the last day of a range; `fillers`: words that say nothing about what is asked for."""
+
+    since: Set[str] = frozenset()
+    to: Set[str] = frozenset()
+    fillers: Set[str] = frozenset()
 
 
 class Language:
-    """A language's forms of times. `words`: for each name, its words in lower case and their numbers."""
+    """A language's forms of times. `words`: for each name, its words in lower case and their numbers.
 
-    def __init__(self, words: Mapping[str, Mapping[str, int]], phrases: Sequence[Phrase]) -> None:
+    `anchors`: words (in lower case) of which each of its times has one. `script`: instead of these, a pattern for the
+    letters in which it is written. `spaced`: its words have spaces between them.
+    """
+
+    def __init__(
+        self,
+        words: Mapping[str, Mapping[str, int]],
+        phrases: Sequence[Phrase],
+        *,
+        anchors: Set[str] = frozenset(),
+        script: str = "",
+        spaced: bool = True,
+        context: Context | None = None,
+    ) -> None:
         self._words, self._phrases = words, phrases
-        parts = (self._part(place, phrase.pattern) for place, phrase in enumerate(phrases))
-        self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(parts)})(?![\w-])", re.IGNORECASE)  # Not within a word.
+        self._anchors, self._script = anchors, re.compile(script) if script else None
+        self.spaced, self.context = spaced, context or Context()
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """All phrases, compiled when a text first needs them."""
+        parts = (self._part(place, phrase.pattern) for place, phrase in enumerate(self._phrases))
+        begin, end = (rf"(?<!{_IN_WORD})", rf"(?!{_IN_WORD})") if self.spaced else (r"(?<!\d)", "")
+        return re.compile(rf"{begin}(?:{'|'.join(parts)}){end}", re.IGNORECASE)
+
+    @property
+    def phrases(self) -> Sequence[Phrase]:
+        """Its forms of times."""
+        return self._phrases
+
+    def may_have_times(self, text: str, words: Set[str]) -> bool:
+        """Whether a text can have times of this language; `words`: those of `_words_of`."""
+        if self._script is not None:
+            return self._script.search(text) is not None
+        return not self._anchors.isdisjoint(words)
 
     def times_in(self, text: str) -> list[TimePhrase]:
-        """The first MAX_RANGES times in a text."""
+        """The first MAX_RANGES times in a text, which is in normal form NFC."""
         found: list[TimePhrase] = []
         for match in self._pattern.finditer(text):
             if (time := self._read_match(match)) is not None:
@@ -127,14 +196,29 @@ class Language:
             if number is None:
                 return None
             values[kind] = number
-        return TimePhrase(phrase.meaning, values, phrase.absolute)
+        in_digits = not any(map(str.isalpha, match[0]))
+        return TimePhrase(phrase.meaning, values, phrase.absolute, *match.span(), phrase.sure, self, in_digits)
 
     def _number(self, kind: str, value: str) -> int | None:
         return self._words[kind].get(value.casefold()) if kind in self._words else int(value)
 
 
-_DIGITS = {"year": r"(?:19|20)\d\d", "dayofmonth": r"[0-3]?\d", "monthofyear": r"[01]?\d", "count": r"\d{1,3}"}
+_DIGITS = {
+    "year": r"(?:19|20)\d\d",
+    "dayofmonth": r"[0-3]?\d",
+    "firstday": r"[0-3]?\d",
+    "monthofyear": r"[01]?\d",
+    "weekofyear": r"[0-5]\d",
+    "count": r"\d{1,3}",
+}
 """Groups of digits, in any language."""
+
+_IN_WORD = r"[\w\u0300-\u036f\u064b-\u0652\u0900-\u0963\u0970-\u097f-]"
+"""What stands next to a part of a word: letters, digits, a hyphen, and marks that are no letters by themselves."""
+
+_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*")
+DIGITS = "0"
+"""The anchor of phrases that are made of digits alone."""
 
 DAY, WEEK, MONTH, YEAR, WEEKEND = range(1, 6)
 """The numbers of units of time in tables."""
@@ -253,11 +337,128 @@ def _distance(named: DateRange, said: date) -> timedelta:
     return max(named.first - said, said - named.last, timedelta())
 
 
+def unit_fixed(unit: int, away: int) -> Meaning:
+    """The week, month, year or weekend that lies `away` from that of the day of saying."""
+    return lambda _, said: [period(unit, said, away)]
+
+
+def days_of_saying(*aways: int) -> Meaning:
+    """Each of the days that lie so many days from the day of saying: one word may mean several."""
+    return lambda _, said: [DateRange.of_day(said + away * _DAY) for away in aways]
+
+
+def weekday_of_week(away: int) -> Meaning:
+    """The `weekday` of the calendar week that lies `away` weeks from that of the day of saying."""
+    return lambda values, said: [
+        DateRange.of_day(period(WEEK, said, away).first + (values["weekday"] - 1) * _DAY),
+    ]
+
+
+def month_of_year(away: int) -> Meaning:
+    """The `month` (or `monthofyear`) of the year that lies `away` years from that of the day of saying."""
+
+    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+        month = values.get("month", values.get("monthofyear", 0))
+        return [DateRange.of_months(date(said.year + away, month, 1))]
+
+    return meaning
+
+
+def week_of_year(values: Values, said: date) -> Sequence[DateRange]:
+    """The `weekofyear` of a `year`, as ISO 8601 counts weeks."""
+    monday = date.fromisocalendar(values["year"], values["weekofyear"], 1)
+    return [DateRange(monday, monday + 6 * _DAY)]
+
+
+def days_of_month(values: Values, said: date) -> Sequence[DateRange]:
+    """The days from `firstday` to `dayofmonth` of a month."""
+    return [
+        DateRange(last.first.replace(day=values["firstday"]), last.last)
+        for last in by_calendar(values, said)
+        if values["firstday"] <= last.last.day
+    ]
+
+
+def either_order(values: Values, said: date) -> Sequence[DateRange]:
+    """The day that `dayofmonth`/`monthofyear`/`year` means, in either order of day and month."""
+    swapped = {**values, "dayofmonth": values["monthofyear"], "monthofyear": values["dayofmonth"]}
+    return list(dict.fromkeys([*by_calendar(values, said), *by_calendar(swapped, said)]))
+
+
+def times_in(languages: Iterable[Language], text: str) -> list[TimePhrase]:
+    """The times in a text in normal form NFC, in its order, MAX_RANGES of each language at most.
+
+    Of times of several languages that overlap, the longest.
+    """
+    words = _words_of(text)
+    found = [time for language in languages if language.may_have_times(text, words) for time in language.times_in(text)]
+    chosen: list[TimePhrase] = []
+    for time in sorted(found, key=lambda time: (time.start - time.end, time.start)):
+        if all(time.end <= other.start or other.end <= time.start for other in chosen):
+            chosen.append(time)
+    return sorted(chosen, key=lambda time: time.start)
+
+
+def _words_of(text: str) -> Set[str]:
+    """The words of a text in small letters, and DIGITS where it has any."""
+    words = set(_WORDS.findall(text.casefold()))
+    return words | {DIGITS} if any(map(str.isdigit, text)) else words
+
+
+MAX_NAMED_DAYS = 100
+"""Days and months that are stored of a passage, at most."""
+
+MAX_ASKED_DAYS = 400
+"""Days of a range for which passages that name one of them are looked for, at most: the last ones."""
+
+BROAD_DAYS = 7
+"""A passage that names a range of more days than this, and than the question's, is about none of them in particular."""
+
+_MONTH_DAYS = 28
+_SEASON_DAYS = 92
+
+
+def named_days(ranges: Iterable[DateRange]) -> list[int]:
+    """The days and months that a passage names, as numbers to look it up by.
+
+    A day is its number in the calendar; a month, of ranges of up to a season, a negative number. Longer ranges are left
+    out: a passage that names a year says nothing of its days.
+    """
+    codes: dict[int, None] = {}
+    for days in ranges:
+        if days.days <= BROAD_DAYS:
+            codes |= dict.fromkeys(range(days.first.toordinal(), days.last.toordinal() + 1))
+        elif days.days <= _SEASON_DAYS:
+            codes |= dict.fromkeys(_months(days))
+    return list(codes)[:MAX_NAMED_DAYS]
+
+
+def asked_days(ranges: Iterable[DateRange]) -> list[int]:
+    """The numbers, as in `named_days`, of the days and, where whole months are meant, of the months in these ranges."""
+    codes: dict[int, None] = {}
+    for days in ranges:
+        last = days.last.toordinal()
+        codes |= dict.fromkeys(range(max(days.first.toordinal(), last - MAX_ASKED_DAYS + 1), last + 1))
+        if days.days >= _MONTH_DAYS:
+            codes |= dict.fromkeys(_months(days)[-MAX_ASKED_DAYS // _MONTH_DAYS :])
+    return list(codes)
+
+
+def _months(days: DateRange) -> range:
+    """The months that a range touches, as negative numbers, the first month first."""
+    first, last = (-(day.year * 12 + day.month) for day in (days.first, days.last))
+    return range(first, last - 1, -1)
+
+
 def date_ranges(languages: Iterable[Language], text: str, said: date) -> list[DateRange]:
     """The ranges of days that a text names, said on that day, MAX_RANGES at most.
 
     The calendar's last day is left out: PostgreSQL ends a range with the day after it, which the driver cannot hold.
     """
-    times = (time for language in languages for time in language.times_in(text))
+    return ranges_of(times_in(languages, normalize("NFC", text)), said)
+
+
+def ranges_of(times: Iterable[TimePhrase], said: date) -> list[DateRange]:
+    """The ranges of days that times mean, said on that day, MAX_RANGES at most, without the calendar's last day."""
     ranges = dict.fromkeys(found for time in times for found in time.ranges(said) if found.last < date.max)
     return list(ranges)[:MAX_RANGES]

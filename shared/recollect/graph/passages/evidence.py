@@ -8,6 +8,7 @@ from recollect.graph.passages.dates import DateRange, date_ranges
 from recollect.graph.passages.model import PendingPassage
 from recollect.platform.computing import map_yielding
 from recollect.platform.embedding import TokenBits
+from recollect.times import with_offset
 
 EVIDENCE_GENERATION = 2
 """Raise it with any change in what is made of a text here or by an embedder's tokens: stored evidence of an older
@@ -27,7 +28,7 @@ async def evidence_of(passages: Sequence[PendingPassage], tokens: Sequence[Token
 
     def make(embedded: tuple[PendingPassage, TokenBits]) -> Evidence:
         passage, bits = embedded
-        said = passage.said_at
+        said = None if passage.said_at is None else with_offset(passage.said_at, passage.said_offset)
         dates = [] if said is None else date_ranges(LANGUAGES, passage.text or "", said.date())
         return Evidence(bits.tobytes(), dates)
 

@@ -83,7 +83,7 @@ class IndexedText:
     question in the first person is about the asker's own memories. `about` is the name of the entity, if there is one:
     a passage is matched by that name as well as by its own words. `kind`, `tags` and `importance` are an observation's
     own: where they are None, filters use those of its node. `version_id`: of the sibling head, below the highest, that
-    the text is from.
+    the text is from. `said_offset`: the minutes by which the clock of who said it was ahead of UTC; None: not known.
     """
 
     memory_id: UUID
@@ -100,6 +100,7 @@ class IndexedText:
     importance: float | None = None
     outdated: bool = False
     version_id: UUID | None = None
+    said_offset: int | None = None
 
     @property
     def attributes(self) -> dict[str, Any] | None:
@@ -127,13 +128,14 @@ class PendingPassage:
     """A passage that waits for its vector, or for the words and vectors of its neighbours.
 
     `text`: the text to embed; None where it has a vector and evidence, or was set aside. `said_at`: in UTC; None for a
-    name.
+    name. `said_offset`: as in IndexedText.
     """
 
     id: UUID
     claimed_until: datetime
     text: str | None
     said_at: datetime | None = None
+    said_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

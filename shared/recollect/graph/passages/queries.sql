@@ -21,12 +21,14 @@ ended AS (
 -- Passages of memories that one revision adds, matched by the names of their entities, by their own words and by their day;
 -- :bulk: they are many.
 INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
-    text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision, bulk)
+    text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, said_offset, named_days,
+    added_revision, bulk)
 SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
     p.node_id), p.said, p.expires_at, p.text,
-    to_tsvector('english', plain_apostrophes(concat_ws(' ', p.about, p.text, to_char(p.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))),
-    p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false), p.version_id, :revision,
-        :bulk
+    to_tsvector('english', plain_apostrophes(concat_ws(' ', p.about, p.text, to_char(p.said AT TIME ZONE 'UTC'
+        + make_interval(mins => coalesce(p.said_offset, 0)), 'FMDD FMMonth YYYY')))),
+    p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false), p.version_id,
+    p.said_offset, p.named_days, :revision, :bulk
 FROM (
     SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
     FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
@@ -36,7 +38,8 @@ FROM (
         AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, about, text, speaker, dated, created_by,
             attributes, version_id)
     CROSS JOIN LATERAL jsonb_to_record(i.attributes)
-        AS a (kind text, tags text[], importance double precision, outdated boolean)
+        AS a (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
+            named_days integer[])
 ) AS p;
 
 -- name: renew_passages
@@ -83,7 +86,8 @@ WITH -- include: held
         AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, about, text, speaker, dated, created_by,
             attributes, version_id)
     CROSS JOIN LATERAL jsonb_to_record(i.attributes)
-        AS a (kind text, tags text[], importance double precision, outdated boolean)
+        AS a (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
+            named_days integer[])
 ), made AS (
     SELECT p.*, CASE WHEN p.source <> 'name' THEN coalesce(p.said_at, :revision_time) END AS said, old.id AS old_id,
         old.said_at AS old_said, v.embedding, v.model AS embedding_model, old.near, old.far
@@ -106,12 +110,13 @@ WITH -- include: held
 ), written AS (
     INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at,
         expires_at, text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision,
-        bulk, embedding_model, near, far)
+        bulk, embedding_model, near, far, said_offset, named_days)
     SELECT :tenant_id, :graph_id, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid,
         m.node_id), m.said, m.expires_at, m.text,
-        to_tsvector('english', plain_apostrophes(concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))),
+        to_tsvector('english', plain_apostrophes(concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC'
+            + make_interval(mins => coalesce(m.said_offset, 0)), 'FMDD FMMonth YYYY')))),
         m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id,
-        :revision, :bulk, m.embedding_model, m.near, m.far
+        :revision, :bulk, m.embedding_model, m.near, m.far, m.said_offset, m.named_days
     FROM made m
 )
 SELECT s.id FROM superseded s
@@ -322,9 +327,9 @@ WITH RECURSIVE others AS MATERIALIZED (
 ), claimed AS (
     UPDATE passages p SET claimed_until = statement_timestamp() + :lease::interval
     WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM waiting))
-    RETURNING p.id, p.node_id, p.text, p.said_at, p.claimed_until, p.refused
+    RETURNING p.id, p.node_id, p.text, p.said_at, p.said_offset, p.claimed_until, p.refused
 )
-SELECT c.id, c.claimed_until, c.said_at,
+SELECT c.id, c.claimed_until, c.said_at, c.said_offset,
     greatest(:limit, (SELECT ceil(:max_small::double precision / nullif(count(*), 0)) FROM chosen))::integer AS places,
     CASE WHEN c.refused IS NOT NULL OR EXISTS (
             SELECT 1 FROM passage_vectors v
@@ -376,7 +381,7 @@ RETURNING i.graph_id, set_config('enable_nestloop', 'off', true) AS joined,
 -- lack a vector of model :model. Only these have their texts. The first bound counts all passages: else one statement would
 -- read a whole graph where none lacks a vector.
 WITH page AS MATERIALIZED (
-    SELECT id, node_id, text, said_at FROM passages
+    SELECT id, node_id, text, said_at, said_offset FROM passages
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
         AND (:after::uuid IS NULL OR id > :after)
     ORDER BY id
@@ -395,7 +400,7 @@ WITH page AS MATERIALIZED (
 ), looked AS (
     SELECT c.*, count(*) FILTER (WHERE c.lacks) OVER (ORDER BY c.id) AS without_vector FROM compared c
 )
-SELECT l.id, statement_timestamp() AS claimed_until, l.said_at,
+SELECT l.id, statement_timestamp() AS claimed_until, l.said_at, l.said_offset,
     CASE WHEN NOT l.lacks THEN NULL
         WHEN n.name IS NULL OR starts_with(l.text, n.name) THEN l.text ELSE n.name || ': ' || l.text END AS text
 FROM looked l

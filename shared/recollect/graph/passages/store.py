@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from unicodedata import normalize
 from uuid import UUID
 
 from pgvector import HalfVector
 
 from recollect.graph.graphs.model import Revision
-from recollect.graph.passages.dates import DateRange
+from recollect.graph.passages.date_phrases import LANGUAGES
+from recollect.graph.passages.dates import DateRange, TimePhrase, named_days, ranges_of, times_in
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence
 from recollect.graph.passages.model import (
     FAR_WORDS,
@@ -36,6 +38,7 @@ from recollect.platform.computing import batches, map_yielding
 from recollect.platform.embedding import Vectors
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session, Transaction
+from recollect.times import with_offset
 
 queries = Queries(__package__)
 
@@ -51,7 +54,7 @@ async def insert_passages(tx: Transaction, revision: Revision, memories: Sequenc
     """Store the passages of these memories; more than MAX_SMALL are bulk."""
     passages = await _split_all(memories)
     for batch in tx.batches(passages, MAX_INSERTED):
-        columns = _columns(batch)
+        columns = _columns(batch, revision.at)
         await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(passages) > MAX_SMALL)
 
 
@@ -71,7 +74,7 @@ async def renew_passages(
         rows = await tx.fetch(
             queries.renew_passages,
             **revision.parameters,
-            **_columns([passage for memory_id in batch for passage in by_memory[memory_id]]),
+            **_columns([passage for memory_id in batch for passage in by_memory[memory_id]], revision.at),
             renewed_memory_ids=batch,
             bulk=bulk or len(passages) > MAX_SMALL,
         )
@@ -348,8 +351,8 @@ async def _split_all(memories: Sequence[IndexedText]) -> list["_Passage"]:
     return [(memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text])]
 
 
-def _columns(passages: Sequence["_Passage"]) -> dict[str, list[Any]]:
-    """Passages, column by column."""
+def _columns(passages: Sequence["_Passage"], now: datetime) -> dict[str, list[Any]]:
+    """Passages, column by column; those without a time of saying are said now."""
     return {
         "ids": [new_id() for _ in passages],
         "node_ids": [memory.node_id for memory, _, _ in passages],
@@ -364,9 +367,17 @@ def _columns(passages: Sequence["_Passage"]) -> dict[str, list[Any]]:
         "speakers": [piece.speaker for _, _, piece in passages],
         "dated": [piece.dated for _, _, piece in passages],
         "created_by": [memory.created_by for memory, _, _ in passages],
-        "attributes": [memory.attributes for memory, _, _ in passages],
+        "attributes": [_attributes(memory, piece, now) for memory, _, piece in passages],
         "version_ids": [memory.version_id for memory, _, _ in passages],
     }
+
+
+def _attributes(memory: IndexedText, piece: "_Piece", now: datetime) -> dict[str, Any] | None:
+    """A memory's own attributes, its clock, and the days that a piece of it names; None without any."""
+    said = with_offset(memory.said_at or now, memory.said_offset)
+    days = [] if memory.source == Source.NAME else named_days(ranges_of(piece.times, said.date()))
+    own = {"said_offset": memory.said_offset, "named_days": days or None}
+    return {**(memory.attributes or {}), **{name: value for name, value in own.items() if value is not None}} or None
 
 
 def _multirange(ranges: Sequence[DateRange]) -> str:
@@ -376,11 +387,12 @@ def _multirange(ranges: Sequence[DateRange]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A piece of a text, its speaker, and whether it has a time (`is_dated`)."""
+    """A piece of a text, its speaker, whether it has a time (`is_dated`), and the times that it names."""
 
     text: str
     speaker: str | None
     dated: bool
+    times: Sequence[TimePhrase]
 
 
 _Passage = tuple[IndexedText, int, _Piece]
@@ -389,4 +401,7 @@ _Passage = tuple[IndexedText, int, _Piece]
 
 def _split(text: str) -> list[_Piece]:
     text_speaker = speaker(text)
-    return [_Piece(piece, text_speaker, is_dated(piece)) for piece in split(text)]
+    return [
+        _Piece(piece, text_speaker, is_dated(piece), times_in(LANGUAGES, normalize("NFC", piece)))
+        for piece in split(text)
+    ]

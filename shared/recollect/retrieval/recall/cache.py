@@ -113,12 +113,12 @@ async def cached_lookup(
 def key_material(state: GraphState, question: Question, filters: RecallFilter) -> bytes:
     """All that a ranking depends on, as bytes: two different inputs never give the same bytes.
 
-    The question's vectors are left out, since its text and model determine them. Every other field is included, also
-    fields that are added later.
+    The question's vectors are left out, since its text and model determine them, and the moment of asking, of which
+    only the day counts. Every other field is included, also fields that are added later.
     """
-    question_fields = [
-        getattr(question, field.name) for field in fields(question) if field.name not in ("vector", "tokens", "older")
-    ]
+    question = question.in_zone(state.time_zone)
+    left_out = ("vector", "tokens", "older", "asked_at")
+    question_fields = [getattr(question, field.name) for field in fields(question) if field.name not in left_out]
     older = None if question.older is None else [question.older.model, question.older.vector is not None]
     return msgspec.msgpack.encode(
         [RANKING_VERSION, state, question.vector is not None, question_fields, older, filters]

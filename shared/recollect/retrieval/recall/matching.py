@@ -7,7 +7,8 @@ the numbers (measured).
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from unicodedata import normalize
 from uuid import UUID
 
 import numpy as np
@@ -15,9 +16,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.graph.passages.date_phrases import LANGUAGES
-from recollect.graph.passages.dates import DateRange, TimePhrase
+from recollect.graph.passages.dates import BROAD_DAYS, DateRange, TimePhrase, times_in
 from recollect.platform.computing import Slices
 from recollect.platform.embedding import Vectors
+from recollect.times import in_zone, with_offset
 
 NEIGHBOUR_WEIGHT = 0.8
 """The weight of a token in the passage before or after, where one of the passage's own has 1."""
@@ -28,9 +30,6 @@ matches: a token that all candidates contain weighs next to nothing. No table of
 
 SHORTLY_AFTER = timedelta(days=7)
 """A passage that was said up to so long after a day that a question names may still be about that day."""
-
-BROAD_DAYS = 7
-"""A passage that names a range of more days than this, and than the question's, is about none of them in particular."""
 
 _COMPARED_AT_ONCE = 8_000
 """Pairs of a token of the question and one of a passage that one slice compares, in 1 ms or so."""
@@ -47,7 +46,9 @@ class PassageEvidence(Struct, frozen=True):
     """What is stored of a passage for the second stage, and which passages come before and after it.
 
     Only candidates have `before`, `after` and `asked`: the weight of the question's words in the turn before, if that
-    is a question. `tokens`: TokenBits, row after row; None where there are none.
+    is a question. `tokens`: TokenBits, row after row; None where there are none. `dates`:
+    the days that it names, once it is embedded; `named_days` has them as numbers at once. `said_offset`: the minutes by
+    which the clock of who said it was ahead of UTC; None: not known.
     """
 
     id: UUID
@@ -56,6 +57,8 @@ class PassageEvidence(Struct, frozen=True):
     asked: float | None
     tokens: bytes | None
     dates: Sequence[DateRange]
+    said_offset: int | None = None
+    named_days: Sequence[int] | None = None
 
 
 def match_windows(
@@ -129,19 +132,29 @@ def named_times(question: str, asked_on: date | None) -> list[TimePhrase]:
 
 
 def depends_on_day(question: str) -> bool:
-    """Whether a question has times relative to the day on which it is asked, such as "last week"."""
-    return any(not time.absolute for time in _times_in(question))
+    """Whether a question has times that are others on another day, such as "last week", or "in March"."""
+    return any(time.depends_on_day for time in _times_in(question))
+
+
+def has_times(question: str) -> bool:
+    """Whether a question names any time."""
+    return bool(_times_in(question))
 
 
 def _times_in(question: str) -> list[TimePhrase]:
-    return [time for language in LANGUAGES for time in language.times_in(question[:_LONGEST_QUESTION])]
+    return times_in(LANGUAGES, normalize("NFC", question[:_LONGEST_QUESTION]))
 
 
-def score_dates(times: Sequence[TimePhrase], at: datetime | None, passage_ranges: Sequence[DateRange]) -> float:
+def day_of_saying(at: datetime, said_offset: int | None = None, zone: tzinfo = UTC) -> date:
+    """The day on which something was said by the clock of who said it, or else in the zone of who asks."""
+    return (in_zone(at, zone) if said_offset is None else with_offset(at, said_offset)).date()
+
+
+def score_dates(times: Sequence[TimePhrase], said_on: date | None, passage_ranges: Sequence[DateRange]) -> float:
     """1 if a passage was said in a time that the question names, or is about one; .5 if said SHORTLY_AFTER; else 0."""
-    if at is None:
+    if said_on is None:
         return 0.0
-    said_on, is_shortly_after = at.astimezone(UTC).date(), False
+    is_shortly_after = False
     for named in (named for time in times for named in time.ranges(said_on)):
         if named.first <= said_on <= named.last or any(_is_about(named, days) for days in passage_ranges):
             return 1.0

@@ -16,6 +16,7 @@ from recollect.platform.embedding import UNMEASURED, SimilarityThresholds
 from recollect.retrieval.recall.pages import Holdings, Place
 from recollect.retrieval.recall.ranking import Hit, HitKey
 from recollect.retrieval.search import fusion
+from recollect.times import zone_of
 
 MIN_NEAR_DUPLICATE_SIMILARITY = 0.75
 """Cosine from which an older memory is reported as a near duplicate of a new one."""
@@ -62,7 +63,8 @@ class Question:
 
     `tokens`: a vector for each of its tokens, shape (n, dimensions), if the embedder has them; none without a vector.
     `asker`: the caller, where the question is in the first person; else None, so that callers share cached answers.
-    `asked_on`: the day (UTC) on which it is asked, where it has a time relative to it; else None, for the same reason.
+    `asked_at`: when it is asked, where its times depend on the day; `asked_on`: that day by the clock of who asks, once
+    the graph's zone is known; else None, for the same reason. `time_zone`: the zone of who asks, where it has times.
     `similarity_thresholds`: the cosines from which a memory is evidence. `older`: the same question with the previous
     embedder's vector, if there is one.
     """
@@ -75,10 +77,16 @@ class Question:
     older: "Question | None" = None
     tokens: NDArray[np.float32] | None = None
     asked_on: date | None = None
+    asked_at: datetime | None = None
+    time_zone: str | None = None
 
-    def on_day(self, day: date) -> "Question":
-        """The same question, asked on that day."""
-        return replace(self, asked_on=day, older=None if self.older is None else self.older.on_day(day))
+    def in_zone(self, default: str | None, moment: datetime | None = None) -> "Question":
+        """The same question with the day on which it is asked (at `moment` instead), in its own zone or the default."""
+        zone = self.time_zone or default
+        at = self.asked_at if self.asked_at is None or moment is None else moment
+        day = self.asked_on if at is None else at.astimezone(zone_of(zone)).date()
+        older = None if self.older is None else self.older.in_zone(default, moment)
+        return replace(self, asked_on=day, time_zone=zone, older=older)
 
     def for_model(self, model: str | None) -> "Question":
         """This question with the vector of the model that serves a graph; without one if no embedder has that model."""
@@ -135,7 +143,8 @@ class GraphState:
     reach the same epochs, which are microseconds since 1970, also after a crash that lost some of them.
     `next_expiry` is when the next memory or node expires: until then the clock changes nothing. `passages_counted` is
     the number of passages in which the graph's words were counted; `vector_model` and `vector_dimensions` describe its
-    vector index, if it has one. `model` is the model whose vectors serve the graph.
+    vector index, if it has one. `model` is the model whose vectors serve the graph. `time_zone`: the graph's zone or
+    its tenant's, by which questions are asked that name none.
     """
 
     graph_id: UUID
@@ -147,6 +156,7 @@ class GraphState:
     vector_dimensions: int | None
     next_expiry: datetime | None
     model: str | None = None
+    time_zone: str | None = None
 
     def dimensions(self, model: str) -> int | None:
         """The dimensions of the vector index, if it has vectors of this model."""
@@ -208,12 +218,14 @@ class SearchScope:
 class MemoryAttributes(Attributes):
     """A memory's attributes, the number of its newest version, and the reason of its last change, if one was given.
 
-    `text`: its text, or the beginning of that.
+    `text`: its text, or the beginning of that. `said_offset`: the minutes by which the clock of who said it was ahead
+    of UTC; None: not known.
     """
 
     version: int | None = None
     reason: str | None = None
     text: str | None = None
+    said_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,37 @@ few AS MATERIALIZED (
     ORDER BY v.embedding <=> :vector::halfvec
     LIMIT :candidates;
 
+-- fragment: dated
+-- The newest eligible passages, :max_dated of them, that were said within a range of days that the question names, and as
+-- many whose text names one of these days. Of a question without times there are no ranges, and no days.
+dated AS (
+    (SELECT s.id, s.node_id, s.source
+    FROM unnest(:range_starts::timestamptz[], :range_ends::timestamptz[], :first_days::date[], :last_days::date[])
+        AS r (start, finish, first, last)
+    CROSS JOIN LATERAL (
+        SELECT e.id, e.node_id, e.source, e.said_at FROM eligible e
+        WHERE e.said_at >= r.start - interval '26 hours' AND e.said_at < r.finish + interval '26 hours'
+            AND said_within(e.said_at, e.said_offset, r.start, r.finish, r.first, r.last)
+        ORDER BY e.said_at DESC, e.id DESC
+        LIMIT :max_dated
+    ) AS s
+    ORDER BY s.said_at DESC, s.id DESC
+    LIMIT :max_dated)
+    UNION ALL
+    (SELECT e.id, e.node_id, e.source FROM eligible e
+    WHERE e.named_days && :named_days::integer[] AND coalesce(e.removed_revision, 0) = 0
+    ORDER BY e.said_at DESC, e.id DESC
+    LIMIT :max_dated);
+
+-- fragment: found_by_days
+-- The same without a filter; no function is called for a question without times.
+SELECT * FROM find_said_within(:tenant_id, :graph_id, :range_starts::timestamptz[], :range_ends::timestamptz[],
+            :first_days::date[], :last_days::date[], :max_dated, :include_outdated)
+        WHERE cardinality(:first_days) > 0
+        UNION
+        SELECT * FROM find_naming_days(:tenant_id, :graph_id, :named_days::integer[], :max_dated, :include_outdated)
+        WHERE cardinality(:named_days) > 0;
+
 -- fragment: own_vectors
 -- The vectors of the node i.id that are compared with others: of the newest of its passages that have one, :max_compared at
 -- most, among the newest :max_looked_at.
@@ -179,6 +210,8 @@ WITH -- include: terms
             :include_outdated)
         UNION
         SELECT * FROM nearest
+        UNION
+        -- include: found_by_days
     ) AS -- include: told_otherwise
 )
 -- include: candidates
@@ -195,6 +228,8 @@ WITH -- include: terms
             :include_outdated)
         UNION
         SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :candidates, :include_outdated)
+        UNION
+        -- include: found_by_days
     ) AS -- include: told_otherwise
 )
 -- include: candidates
@@ -270,9 +305,11 @@ WITH -- include: terms
 -- of the graph are read. Only one of the two runs, and either finds the same.
 WITH -- include: terms
 ), eligible AS NOT MATERIALIZED (
-    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model
+    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.said_at, p.said_offset, p.named_days,
+        p.removed_revision
     -- include: narrowed
 ), -- include: best
+), -- include: dated
 ), -- include: compared
 ), -- include: nearest
 ), semantic AS (
@@ -280,8 +317,9 @@ WITH -- include: terms
     UNION ALL
     SELECT * FROM compared WHERE (SELECT count(*) FROM few) < :few
 ), found AS MATERIALIZED (
-    SELECT c.id FROM (SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic)
-    AS -- include: told_otherwise
+    SELECT c.id FROM (
+        SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic UNION SELECT * FROM dated
+    ) AS -- include: told_otherwise
 )
 -- include: candidates
 
@@ -353,15 +391,20 @@ CASE WHEN c.source = 'fact' THEN ARRAY(
 WITH -- include: terms
 ), eligible AS MATERIALIZED (
     SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
-        n.version, p.outdated OR n.status = 'outdated' AS outdated
+        n.version, p.outdated OR n.status = 'outdated' AS outdated, p.said_at, p.said_offset, p.named_days,
+        NULL::bigint AS removed_revision
     -- include: narrowed_at
 ), -- include: best
+), -- include: dated
 ), -- include: compared
 ), found AS MATERIALIZED (
     SELECT c.id, c.name, c.outdated, -- include: conflicts_at
         AS conflicts
     FROM eligible c
-    WHERE c.id = ANY (ARRAY(SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared))
+    WHERE c.id = ANY (ARRAY(
+            SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared
+            UNION ALL SELECT id FROM dated
+        ))
         AND -- include: told_otherwise_at
 )
 SELECT p.id, p.memory_id, p.node_id, p.version_id, found.conflicts, found.name, p.text, p.said_at AS at, found.outdated,
@@ -465,7 +508,8 @@ WITH -- include: terms
 ), candidates AS MATERIALIZED (
     SELECT c.id, b.id AS before, a.id AS after, CASE WHEN (g.passage).thread IS NOT NULL AND b.text ~ '[?？؟]' THEN (
         SELECT sum(t.idf) FROM terms t WHERE b.tsv @@ t.query
-    ) END AS asked
+    ) END AS asked,
+        (g.passage).said_offset, (g.passage).named_days
     FROM unnest(:passage_ids::uuid[]) AS c (id)
     CROSS JOIN LATERAL (
         SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN c.id
@@ -476,11 +520,11 @@ WITH -- include: terms
 ), looked_up AS (
     SELECT * FROM candidates
     UNION ALL
-    SELECT DISTINCT n.id, NULL::uuid, NULL::uuid, NULL::double precision
+    SELECT DISTINCT n.id, NULL::uuid, NULL::uuid, NULL::double precision, NULL::smallint, NULL::integer[]
     FROM candidates c CROSS JOIN LATERAL (VALUES (c.before), (c.after)) AS n (id)
     WHERE n.id IS NOT NULL AND n.id <> ALL (:passage_ids)
 )
-SELECT l.id, l.before, l.after, l.asked, e.tokens, e.dates
+SELECT l.id, l.before, l.after, l.asked, e.tokens, e.dates, l.said_offset, l.named_days
 FROM looked_up l
 LEFT JOIN LATERAL (
     SELECT tokens, dates FROM passage_evidence
@@ -711,7 +755,7 @@ SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
     coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
     coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason,
-    coalesce(o.version, n.version)::bigint AS version
+    coalesce(o.version, n.version)::bigint AS version, coalesce(o.said_offset, n.said_offset)::bigint AS said_offset
 FROM unnest(:memory_ids::uuid[]) AS i (id)
 LEFT JOIN LATERAL (
     SELECT * FROM observations
@@ -727,7 +771,7 @@ SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
     coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
     coalesce(o.metadata, n.metadata) AS metadata, coalesce(o.reason, n.reason) AS reason,
-    coalesce(o.version, n.version)::bigint AS version
+    coalesce(o.version, n.version)::bigint AS version, coalesce(o.said_offset, n.said_offset)::bigint AS said_offset
 FROM unnest(:memory_ids::uuid[]) AS i (id)
 LEFT JOIN LATERAL (
     SELECT * FROM observations
@@ -745,7 +789,10 @@ SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');
 -- The state on which an answer from a graph depends beside its question. It also sets the width of searches by the graph's
 -- vector index in this transaction to that for so many passages (SEARCH_WIDTHS): their cost grows with the width.
 SELECT h.graph_id, h.revision, h.at, i.index_epoch, i.passages_counted, i.vector_model, i.vector_dimensions, i.model,
-    next_expiry(:tenant_id, :graph_id) AS next_expiry,
+    next_expiry(:tenant_id, :graph_id) AS next_expiry, (
+        SELECT coalesce(g.time_zone, t.time_zone) FROM graphs g CROSS JOIN tenants t
+        WHERE g.tenant_id = :tenant_id AND g.id = :graph_id AND t.id = :tenant_id
+    ) AS time_zone,
     set_config('hnsw.ef_search', (:search_widths::bigint[])[width_bucket(
         coalesce(nullif(i.passages_counted, 0), h.entities + h.facts + h.observations), :search_sizes::bigint[])]::text, true)
     AS search_width

@@ -11,7 +11,7 @@ from recollect.errors import Unavailable
 from recollect.platform.computing import map_yielding
 from recollect.platform.embedding import Embedder, embed_questions
 from recollect.platform.embedding_cache import CachedEmbedder
-from recollect.retrieval.recall.matching import depends_on_day
+from recollect.retrieval.recall.matching import depends_on_day, has_times
 from recollect.retrieval.recall.model import Question
 from recollect.retrieval.recall.question_analysis import is_first_person
 
@@ -32,11 +32,11 @@ class QuestionEncoder:
     previous: Embedder | None = None
     cached_previous: CachedEmbedder | None = None
 
-    async def questions(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
-        """Texts to search for; their vectors are cached."""
+    async def questions(self, caller: Caller, texts: Sequence[str], *, time_zone: str | None = None) -> list[Question]:
+        """Texts to search for, by who asks in that time zone (None: the graph's); their vectors are cached."""
         embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
-        questions, today = await self._encode(embedder, caller, texts), datetime.now(UTC).date()
-        return await map_yielding(questions, lambda q: q.on_day(today) if depends_on_day(q.text) else q)
+        questions, now = await self._encode(embedder, caller, texts), datetime.now(UTC)
+        return await map_yielding(questions, lambda question: _asked_at(question, now, time_zone))
 
     async def statements(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
         """Texts to store; their vectors are not cached, since the same text is rarely embedded again."""
@@ -49,6 +49,15 @@ class QuestionEncoder:
         previous = self.cached_previous.of(caller.tenant_id) if self.cached_previous else self.previous
         older_questions = await _encode_by(previous, caller, texts)
         return [replace(question, older=older) for question, older in zip(questions, older_questions, strict=True)]
+
+
+def _asked_at(question: Question, now: datetime, time_zone: str | None) -> Question:
+    """The question with the moment and the zone in which it is asked, as far as its times depend on them."""
+    if not has_times(question.text):
+        return question
+    at = now if depends_on_day(question.text) else None
+    older = None if question.older is None else _asked_at(question.older, now, time_zone)
+    return replace(question, asked_at=at, time_zone=time_zone, older=older)
 
 
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:

@@ -6,7 +6,7 @@ scaled within one query, the sum does not tell a good answer from a bad one: for
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from operator import mul
@@ -185,20 +185,22 @@ def rank(
     min_meaning: float,
     min_best: float | None = None,
     min_words: float = 0.0,
+    always: Set[UUID] = frozenset(),
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
     Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence. `min_best`:
     the cosine that some candidate must reach for there to be an answer at all, unless one has `min_words` of the
-    question, weighted by rarity, or no vector yet; None: no minimum.
+    question, weighted by rarity, or no vector yet; None: no minimum. `always`: passages that are evidence, and an
+    answer, whatever their words and vectors.
     """
     weight = sum(term.idf for term in terms)
     evident = [
         c
         for c in candidates
-        if (c.nearness or 0.0) >= min_meaning or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
+        if c.id in always or (c.nearness or 0.0) >= min_meaning or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
     ]
-    if min_best is not None and not any(_is_answer(c, weight, min_best, min_words) for c in evident):
+    if min_best is not None and not any(c.id in always or _is_answer(c, weight, min_best, min_words) for c in evident):
         return []
     weights = _weights_of(evident)
     columns = _scaled_terms(evident, weight, expected)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
 from itertools import chain, islice
 from uuid import UUID
 
@@ -17,9 +16,16 @@ from recollect.platform.metrics import record_audit, record_waiting
 from recollect.platform.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
+from recollect.retrieval.recall.days import NamedDays, days_of, is_listing, listed
 from recollect.retrieval.recall.english import english
 from recollect.retrieval.recall.listing import list_memories, listing_of, require_first_page
-from recollect.retrieval.recall.matching import match_windows, named_times, score_dates
+from recollect.retrieval.recall.matching import (
+    PassageEvidence,
+    day_of_saying,
+    match_windows,
+    named_times,
+    score_dates,
+)
 from recollect.retrieval.recall.model import (
     ALWAYS_RETURNED,
     MAX_WHOLE,
@@ -45,6 +51,7 @@ from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
 from recollect.retrieval.recall.spelling import correct, nearest_words
 from recollect.retrieval.recall.updates import in_order_of_time, probably_replaces
+from recollect.times import zone_of
 
 MAX_RECALLED = 100
 """Hits of one recall, at most."""
@@ -78,11 +85,12 @@ async def recall(
     `cached`: the entry of RecallCache for these very questions; a recall in the present adds the rankings that it
     lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
-    `only_near_best`: without hits that score far less than the best, for one question without a filter. `last_search`:
-    afterwards the transaction only looks up rows by key. `correcting`: where a question is mistyped, nothing is
-    searched, and the right questions are returned (Recalled.corrected). `page`: without questions, and for questions
-    that ask for everything, this page of what passes the filter is listed; None: such questions are searched for, too.
-    Raises NotFound for an unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
+    `only_near_best`: without hits that score far less than the best, for one question without a filter; where one asks
+    for all of some days, `limit` does not apply either. `last_search`: afterwards the transaction only looks up rows by
+    key. `correcting`: where a question is mistyped, nothing is searched, and the right questions are returned
+    (Recalled.corrected). `page`: without questions, and for questions that ask for everything, this page of what passes
+    the filter is listed; None: such questions are searched for, too. Raises NotFound for an unknown entity
+    `filters.under`, and InvalidInput for a further page of what is searched for.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -99,15 +107,18 @@ async def recall(
     listing = None if page is None else listing_of(questions, basis.question_words, filters, page)
     if listing is not None:
         await view.tx.search()
-        listed = await list_memories(scope, listing, limit=limit)
-        if listed is not None:
-            return await _listed(view, listed, basis, limit=limit, token_budget=token_budget, last_search=last_search)
+        memories = await list_memories(scope, listing, limit=limit)
+        if memories is not None:
+            return await _listed(view, memories, basis, limit=limit, token_budget=token_budget, last_search=last_search)
     require_first_page(page)
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
-    questions = [_asked_at_moment(view, question).for_model(state.model) for question in questions]
+    moment = None if view.at is None else view.at.at
+    questions = [question.in_zone(state.time_zone, moment).for_model(state.model) for question in questions]
     rankings = await _rankings(view.tx, scope, questions, known, basis, last_search)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
+    if only_near_best and len(rankings) == 1 and is_listing(rankings[0]):
+        limit = MAX_RECALLED
     # One more than can be returned shows whether there are more; near_best needs one more than ALWAYS_RETURNED.
     most = max(limit, ALWAYS_RETURNED) + 1
     hits = await _distinct_hits(view, rankings[0] if len(rankings) == 1 else fuse(rankings), most)
@@ -175,13 +186,6 @@ async def _distinct_hits(view: GraphView, ranking: Sequence[Hit], most: int) -> 
     return list(islice(without_repeats(ranking, wholes), most))
 
 
-def _asked_at_moment(view: GraphView, question: Question) -> Question:
-    """The question as asked on the day of the view's moment, which "last week" and the like then refer to."""
-    if view.at is None or question.asked_on is None:
-        return question
-    return question.on_day(view.at.at.astimezone(UTC).date())
-
-
 async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: GraphState) -> dict[int, list[Hit]]:
     """Hits of the questions whose cached rankings are valid in this snapshot, by index; none if a passage is gone."""
     rankings = cached.rankings_at(state)
@@ -204,7 +208,7 @@ async def _rankings(
 ) -> list[list[Hit]]:
     """The hits of each question: the cached ones, else those that a search finds."""
     searches = {
-        place: _Search(question, words, weighted_terms(words.counted, basis.state.passages_counted))
+        place: _Search(question, words, weighted_terms(words.counted, basis.state.passages_counted), days_of(question))
         for place, (question, words) in enumerate(zip(questions, basis.question_words, strict=True))
         if place not in known
     }
@@ -217,20 +221,21 @@ async def _rankings(
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A question with its words and their weights."""
+    """A question with its words and their weights, and the days that it names."""
 
     question: Question
     words: QuestionWords
     terms: Sequence[Term]
+    days: NamedDays
 
 
 async def _find_candidates(scope: SearchScope, search: _Search) -> tuple[list[Candidate], list[Candidate] | None]:
     """The candidates of a question and, where the search is audited and uses an index, those of an exact search."""
-    found = await store.find_candidates(scope, search.question, search.terms, search.words)
+    found = await store.find_candidates(scope, search.question, search.terms, search.words, search.days)
     if not scope.audited or scope.dimensions(search.question.model) is None:
         return found, None
     exact = replace(scope, state=None)
-    return found, await store.find_candidates(exact, search.question, search.terms, search.words)
+    return found, await store.find_candidates(exact, search.question, search.terms, search.words, search.days)
 
 
 async def _ranked(
@@ -245,37 +250,52 @@ async def _ranked(
 
 
 async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: list[Candidate]) -> list[Hit]:
-    question = search.question
-    thresholds = question.similarity_thresholds
+    question, thresholds = search.question, search.question.similarity_thresholds
+    evidence = await _load_evidence(tx, search, found)
+    dated = search.days.members(found, evidence)
+    matched = await _match(question, found, evidence)
     hits = rank(
-        await _match(tx, search, found),
+        search.days.answering(matched, dated, thresholds.best) if search.days.alone else matched,
         search.terms,
         expected=ExpectedAnswer.of(question.text),
         min_meaning=thresholds.meaning,
         # A caller who gives a filter presumes that there is something to find.
         min_best=None if scope.filters.narrows else thresholds.best,
         min_words=thresholds.words,
+        always=dated if search.days.alone or search.days.is_short else frozenset(),
     )
+    if dated and search.days.alone:
+        return listed(hits)[:MAX_RECALLED]
     if named_times(question.text, question.asked_on):
         return hits[:MAX_RECALLED]
     facts = {candidate.id for candidate in found if candidate.is_alone}
     return in_order_of_time(hits[:MAX_RECALLED], facts, question.text)
 
 
-async def _match(tx: Transaction, search: _Search, candidates: list[Candidate]) -> list[Candidate]:
-    """The second stage: candidates scored by the question's tokens and by the days that it names, if it has any."""
-    question = search.question
-    tokens, times = question.tokens, named_times(question.text, question.asked_on)
-    if not candidates or (tokens is None and not times):
-        return candidates
+async def _load_evidence(tx: Transaction, search: _Search, candidates: list[Candidate]) -> dict[UUID, PassageEvidence]:
+    """What the second stage needs of candidates; nothing where the question has neither tokens nor times."""
+    question, tokens = search.question, search.question.tokens
+    if not candidates or (tokens is None and not named_times(question.text, question.asked_on)):
+        return {}
     ids = [candidate.id for candidate in candidates]
-    evidence = await store.load_evidence(tx, ids, search.terms, model=question.model, beside=tokens is not None)
+    return await store.load_evidence(tx, ids, search.terms, model=question.model, beside=tokens is not None)
+
+
+async def _match(
+    question: Question, candidates: list[Candidate], evidence: dict[UUID, PassageEvidence]
+) -> list[Candidate]:
+    """The second stage: candidates scored by the question's tokens and by the days that it names, if it has any."""
+    if not evidence:
+        return candidates
+    tokens, times = question.tokens, named_times(question.text, question.asked_on)
+    zone, ids = zone_of(question.time_zone), [candidate.id for candidate in candidates]
     wins = {} if tokens is None else await interleave(match_windows(tokens, ids, evidence))
 
     def matched(candidate: Candidate) -> Candidate:
-        stored = evidence.get(candidate.id)
-        dates, asked = ((), None) if stored is None else (stored.dates, stored.asked)
-        date = score_dates(times, candidate.at, dates)
+        known = evidence.get(candidate.id)
+        dates, offset, asked = ((), None, None) if known is None else (known.dates, known.said_offset, known.asked)
+        said_on = None if candidate.at is None else day_of_saying(candidate.at, offset, zone)
+        date = score_dates(times, said_on, dates)
         return structs.replace(candidate, win=wins.get(candidate.id), date=date, asked=asked or 0.0)
 
     return await map_yielding(candidates, matched)

@@ -20,6 +20,7 @@ from recollect.graph.passages.evidence import EVIDENCE_GENERATION
 from recollect.graph.passages.service import MAX_WAITING
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
+from recollect.retrieval.recall.days import NO_DAYS, NamedDays
 from recollect.retrieval.recall.matching import PassageEvidence
 from recollect.retrieval.recall.model import (
     APPROXIMATE_CANDIDATES,
@@ -63,9 +64,13 @@ _SEARCH_WIDTHS = {"search_sizes": list(SEARCH_WIDTHS), "search_widths": list(SEA
 
 
 async def find_candidates(
-    scope: SearchScope, question: Question, terms: Sequence[Term], words: QuestionWords
+    scope: SearchScope,
+    question: Question,
+    terms: Sequence[Term],
+    words: QuestionWords,
+    days: NamedDays = NO_DAYS,
 ) -> list[Candidate]:
-    """Passages that may answer a question of these words, with their features, in the order of their ids.
+    """Passages that may answer a question of these words and days, with their features, in the order of their ids.
 
     In a view of the past, with the names, states and conflicts of that moment.
     """
@@ -93,6 +98,7 @@ async def find_candidates(
         "asker": question.asker or "",
         "asker_names": [*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
         "assistant_names": ASSISTANT_SPEAKERS,
+        **days.parameters,
     }
     dimensions = scope.dimensions(question.model)
     if filters.narrows or scope.view.at is not None:
@@ -269,6 +275,7 @@ async def attributes_of(
             version=row["version"],
             reason=row["reason"],
             text=row["text"],
+            said_offset=row["said_offset"],
         )
         for row in rows
     }

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, tzinfo
 from math import ceil
 
 from recollect.memory.model import Remembered
-from recollect.retrieval.recall.model import NearDuplicate, Recalled
+from recollect.retrieval.recall.model import MemoryAttributes, NearDuplicate, Recalled
 from recollect.retrieval.recall.ranking import Hit
+from recollect.times import in_zone, with_offset, zone_of
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.agent.lines import in_one_line, under_its_line
@@ -45,11 +47,12 @@ async def remember_items(call: Call, arguments: Remember) -> Reply:
 async def recall_memories(call: Call, arguments: Recall) -> Reply | Listing:
     """Find memories by words and meaning; a call that asks for more than the defaults may fill as many pages more."""
     recalled = await recall(call, arguments.graph, arguments)
+    zone = None if arguments.time_zone is None else zone_of(arguments.time_zone)
 
     def render(count: int) -> Reply:
         more = recalled.more or count < len(recalled.hits)
         page = replace(recalled, hits=recalled.hits[:count], more=more)
-        return Reply(recalled_body(page, explain=arguments.explain), _recalled_text(page, arguments.explain))
+        return Reply(recalled_body(page, explain=arguments.explain), _recalled_text(page, arguments.explain, zone))
 
     pages = ceil(max(arguments.most / DEFAULT_LIMIT, arguments.token_budget / DEFAULT_TOKENS))
     return Listing(len(recalled.hits), render, pages=pages)
@@ -70,9 +73,9 @@ def _close_line(older: NearDuplicate) -> str:
     return f"  close ({older.score:.2f}{mark}) {older.memory_id}: {in_one_line(older.text)}"
 
 
-def _recalled_text(recalled: Recalled, explain: bool) -> str:
+def _recalled_text(recalled: Recalled, explain: bool, zone: tzinfo | None) -> str:
     lines = [
-        _line(hit, explain, hit.key in recalled.parts, recalled.attributes[hit.memory_id].version)
+        _line(hit, explain, hit.key in recalled.parts, recalled.attributes[hit.memory_id], zone)
         for hit in recalled.hits
     ] or [" ".join(filter(None, ("Nothing found.", note_of(recalled.holdings))))]
     if recalled.corrected:
@@ -89,10 +92,18 @@ def _recalled_text(recalled: Recalled, explain: bool) -> str:
     return "\n".join(lines)
 
 
-def _line(hit: Hit, explain: bool, is_part: bool, version: int | None) -> str:
+def _day(at: datetime, said_offset: int | None, zone: tzinfo | None) -> str:
+    """The day of a time by the clock of who said it, or else in the zone of the call, with that clock's offset."""
+    local = with_offset(at, said_offset) if said_offset is not None or zone is None else in_zone(at, zone)
+    clock = f" UTC{local.isoformat(timespec='minutes')[16:]}" if local.utcoffset() else ""
+    return f"{local:%Y-%m-%d}{clock}"
+
+
+def _line(hit: Hit, explain: bool, is_part: bool, attributes: MemoryAttributes, zone: tzinfo | None) -> str:
     """A memory in one line; its version is told from the second on, and not of one of several in conflict."""
     prefix = f"{hit.name}: " if hit.name and not hit.text.startswith(hit.name) else ""
-    notes = [f"{hit.at:%Y-%m-%d}"] if hit.at else []
+    version = attributes.version
+    notes = [_day(hit.at, attributes.said_offset, zone)] if hit.at else []
     notes += ["part"] if is_part else []
     notes += [f"version {version}"] if version and version > 1 and hit.version_id is None else []
     notes += ["outdated"] if hit.outdated else []

@@ -14,11 +14,12 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphHead, GraphPatch, NewGraph
 from recollect.retention.erasure import service as erasure
+from recollect.times import MAX_ZONE
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphOut, Kind, graph_out, require_small
-from recollect_gateway.shapes import GraphName
+from recollect_gateway.shapes import EMPTY_IS_A_VALUE, GraphName
 
 Policy = Annotated[
     Literal["lww", "manual"],
@@ -26,6 +27,9 @@ Policy = Annotated[
 ]
 Whitelist = Annotated[list[Kind], Meta(max_length=200, description="Kinds that may be written; empty: every kind")]
 Name = Annotated[GraphName, Meta(description="The graph's name")]
+Zone = Annotated[
+    str, Meta(max_length=MAX_ZONE, description="IANA time zone of its days without offset; empty: the tenant's")
+]
 
 
 class ListGraphs(Arguments, frozen=True, rename=None):
@@ -46,6 +50,7 @@ class CreateGraph(Arguments, frozen=True, rename=None):
     conflict_policy: Policy = "lww"
     kind_whitelist: Whitelist = []
     metadata: Annotated[dict[str, Any], Meta(description="Any data to store with it")] = {}
+    time_zone: Zone | None = None
 
 
 class UpdateGraphConfig(Arguments, frozen=True, rename=None):
@@ -55,6 +60,7 @@ class UpdateGraphConfig(Arguments, frozen=True, rename=None):
     conflict_policy: Policy | None = None
     kind_whitelist: Whitelist | None = None
     metadata: Annotated[dict[str, Any], Meta(description="Replaces its metadata; empty clears it")] | None = None
+    time_zone: Annotated[Zone, Meta(extra={EMPTY_IS_A_VALUE: True})] | None = None
 
 
 class DeleteGraph(Arguments, frozen=True, rename=None):
@@ -131,7 +137,9 @@ async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
     require_small(call, arguments.metadata, "metadata")
     deduplication.require_readable(arguments.metadata)
     whitelist = tuple(arguments.kind_whitelist) or None
-    new_graph = NewGraph(arguments.name, arguments.conflict_policy, whitelist, arguments.metadata)
+    new_graph = NewGraph(
+        arguments.name, arguments.conflict_policy, whitelist, arguments.metadata, arguments.time_zone or None
+    )
     async with call.changing(arguments.name) as tx:
         graph, created = await graphs.ensure_graph(tx, new_graph)
     return Reply(CreatedGraph(graph_out(graph), created))
@@ -146,6 +154,7 @@ async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply
         arguments.conflict_policy,
         None if arguments.kind_whitelist is None else tuple(arguments.kind_whitelist),
         arguments.metadata,
+        arguments.time_zone,
     )
     async with call.changing(arguments.graph) as tx:
         graph = await graphs.configure_graph(tx, call.graph_name(arguments.graph), patch, call.operation)

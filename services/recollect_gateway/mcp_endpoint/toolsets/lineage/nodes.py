@@ -14,6 +14,7 @@ from recollect.graph.lineages.model import Draft, PutOutcome, Version, VersionFi
 from recollect.graph.nodes.model import NodeFields
 from recollect.memory import searching
 from recollect.retrieval.recall.model import RecallFilter
+from recollect.times import offset_minutes
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
@@ -284,6 +285,7 @@ def draft_of(node: Any, lineage_id: UUID | None, *, path: str) -> Draft:
         freshness_at=utc(node.freshness_at, f"{path}freshness_at"),
         thread=node.thread or None,
         said_at=utc(node.at, f"{path}at"),
+        said_offset=None if node.at is None else offset_minutes(node.at),
     )
     return Draft(fields, lineage_id, node.based_on_version, node.created_by, content_only=True)
 

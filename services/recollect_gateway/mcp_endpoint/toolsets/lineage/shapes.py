@@ -30,7 +30,7 @@ Offset = Annotated[int, Meta(ge=0, le=10_000_000, description="Number of results
 
 
 class GraphOut(Struct, frozen=True):
-    """A graph. `kind_whitelist` empty: every kind is allowed."""
+    """A graph. `kind_whitelist` empty: every kind is allowed; `time_zone` null: the tenant's."""
 
     id: str
     name: str
@@ -39,6 +39,7 @@ class GraphOut(Struct, frozen=True):
     metadata: dict[str, Any]
     created_at: datetime
     created_by: str
+    time_zone: str | None
 
 
 class NodeVersionOut(Struct, frozen=True, omit_defaults=True):
@@ -113,6 +114,7 @@ def graph_out(graph: Graph) -> GraphOut:
         graph.metadata,
         graph.created_at,
         graph.created_by,
+        graph.time_zone,
     )
 
 

@@ -1,0 +1,245 @@
+"""Days that a question names, as a source of candidates: what was said on them, and what tells of them.
+
+"What happened yesterday?" shares no word with the answer. Where a question asks for nothing else, the answer is all of
+these days, newest first; else they are candidates among others, and their date is evidence (`weights.py`).
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, tzinfo
+from itertools import chain
+from typing import Any
+from unicodedata import normalize
+from uuid import UUID
+
+from msgspec import structs
+
+from recollect.graph.passages.date_phrases import ENGLISH, LANGUAGES, NUMBERS
+from recollect.graph.passages.dates import Context, DateRange, Language, TimePhrase, asked_days, times_in
+from recollect.retrieval.recall.matching import PassageEvidence, day_of_saying
+from recollect.retrieval.recall.model import Question
+from recollect.retrieval.recall.ranking import Candidate, Hit
+from recollect.times import FIRST, LAST, zone_of
+
+MAX_DATED = 100
+"""Passages said on the days that a question names that become candidates, at most, and as many that tell of them."""
+
+MAX_SHORT = 31
+"""Days of a range within which everything comes that was said; in a longer one, other evidence is needed, too."""
+
+MAX_RANGES = 8
+"""Ranges of days of one question that are looked for, at most."""
+
+LISTED_SCORE = 1.0
+"""The score of what is listed by its day alone: of such, none answers better than another."""
+
+_LONGEST_QUESTION = 1_000
+"""Characters of a question in which times are looked for."""
+
+_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’\u0300-\u036f\u0900-\u0963])*")
+_BEFORE = re.compile(r"(\S+)\s*$")
+
+_AND = frozenset({"and", "und", "et", "y", "e", "en", "i", "ve", "и", "和", "と", "과", "와", "و", "और"})
+_LONGEST_ARTICLE = 3
+"""Letters of a word that may stand between "since" and a time, at most: desde el lunes."""
+
+_BETWEEN = frozenset({"between", "zwischen", "entre", "tra", "fra", "tussen", "między", "между", "بين"})
+"""Between two times, "and" makes a range of them only after one of these."""
+
+
+def _any_context() -> Context:
+    contexts = [language.context for language in LANGUAGES if language.spaced]
+    since, to = (
+        frozenset(chain.from_iterable(words)) for words in zip(*((c.since, c.to) for c in contexts), strict=True)
+    )
+    return Context(since, to)
+
+
+_ANY_CONTEXT = _any_context()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDays:
+    """The ranges of days that a question names, in the zone of who asks. `alone`: it asks for nothing else."""
+
+    ranges: Sequence[DateRange] = ()
+    zone: tzinfo = UTC
+    alone: bool = False
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the queries that look for them."""
+        return {
+            "range_starts": [_moment(days.first, time.min, self.zone) for days in self.ranges],
+            "range_ends": [_next_moment(days.last, self.zone) for days in self.ranges],
+            "first_days": [days.first for days in self.ranges],
+            "last_days": [days.last for days in self.ranges],
+            "named_days": asked_days(self.ranges),
+            "max_dated": MAX_DATED,
+        }
+
+    @property
+    def is_short(self) -> bool:
+        """Whether no range is longer than a month: then what was said within it is evidence, whatever its words."""
+        return all(days.days <= MAX_SHORT for days in self.ranges)
+
+    def members(self, candidates: Sequence[Candidate], evidence: dict[UUID, PassageEvidence]) -> Set[UUID]:
+        """The passages among candidates that were said on one of the days, or tell of one."""
+        if not self.ranges:
+            return frozenset()
+        asked = frozenset(asked_days(self.ranges))
+        return {
+            candidate.id
+            for candidate in candidates
+            if (found := evidence.get(candidate.id)) is not None
+            and (self._has_said(candidate.at, found.said_offset) or not asked.isdisjoint(found.named_days or ()))
+        }
+
+    def answering(
+        self, candidates: Sequence[Candidate], members: Set[UUID], min_best: float | None
+    ) -> Sequence[Candidate]:
+        """The candidates that may answer a question that asks for all of the days: those of the days, if there are any.
+
+        Else only those that mean what the question says: its words are those of a date, which others share.
+        """
+        if members:
+            return [candidate for candidate in candidates if candidate.id in members]
+        least = math.inf if min_best is None else min_best
+        return [candidate for candidate in candidates if (candidate.nearness or 0.0) >= least]
+
+    def _has_said(self, at: datetime | None, said_offset: int | None) -> bool:
+        if at is None:
+            return False
+        day = day_of_saying(at, said_offset, self.zone)
+        return any(days.first <= day <= days.last for days in self.ranges)
+
+
+NO_DAYS = NamedDays()
+"""Of a question without times."""
+
+
+def days_of(question: Question) -> NamedDays:
+    """The days that a question names, on the day on which and in the zone in which it is asked."""
+    text = normalize("NFC", question.text[:_LONGEST_QUESTION])
+    times = [found for found in times_in(LANGUAGES, text) if found.sure]
+    if not times or (question.asked_on is None and any(found.depends_on_day for found in times)):
+        return NO_DAYS
+    asked_on = question.asked_on or date.min
+    ranges = dict.fromkeys(days for days in _ranges(text, times, asked_on) if days.last < date.max)
+    if not ranges:
+        return NO_DAYS
+    alone = len(question.text) <= _LONGEST_QUESTION and _asks_for_nothing_else(text, times)
+    return NamedDays(list(ranges)[:MAX_RANGES], zone_of(question.time_zone), alone)
+
+
+def listed(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits that are listed by their day alone, newest first."""
+    newest_first = sorted(hits, key=lambda hit: (hit.at or FIRST, hit.memory_id), reverse=True)
+    return [structs.replace(hit, score=LISTED_SCORE) for hit in newest_first]
+
+
+def is_listing(hits: Sequence[Hit]) -> bool:
+    """Whether hits are listed by their day."""
+    return bool(hits) and all(hit.score == LISTED_SCORE for hit in hits)
+
+
+def _ranges(text: str, times: Sequence[TimePhrase], asked_on: date) -> Iterator[DateRange]:
+    """The ranges of the times: those between two are one, and that since one lasts until the day of asking."""
+    place = 0
+    while place < len(times):
+        found, ranges = times[place], times[place].ranges_around(asked_on)
+        later = times[place + 1] if place + 1 < len(times) else None
+        if later is not None and ranges and _joins(text, found, later):
+            place += 1
+            yield from _between(ranges, later.ranges_around(asked_on))
+        elif _is_since(text, found):
+            yield from (DateRange(days.first, asked_on) for days in ranges[:1] if days.first <= asked_on)
+        else:
+            yield from ranges
+        place += 1
+
+
+def _between(first: Sequence[DateRange], last: Sequence[DateRange]) -> Iterator[DateRange]:
+    """From the first of some ranges to the next range among others; all of them where none comes after it."""
+    after = [days for days in last if days.last > first[0].first]
+    if not after:
+        return iter([*first, *last])
+    return iter([DateRange(first[0].first, min(after, key=lambda days: days.first).last)])
+
+
+def _joins(text: str, found: TimePhrase, later: TimePhrase) -> bool:
+    """Whether what stands between two times makes a range of them."""
+    between = text[found.end : later.start].strip(" ,").casefold()
+    if between not in _context(found).to:
+        return False
+    before = _BEFORE.search(text[: found.start])
+    return between not in _AND or (before is not None and before[1].casefold() in _BETWEEN)
+
+
+def _is_since(text: str, found: TimePhrase) -> bool:
+    """Whether a time is the beginning of a range: "since" stands before it, is part of it, or follows it."""
+    since, after = _context(found).since, text[found.end :].lstrip()
+    before, own = text[: found.start].casefold().split()[-2:], text[found.start : found.end].casefold().split()
+    if before and len(before[-1]) > _LONGEST_ARTICLE:
+        before = before[-1:]
+    if not since.isdisjoint((*before, own[0], own[-1])):
+        return True
+    spaced = found.language is None or found.language.spaced
+    return any((after.split()[:1] == [word]) if spaced else after.startswith(word) for word in since)
+
+
+def _context(found: TimePhrase) -> Context:
+    """What may stand around a time: in its language or, of one in digits alone, in any."""
+    language = found.language or ENGLISH
+    return _ANY_CONTEXT if language in (ENGLISH, NUMBERS) and found.in_digits else language.context
+
+
+def _asks_for_nothing_else(text: str, times: Sequence[TimePhrase]) -> bool:
+    """Whether only words that say nothing about what is asked for remain beside the times."""
+    languages = {found.language or ENGLISH for found in times} | {ENGLISH}
+    languages |= {one for one in LANGUAGES if not one.spaced and one.may_have_times(text, frozenset())}
+    fillers = frozenset(chain.from_iterable(language.context.fillers for language in languages))
+    rest = _without(text, times)
+    for language in languages:
+        rest = rest if language.spaced else _without_fillers(rest, language)
+    words = _WORD.findall(rest)
+    # In English a capital within a question is that of a name: "What did Will do yesterday?"
+    may_be_name = languages == {ENGLISH} and not text.isupper()
+    meant = [
+        word
+        for place, word in enumerate(words)
+        if not _is_filler(word, fillers) or (may_be_name and place and word[0].isupper() and len(word) > 1)
+    ]
+    return not meant and not any(map(str.isdigit, rest))
+
+
+def _is_filler(word: str, fillers: Set[str]) -> bool:
+    plain = word.casefold().replace("’", "'")
+    return plain in fillers or all(part in fillers for part in plain.split("'") if part)
+
+
+def _without(text: str, times: Sequence[TimePhrase]) -> str:
+    ends = [0, *(found.end for found in times)]
+    starts = [*(found.start for found in times), len(text)]
+    return " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+def _without_fillers(text: str, language: Language) -> str:
+    for filler in sorted(language.context.fillers, key=len, reverse=True):
+        text = text.replace(filler, " ")
+    return text
+
+
+def _moment(day: date, at: time, zone: tzinfo) -> datetime:
+    """The moment at which a clock in a zone shows a day and a time; an end of the calendar where it is beyond."""
+    try:
+        return min(max(datetime.combine(day, at, zone).astimezone(UTC), FIRST), LAST)
+    except OverflowError:
+        return FIRST if day.year == 1 else LAST
+
+
+def _next_moment(day: date, zone: tzinfo) -> datetime:
+    """The moment at which the day after a day begins in a zone."""
+    return LAST if day == date.max else _moment(date.fromordinal(day.toordinal() + 1), time.min, zone)

@@ -1,0 +1,137 @@
+"""The days that a question names."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.retrieval.recall.days import MAX_RANGES, NamedDays, days_of
+from recollect.retrieval.recall.model import Question
+
+ASKED = date(2026, 11, 27)
+"""A Friday."""
+
+
+def asked(text: str, on: date | None = ASKED, zone: str | None = None) -> NamedDays:
+    return days_of(Question(text, None, "model", asked_on=on, time_zone=zone))
+
+
+def told(days: NamedDays) -> list[str]:
+    return [str(one.first) if one.first == one.last else f"{one.first}..{one.last}" for one in days.ranges]
+
+
+def test_the_days_that_a_question_names_are_found(subtests: pytest.Subtests) -> None:
+    for text, ranges in [
+        ("What happened yesterday?", ["2026-11-26"]),
+        ("last Tuesday", ["2026-11-24"]),
+        ("on 2026-11-25", ["2026-11-25"]),
+        ("this morning", ["2026-11-27"]),
+        ("two weeks ago", ["2026-11-10..2026-11-16"]),
+        ("3 days ago", ["2026-11-24"]),
+        ("What happened in March?", ["2026-03-01..2026-03-31", "2027-03-01..2027-03-31"]),
+        ("What happened in November?", ["2026-11-01..2026-11-30", "2027-11-01..2027-11-30"]),
+        ("in March 2025", ["2025-03-01..2025-03-31"]),
+        ("between 3 and 5 May", ["2026-05-03..2026-05-05", "2027-05-03..2027-05-05"]),
+        ("between Monday and Wednesday", ["2026-11-23..2026-11-25"]),
+        ("on Monday and Wednesday", ["2026-11-23", "2026-11-30", "2026-11-25", "2026-12-02"]),
+        ("from 2026-11-01 to 2026-11-05", ["2026-11-01..2026-11-05"]),
+        ("What is new since Wednesday?", ["2026-11-25..2026-11-27"]),
+        ("Was gibt es Neues seit Mittwoch?", ["2026-11-25..2026-11-27"]),
+        ("¿Qué hay de nuevo desde el miércoles?", ["2026-11-25..2026-11-27"]),
+        ("Was ist seit 2026-11-25 passiert?", ["2026-11-25..2026-11-27"]),
+        ("vom 1.11.2026 bis 5.11.2026", ["2026-11-01..2026-11-05"]),
+        ("tra lunedì e mercoledì", ["2026-11-23..2026-11-25"]),
+        ("Cosa ha detto a casa da Maria ieri?", ["2026-11-26"]),
+        ("on 29 February", ["2024-02-29", "2028-02-29"]),
+        ("What is due tomorrow?", ["2026-11-28"]),
+        ("What goes into a Sunday roast?", []),
+        ("Where does Ada live?", []),
+    ]:
+        with subtests.test(text):
+            assert told(asked(text)) == ranges
+
+
+def test_whether_it_asks_for_nothing_else(subtests: pytest.Subtests) -> None:
+    for text, alone in [
+        ("What happened yesterday?", True),
+        ("yesterday", True),
+        ("Give me a summary of last week", True),
+        ("Everything from March, please", True),
+        ("What's new since Wednesday?", True),
+        ("WHAT HAPPENED YESTERDAY?", True),
+        ("2026-11-25", True),
+        ("Was ist gestern passiert?", True),
+        ("Qu'est-ce qui s'est passé hier ?", True),
+        ("¿Qué pasó ayer?", True),
+        ("Что было вчера?", True),
+        ("昨天发生了什么？", True),
+        ("昨日は何がありましたか", True),
+        ("어제 무슨 일이 있었어?", True),
+        ("ماذا حدث أمس؟", True),
+        ("कल क्या हुआ?", True),
+        ("What did we deploy yesterday?", False),
+        ("What did Will do yesterday?", False),
+        ("What did IT do yesterday?", False),
+        ("昨天部署了什么？", False),
+        ("What did room 12 cost yesterday?", False),
+    ]:
+        with subtests.test(text):
+            assert asked(text).alone is alone
+
+
+def test_without_the_day_of_asking_only_full_dates_are_known() -> None:
+    assert told(asked("What happened yesterday?", on=None)) == []
+    assert told(asked("What happened in March?", on=None)) == []
+    assert told(asked("What happened on 5 May 2026?", on=None)) == ["2026-05-05"]
+
+
+def test_days_begin_and_end_in_the_zone_of_who_asks(subtests: pytest.Subtests) -> None:
+    for day, zone, begins, ends in [
+        ("2026-11-25", None, "2026-11-25T00:00Z", "2026-11-26T00:00Z"),
+        ("2026-11-25", "Pacific/Auckland", "2026-11-24T11:00Z", "2026-11-25T11:00Z"),
+        ("2026-03-29", "Europe/Berlin", "2026-03-28T23:00Z", "2026-03-29T22:00Z"),  # 23 hours
+        ("2026-10-25", "Europe/Berlin", "2026-10-24T22:00Z", "2026-10-25T23:00Z"),  # 25 hours
+        ("2026-09-06", "America/Santiago", "2026-09-06T04:00Z", "2026-09-07T03:00Z"),  # without a midnight
+    ]:
+        with subtests.test(day, zone=zone):
+            parameters = asked(day, zone=zone).parameters
+            assert parameters["range_starts"] == [datetime.fromisoformat(begins)]
+            assert parameters["range_ends"] == [datetime.fromisoformat(ends)]
+
+
+def test_a_question_is_asked_on_the_day_of_its_zone() -> None:
+    question = Question("What happened yesterday?", None, "model", asked_at=datetime(2026, 11, 27, 23, tzinfo=UTC))
+    assert question.in_zone(None).asked_on == date(2026, 11, 27)
+    assert question.in_zone("Asia/Tokyo").asked_on == date(2026, 11, 28)
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    assert question.in_zone("America/New_York", past).asked_on == date(2025, 12, 31)
+
+
+TIMES = st.sampled_from(
+    [
+        "yesterday",
+        "in March",
+        "since",
+        "between",
+        "to",
+        "and",
+        "2026-11-25",
+        "Monday",
+        "9999-12-31",
+        "昨天",
+        "999 years ago",
+    ]
+)
+
+
+@given(
+    st.lists(TIMES | st.text(max_size=20), max_size=12).map(" ".join),
+    st.dates(),
+    st.sampled_from(["UTC", "Asia/Tokyo", None]),
+)
+def test_no_question_is_refused_and_its_ranges_are_bounded(text: str, on: date, zone: str | None) -> None:
+    days = asked(text, on=on, zone=zone)
+    assert len(days.ranges) <= MAX_RANGES
+    parameters = days.parameters
+    assert all(start <= end for start, end in zip(parameters["range_starts"], parameters["range_ends"], strict=True))
