@@ -56,6 +56,16 @@ async def test_what_a_memory_lacks_comes_from_its_entity_also_where_it_excludes(
     assert await recalled(client, tags=["vip", "new"], all_tags=True, as_of=str(revision)) == set()
 
 
+async def test_changes_of_a_kind_are_found_in_any_case(gateway: RunningGateway, key: str, client: Client) -> None:
+    await answer(client, "remember", items=[{"text": "Ada likes to drink tea", "kind": "Préférence"}])
+    async with gateway.http(key) as http:
+        for kind, found in (("PRÉFÉRENCE", 1), ("préférence", 1), ("preference", 0)):
+            page = (await http.get("/v1/graphs/default/changes", params={"kind": kind})).json()
+            assert len(page["items"]) == found, kind
+            listed = (await http.get("/v1/graphs/default/nodes", params={"kind": kind})).json()
+            assert len(listed["items"]) == found, kind
+
+
 async def test_a_new_entity_takes_the_kind_and_its_memories_without_one_are_found_by_it(client: Client) -> None:
     items = [
         {"text": "likes to drink tea", "about": ["Ada"], "kind": "preference"},
