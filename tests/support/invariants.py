@@ -1,6 +1,9 @@
 """Invariants of every graph, whatever was written to it."""
 
+from datetime import UTC
+
 from recollect.platform.sql import Query
+from recollect.platform.words.analysis import passage_vector
 from tests.support.memories import Agent
 
 LAWS = {
@@ -90,14 +93,11 @@ LAWS = {
                     AND p.version_id IS NOT DISTINCT FROM m.version_id LIMIT 1)) AS said
             FROM memories m
         ), wanted AS (
-            SELECT node_id, memory_id, source, text,
-                to_tsvector('english', concat_ws(' ', about, text,
-                    to_char(said AT TIME ZONE 'UTC', 'FMDD FMMonth YYYY')))::text,
-                thread, coalesce(md5(thread)::uuid, node_id), said, expires_at, created_by, kind, tags, importance,
-                outdated, version_id
+            SELECT node_id, memory_id, source, text, thread, coalesce(md5(thread)::uuid, node_id), said, expires_at,
+                created_by, kind, tags, importance, outdated, version_id
             FROM timed
         ), found AS (
-            SELECT node_id, memory_id, source, text, tsv::text, thread, sequence, said_at, expires_at, created_by, kind,
+            SELECT node_id, memory_id, source, text, thread, sequence, said_at, expires_at, created_by, kind,
                 tags, importance, outdated, version_id
             FROM passages WHERE graph_id = :graph_id AND removed_revision IS NULL
         )
@@ -181,6 +181,17 @@ OF_ALL_HISTORY = {
 """The invariants that are no longer true after compaction or erasure deleted rows."""
 
 
+FOUND = """
+    SELECT p.text, p.said_at, p.tsv::text AS tsv,
+        CASE p.source WHEN 'name' THEN a.names ELSE concat_ws(' ', n.name, a.names) END AS about
+    FROM passages p
+    JOIN nodes n ON n.tenant_id = p.tenant_id AND n.id = p.node_id
+    CROSS JOIN LATERAL (SELECT string_agg(a.name, ' ' ORDER BY a.name) AS names FROM aliases a
+        WHERE a.node_id = n.id AND a.removed_revision IS NULL) a
+    WHERE p.graph_id = :graph_id AND p.removed_revision IS NULL"""
+"""Each live passage with what it is found by."""
+
+
 async def assert_laws(agent: Agent, *, whole: bool = True) -> None:
     """Check the invariants of the agent's graph, which may not exist. If not `whole`, parts of its history are gone."""
     named = agent.graph or agent.caller.default_graph
@@ -189,3 +200,8 @@ async def assert_laws(agent: Agent, *, whole: bool = True) -> None:
         for law, query in LAWS.items():
             if whole or law not in OF_ALL_HISTORY:
                 assert await tx.fetch(Query.compile(query), graph_id=graph_id) == [], law
+        for row in await tx.fetch(Query.compile(FOUND), graph_id=graph_id):
+            said_on = None if row["said_at"] is None else row["said_at"].astimezone(UTC).date()
+            words = passage_vector(row["text"], about=row["about"], said_on=said_on)
+            same = await tx.fetchval(Query.compile("SELECT :words::text::tsvector::text"), words=words)
+            assert row["tsv"] == same, "a passage is found by its words, its entity's names and its day"

@@ -1,6 +1,6 @@
 """The window around a passage, computed without SQL, to compare with the one that the worker stored."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +10,7 @@ import asyncpg
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.platform.words.analysis import Lexemes
 from tests.support.memories import Agent, embedder
 
 NEAR, FAR, NEIGHBOURS = 20, 80, 16
@@ -57,11 +58,10 @@ async def assert_windows(agent: Agent, owner: asyncpg.Connection) -> None:
     own = await embedder().embed([said.to_embed for said in live])
     vectors = {said.id: vector.astype(np.float16).astype(np.float64) for said, vector in zip(live, own, strict=True)}
     places = list(_placed(live))
-    near = await _vectored(owner, [_window(*place, NEAR) for place in places])
-    far = await _vectored(owner, [_window(*place, FAR) for place in places])
+    near, far = ([_lexemes(_window(*place, words)) for place in places] for words in (NEAR, FAR))
     for (said, before, after), near_words, far_words in zip(places, near, far, strict=True):
         assert (said.settled, said.claimed_until, said.embedding_model) == (True, None, embedder().model), said
-        assert (said.near, said.far) == (near_words, far_words), (said, before, after)
+        assert (_found_by(said.near), _found_by(said.far)) == (near_words, far_words), (said, before, after)
         shared = vectors[said.id] + sum(vectors[beside[0].id] for beside in (before, after) if beside) / 2
         _assert_alike(np.array((said.embedding or "").strip("[]").split(","), np.float64), shared)
 
@@ -95,11 +95,16 @@ def _window(said: LivePassage, before: Sequence[LivePassage], after: Sequence[Li
     return " ".join([*preceding[-words:], *said.words, *following[:words]])
 
 
-async def _vectored(owner: asyncpg.Connection, texts: Sequence[str]) -> list[str]:
-    query = (
-        "SELECT to_tsvector('english', t)::text AS words FROM unnest($1::text[]) WITH ORDINALITY AS i (t, n) ORDER BY n"
-    )
-    return [row["words"] for row in await owner.fetch(query, texts)]
+def _lexemes(text: str) -> Counter[str]:
+    """The lexemes of a window, each as often as it occurs there."""
+    lexemes = Lexemes(with_function_words=False)
+    lexemes.add(text)
+    return Counter({lexeme: len(set(places)) for lexeme, places in lexemes.positions.items()})
+
+
+def _found_by(vector: str | None) -> Counter[str]:
+    found = (entry.rpartition(":") for entry in (vector or "").split(" ") if entry)
+    return Counter({lexeme.strip("'"): len(places.split(",")) for lexeme, _, places in found})
 
 
 def _assert_alike(stored: NDArray[np.float64], wanted: NDArray[np.float64]) -> None:

@@ -44,6 +44,7 @@ FUNCTIONS = {
     "tenants_with_old_deliveries(kept interval)": {"tenant_id"},
     "tenants_with_compaction_to_check()": {"tenant_id"},
     "tenants_with_uncounted_rows()": {"tenant_id"},
+    "tenants_with_other_words()": {"tenant_id"},
     "missing_migrations(wanted text[])": {"name"},
     "waiting_work(most bigint)": {"queue", "waiting", "oldest_seconds"},
     "moves_under_way()": {"step", "moves", "oldest_seconds"},
@@ -665,6 +666,20 @@ async def test_only_active_tenants_with_uncounted_rows_are_returned(
         "CREATE TEMP TABLE graph_heads (tenant_id uuid, rows_counted boolean);"
         f"INSERT INTO pg_temp.graph_heads VALUES ('{other}', false)"
     )
+    assert {mine, other} & await tenants_in(attacker, function) == {mine}
+    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
+    assert {mine, other}.isdisjoint(await tenants_in(attacker, function))
+
+
+async def test_only_active_tenants_with_words_of_a_former_analysis_are_returned(
+    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
+) -> None:
+    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
+    function = "tenants_with_other_words()"
+    await owner.execute("UPDATE passages SET words_version = 1 WHERE tenant_id = $1", mine)
+    assert {mine, other} & await tenants_in(attacker, function) == {mine}
+    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
+    await attacker.execute(SHADOWS)
     assert {mine, other} & await tenants_in(attacker, function) == {mine}
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
     assert {mine, other}.isdisjoint(await tenants_in(attacker, function))

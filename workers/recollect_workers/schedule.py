@@ -27,6 +27,7 @@ from recollect_workers.jobs import (
     tenant_erasure,
     vector_indexes,
     webhooks,
+    words,
 )
 
 PURGE_SECONDS = 600.0
@@ -55,6 +56,7 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
     ending = ScheduledJob("complete interrupted moves", switches.end, settings.sweep_seconds)
     return [
         ScheduledJob("sweep passages", embedding.sweep, settings.sweep_seconds, context.backoff.due),
+        ScheduledJob("analyse words of before", words.rebuild, settings.sweep_seconds),
         ScheduledJob("relate facts", linking.sweep, settings.sweep_seconds, context.links_due),
         ScheduledJob("sweep jobs", runner.sweep, settings.sweep_seconds, context.jobs_due),
         ScheduledJob("archive expired memories", expiry.archive, settings.sweep_seconds),

@@ -76,7 +76,7 @@ async def find(
     `threshold` is the least similarity, a cosine; what is not embedded yet has none. In a view of the past an
     entity is found by the names that it has now. `cached`: as for recall.
     """
-    named = [] if filters.named is False else await search.find_mentioned(view.tx, view.graph, question.text)
+    named = [] if filters.named is False else await search.find_mentioned(view.tx, view.graph, question.asking_part)
     recalled = await recall.recall(
         view, [question], filters, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached, last_search=True
     )
@@ -201,7 +201,7 @@ async def _ranked(
     recalled = await recall.recall(
         view, [question], filters, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
     )
-    (words,) = await passages.count_terms(view.tx, view.graph.id, [question.text])
+    (words,) = await passages.count_terms(view.tx, view.graph.id, [question.asking_part])
     labels = LabelQuery(
         tuple(words), MIN_LABEL_COVERAGE, filters.kinds, filters.tags, filters.fresh_only, recall.MAX_RECALLED
     )

@@ -27,9 +27,9 @@ BEGIN
     FROM unnest(texts) WITH ORDINALITY AS i (text, place);
 END $$;
 
--- For each of these words that no passage has, words of the graph of about its length with the same first or last letter,
+-- For each of these words that no passage has (by the query for it), words of the graph of about its length with the same first or last letter,
 -- the most frequent first; `most` of one length and letter, at most.
-CREATE FUNCTION similar_words(tenant uuid, graph uuid, unusual text[], most bigint)
+CREATE FUNCTION similar_words(tenant uuid, graph uuid, unusual text[], queries text[], most bigint)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -40,7 +40,7 @@ BEGIN
     END IF;
     RETURN (
         SELECT /* recall.similar_words */ coalesce(jsonb_object_agg(u.word, s.words), '{}')
-        FROM unnest(unusual) AS u (word)
+        FROM unnest(unusual, queries) AS u (word, query)
         CROSS JOIN LATERAL (
             SELECT coalesce(jsonb_agg(w.lexeme ORDER BY w.written DESC, w.lexeme), '[]') AS words
             FROM (
@@ -69,10 +69,10 @@ BEGIN
         ) AND NOT EXISTS (
             SELECT FROM search_passages p
             WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
-                AND p.tsv @@ plainto_tsquery('english', u.word)
+                AND p.tsv @@ u.query::tsquery
         )
     );
 END $$;
 
-REVOKE ALL ON FUNCTION similar_words(uuid, uuid, text[], bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION similar_words(uuid, uuid, text[], bigint) TO recollect_app;
+REVOKE ALL ON FUNCTION similar_words(uuid, uuid, text[], text[], bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION similar_words(uuid, uuid, text[], text[], bigint) TO recollect_app;

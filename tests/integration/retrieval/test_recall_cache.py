@@ -111,8 +111,8 @@ class TestEqualityWithSearch:
         """This shows that the two tests above can fail."""
         find_basis = store.find_basis
 
-        async def blinded(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Basis:
-            basis = await find_basis(tx, graph, texts)
+        async def blinded(tx: Transaction, graph: Graph, questions: Sequence[Question]) -> Basis:
+            basis = await find_basis(tx, graph, questions)
             return replace(basis, state=replace(basis.state, **blind_to))
 
         monkeypatch.setattr(store, "find_basis", blinded)

@@ -115,7 +115,7 @@ async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
         view = await graphs.view(tx, None)
         state = await store.find_state(tx, view.graph)
         scope = SearchScope(view, RecallFilter(), None, None if exact else state)
-        found = await store.find_candidates(scope, question.for_model(state.model), [], QuestionWords({}, (), ()))
+        found = await store.find_candidates(scope, question.for_model(state.model), [], QuestionWords((), (), ()))
         searched_on = Query.compile("SELECT current_setting('hnsw.iterative_scan')")
         assert await tx.fetchval(searched_on) == "strict_order", "as other searches of the transaction need it"
         return {candidate.id for candidate in found}

@@ -21,6 +21,7 @@ SETTLED = [
     "passages.lock_claimed_graphs",
     "passages.lock_indexes",
     "passages.insert_embeddings",
+    "passages.find_windows",
     "passages.settle",
     "usage.add_usage",
     "COMMIT",

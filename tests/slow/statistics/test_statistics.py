@@ -78,6 +78,7 @@ EMBEDDING = {
     "passages.record_failures",
     "passages.lock_indexes",
     "passages.insert_embeddings",
+    "passages.find_windows",
     "passages.settle",
     "passages.release_claimed_passages",
 }
@@ -422,7 +423,8 @@ async def _looked_at_by_item(work: Work) -> dict[str, float]:
         assert work.watch.rows
         found |= {f"{name}: {query}": rows / BATCH for query, rows in work.watch.rows.items()}
     much = {name: per_item for name, per_item in found.items() if per_item > PER_ITEM}
-    assert much.pop("embed: passages.settle") <= PER_EMBEDDED
+    assert much.pop("embed: passages.find_windows") <= PER_EMBEDDED
+    assert much.pop("embed: passages.settle", 0) <= PER_EMBEDDED
     assert much.pop("link facts: recall.find_similar_entities") <= PER_LINKED
     assert much.pop("compact: compaction.compact_observations", 0) <= PER_COMPACTED
     return much

@@ -30,7 +30,6 @@ from recollect.retrieval.recall.ranking import (
     any_of,
     rank,
     rarest_terms,
-    weighted_terms,
 )
 from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search.fusion import FUSION_K
@@ -299,20 +298,27 @@ def test_what_belongs_to_no_thread_is_ranked_by_what_it_says_itself() -> None:
     assert in_thread[0].score < ranked[0].score
 
 
-def test_rare_words_weigh_more_once_words_are_counted() -> None:
-    rare, common = weighted_terms({"play": 50, "cello": 2}, 100)
-    assert (rare.lexeme, common.lexeme) == ("cello", "play")
-    assert rare.idf > common.idf > 0
-    assert {term.idf for term in weighted_terms({"play": 1, "cello": 1}, 0)} == {1.0}
-    assert weighted_terms({"grown": 500}, 100)[0].idf > 0  # Counted before the graph shrank.
-
-
 def test_candidates_are_found_by_the_rarest_words() -> None:
-    terms = weighted_terms({"a": 10, "b": 100, "c": 1_000}, 10_000)
+    terms = [Term("a", 5.0, 10), Term("b", 3.0, 100), Term("c", 1.0, 1_000)]
     assert [term.lexeme for term in rarest_terms(terms, 110)] == ["a", "b"]
     assert rarest_terms(terms, 9) == []
     assert any_of(rarest_terms(terms, 110)) == "'a' | 'b'"
     assert any_of([Term("o'neil\\", 1.0, 1)]) == "'o''neil\\\\'"
+    assert any_of([Term("straße", 1.0, 1, tsquery="'straße' | 'strass'"), terms[0]]) == "'straße' | 'strass' | 'a'"
+
+
+def test_what_has_the_identifier_of_the_question_comes_first_and_is_an_answer() -> None:
+    """Whatever else is nearer, longer and about the entity; and where nothing else would be evidence."""
+    near = {"own": 1.0, "far": 1.0, "meaning": 0.9, "about": True, "words": 20, "covered": 3.0}
+    found = [candidate(1, **near), candidate(2, identified=True, meaning=0.0, covered=0.1)]
+    hits = rank(found, TERMS, expected=NOTHING, min_meaning=0.1)
+    assert [hit.memory_id.int for hit in hits] == [2, 1]
+    assert hits[0].terms["identified"] == 1.0
+    assert 0 <= hits[1].score <= 0.5 <= hits[0].score <= 1
+    alone = rank(found[1:], TERMS, expected=NOTHING, min_meaning=0.5, min_best=0.5, min_words=0.9)
+    assert [hit.memory_id.int for hit in alone] == [2]
+    without = rank([candidate(2, meaning=0.0, covered=0.1)], TERMS, expected=NOTHING, min_meaning=0.5)
+    assert without == []
 
 
 def test_a_statement_with_the_expected_answer_comes_first() -> None:

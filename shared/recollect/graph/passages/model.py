@@ -146,6 +146,21 @@ class ClaimedPassage(PendingPassage):
 
 
 @dataclass(frozen=True, slots=True)
+class AnalysedPassage:
+    """A passage whose lexemes a former analysis of words made.
+
+    `about`: the names of its entity, as of now. `said_at`: in UTC; None for a name.
+    """
+
+    id: UUID
+    graph_id: UUID
+    text: str
+    said_at: datetime | None
+    is_live: bool
+    about: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class FailedPassage:
     """A passage on which the embedder failed by itself, while it embedded others. `certain`: it will fail again.
 

@@ -18,24 +18,22 @@ ended AS (
     WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM removed)) AND coalesce(live, true);
 
 -- name: insert_passages
--- Passages of memories that one revision adds, matched by the names of their entities, by their own words and by their day;
--- :bulk: they are many.
+-- Passages of memories that one revision adds, with the lexemes by which they are found (:words, of the analysis
+-- :words_version): those of the names of their entities, of their own words and of their day. :bulk: they are many.
 INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
     text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, said_offset, named_days,
-    added_revision, bulk)
+    added_revision, bulk, words_version)
 SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
     p.node_id), p.said, p.expires_at, p.text,
-    to_tsvector('english', plain_apostrophes(concat_ws(' ', p.about, p.text, to_char(p.said AT TIME ZONE 'UTC'
-        + make_interval(mins => coalesce(p.said_offset, 0)), 'FMDD FMMonth YYYY')))),
-    p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false), p.version_id,
-    p.said_offset, p.named_days, :revision, :bulk
+    p.words::tsvector, p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false),
+    p.version_id, p.said_offset, p.named_days, :revision, :bulk, :words_version
 FROM (
     SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
     FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
         :threads::text[], :said_at::timestamptz[],
-        :expires_at::timestamptz[], :about::text[], :texts::text[], :speakers::text[], :dated::boolean[],
+        :expires_at::timestamptz[], :texts::text[], :words::text[], :speakers::text[], :dated::boolean[],
             :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
-        AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, about, text, speaker, dated, created_by,
+        AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, text, words, speaker, dated, created_by,
             attributes, version_id)
     CROSS JOIN LATERAL jsonb_to_record(i.attributes)
         AS a (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
@@ -81,9 +79,9 @@ WITH -- include: held
     SELECT i.*, a.*
     FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
         :threads::text[], :said_at::timestamptz[],
-        :expires_at::timestamptz[], :about::text[], :texts::text[], :speakers::text[], :dated::boolean[],
+        :expires_at::timestamptz[], :texts::text[], :words::text[], :speakers::text[], :dated::boolean[],
             :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
-        AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, about, text, speaker, dated, created_by,
+        AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, text, words, speaker, dated, created_by,
             attributes, version_id)
     CROSS JOIN LATERAL jsonb_to_record(i.attributes)
         AS a (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
@@ -110,13 +108,11 @@ WITH -- include: held
 ), written AS (
     INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at,
         expires_at, text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision,
-        bulk, embedding_model, near, far, said_offset, named_days)
+        bulk, embedding_model, near, far, said_offset, named_days, words_version)
     SELECT :tenant_id, :graph_id, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid,
         m.node_id), m.said, m.expires_at, m.text,
-        to_tsvector('english', plain_apostrophes(concat_ws(' ', m.about, m.text, to_char(m.said AT TIME ZONE 'UTC'
-            + make_interval(mins => coalesce(m.said_offset, 0)), 'FMDD FMMonth YYYY')))),
-        m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false), m.version_id,
-        :revision, :bulk, m.embedding_model, m.near, m.far, m.said_offset, m.named_days
+        m.words::tsvector, m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false),
+        m.version_id, :revision, :bulk, m.embedding_model, m.near, m.far, m.said_offset, m.named_days, :words_version
     FROM made m
 )
 SELECT s.id FROM superseded s
@@ -495,15 +491,12 @@ SELECT :tenant_id, id, :model, embedding FROM given
 ON CONFLICT DO NOTHING
 RETURNING passage_id;
 
--- name: settle
--- Give passages (:ids, claimed until :claimed_until) and their neighbours the context of each: the words up to :near_words
--- and up to :far_words around it, and the contextual vector of model :model, own + (before + after) / 2, normalised. Up to
--- :neighbours passages on either side are read; a text that is said twice counts once, also where it lies between a passage
--- and another that it reaches. A passage whose claim was lost, or which a removal beside it unsettled meanwhile, stays in the
--- queue, and so does one that has no vector, unless it was set aside. Rows are looked up by their ids, never joined: the
--- planner, which has no statistics of a table that is being filled, would compare each with all rows of the tenant. The range
--- of one id in its order is read by the primary key. A vector is written only where it has changed. The column of passages
--- where a former version of Recollect stored it is emptied.
+-- name: find_windows
+-- The passages :ids and those neighbours that they reach, each with the texts up to :far_words words before and after it,
+-- and with the nearest passages (preceding, following). Up to :neighbours passages on either side are read; a text that is
+-- said twice counts once, also where it lies between a passage and another that it reaches. Rows are looked up by their ids,
+-- never joined: the planner, which has no statistics of a table that is being filled, would compare each with all rows of
+-- the tenant. The range of one id in its order is read by the primary key.
 WITH given AS (
     SELECT g.passage, i.id
     FROM unnest(:ids::uuid[]) AS i (id)
@@ -532,50 +525,60 @@ WITH given AS (
             ) AS s
         ) AS t
     ) AS n WHERE coalesce(n.between, 0) - CASE WHEN n.again THEN n.words ELSE 0 END < :far_words
-), placed AS MATERIALIZED (
-    SELECT p.id, unlabelled(p.text, p.speaker) AS text, b.words AS before, a.words AS after,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = p.id
+)
+SELECT p.id, unlabelled(p.text, p.speaker) AS text,
+    array_to_string(b.words[greatest(1, cardinality(b.words) - :far_words + 1):], ' ') AS before,
+    array_to_string(a.words[:(:far_words)], ' ') AS after, b.nearest AS preceding, a.nearest AS following
+FROM reached r
+CROSS JOIN LATERAL (SELECT * FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN r.id
+    AND r.id ORDER BY id LIMIT 1) AS p
+CROSS JOIN LATERAL (
+    SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
+        (array_agg(t.id ORDER BY t.said_at DESC, t.added_revision DESC, t.id DESC))[1] AS nearest
+    FROM (
+        SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_before(p, :neighbours)
+        WHERE text <> p.text
+        ORDER BY text, said_at DESC, added_revision DESC, id DESC
+    ) AS t
+) AS b
+CROSS JOIN LATERAL (
+    SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
+        (array_agg(t.id ORDER BY t.said_at, t.added_revision, t.id))[1] AS nearest
+    FROM (
+        SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_after(p, :neighbours)
+        WHERE text <> p.text
+        ORDER BY text, said_at, added_revision, id
+    ) AS t
+) AS a
+ORDER BY p.id;
+
+-- name: settle
+-- Give passages (:ids) the context of each: the words around it (:near, :far), and the contextual vector of model :model,
+-- own + (before + after) / 2, normalised, with those of :preceding and :following. :claimed_ids are the passages that were
+-- claimed until :claimed_until, the others their neighbours. A passage whose claim was lost, or which a removal beside it
+-- unsettled meanwhile, stays in the queue, and so does one that has no vector, unless it was set aside. A vector is written
+-- only where it has changed. The column of passages where a former version of Recollect stored it is emptied.
+WITH placed AS MATERIALIZED (
+    SELECT i.id, i.near, i.far,
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = i.id
             AND model = :model) AS own,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = b.nearest
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = i.preceding
             AND model = :model) AS preceding,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = a.nearest
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = i.following
             AND model = :model) AS following,
-        (SELECT embedding FROM searched_vectors WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id
+        (SELECT embedding FROM searched_vectors WHERE tenant_id = :tenant_id AND passage_id BETWEEN i.id AND i.id
             AND model = :model ORDER BY passage_id LIMIT 1) AS searched
-    FROM reached r
-    CROSS JOIN LATERAL (SELECT * FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN r.id
-        AND r.id ORDER BY id LIMIT 1) AS p
-    CROSS JOIN LATERAL (
-        SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
-            (array_agg(t.id ORDER BY t.said_at DESC, t.added_revision DESC, t.id DESC))[1] AS nearest
-        FROM (
-            SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_before(p, :neighbours)
-            WHERE text <> p.text
-            ORDER BY text, said_at DESC, added_revision DESC, id DESC
-        ) AS t
-    ) AS b
-    CROSS JOIN LATERAL (
-        SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
-            (array_agg(t.id ORDER BY t.said_at, t.added_revision, t.id))[1] AS nearest
-        FROM (
-            SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_after(p, :neighbours)
-            WHERE text <> p.text
-            ORDER BY text, said_at, added_revision, id
-        ) AS t
-    ) AS a
+    FROM unnest(:ids::uuid[], :near::text[], :far::text[], :preceding::uuid[], :following::uuid[])
+        AS i (id, near, far, preceding, following)
 ), windows AS MATERIALIZED (
-    SELECT id,
-        to_tsvector('english', plain_apostrophes(concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - :near_words + 1):],
-            ' '), text, array_to_string(after[:(:near_words)], ' ')))) AS near,
-        to_tsvector('english', plain_apostrophes(concat_ws(' ', array_to_string(before[greatest(1, cardinality(before) - :far_words + 1):],
-            ' '), text, array_to_string(after[:(:far_words)], ' ')))) AS far,
+    SELECT id, near::tsvector AS near, far::tsvector AS far,
         CASE WHEN preceding IS NOT NULL AND following IS NOT NULL
             THEN l2_normalize(own + own + preceding + following)
             WHEN preceding IS NOT NULL OR following IS NOT NULL
             THEN l2_normalize(own + own + coalesce(preceding, following))
             ELSE own END AS embedding,
         searched,
-        id = ANY (:ids::uuid[]) AS claimed
+        id = ANY (:claimed_ids::uuid[]) AS claimed
     FROM placed
     ORDER BY id
 ), updated AS (
@@ -649,9 +652,63 @@ RETURNING id;
 -- How many live passages of a graph have no vector yet, counted up to :limit.
 SELECT count_waiting(:tenant_id, :graph_id, :limit);
 
+-- name: count_words
+-- How many passages of a graph have each of these lexemes, about; those that no live passage has are left out. Of lexemes
+-- that were not counted, up to :max_looked_at passages are looked at (0: they are left out).
+SELECT count_words(:tenant_id, :graph_id, :lexemes::text[], :max_looked_at) AS counts;
+
 -- name: words_of
--- The lexemes of texts, each with how many passages of a graph contain it (at least 1).
+-- The lexemes of texts by PostgreSQL's analysis of English, which labels are found by, each with how many passages of a
+-- graph contain it (at least 1).
 SELECT place, words FROM words_of(:tenant_id, :graph_id, :texts::text[]) ORDER BY place;
+
+-- name: tenants_with_other_words
+-- Tenants with passages of former analyses of words; runs without a tenant.
+SELECT tenant_id FROM tenants_with_other_words();
+
+-- name: list_other_words
+-- The oldest passages of the tenant that were analysed before :words_version, at most :limit, with what they are found by
+-- beside their texts: the name and the aliases of their entity as they are now.
+SELECT p.id, p.graph_id, p.text, p.said_at, p.removed_revision IS NULL AS is_live,
+    CASE WHEN p.source = 'name' THEN n.aliases WHEN n.name IS NOT NULL THEN concat_ws(' ', n.name, n.aliases) END AS about
+FROM (
+    SELECT id, graph_id, node_id, source, text, said_at, removed_revision FROM passages
+    WHERE tenant_id = :tenant_id AND words_version < 2 AND words_version < :words_version
+    ORDER BY id
+    LIMIT :limit
+) AS p
+LEFT JOIN LATERAL (
+    SELECT name, (
+        SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
+        WHERE a.tenant_id = :tenant_id AND a.node_id BETWEEN p.node_id AND p.node_id AND coalesce(a.removed_revision, 0) = 0
+    ) AS aliases
+    FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id
+    ORDER BY id LIMIT 1
+) AS n ON true
+ORDER BY p.id;
+
+-- name: replace_words
+-- Replace the lexemes of passages of a graph (:ids, in order) by those of another analysis, under the lock of the graph's
+-- index, and put those that are live into the worker's queue, behind all that is new, so that the words around them are
+-- replaced, too. What was removed keeps its lexemes beside the new ones: the names that its entity had are among them.
+UPDATE passages p SET tsv = CASE WHEN p.removed_revision IS NULL THEN i.words::tsvector ELSE p.tsv || i.words::tsvector END,
+    words_version = :words_version, settled = p.settled AND p.removed_revision IS NOT NULL,
+    bulk = p.bulk OR p.removed_revision IS NULL
+FROM unnest(:ids::uuid[], :words::text[]) AS i (id, words)
+WHERE p.tenant_id = :tenant_id AND p.id = ANY (:ids::uuid[]) AND p.id = i.id AND p.graph_id = :graph_id
+    AND p.words_version < :words_version
+RETURNING p.id;
+
+-- name: any_other_words
+-- Whether a graph has live passages that were analysed before :words_version.
+SELECT EXISTS (
+    SELECT 1 FROM passages
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND words_version < 2 AND words_version < :words_version
+);
+
+-- name: forget_counts
+-- Have the words of a graph counted again.
+UPDATE graph_indexes SET memories_counted = -1000000 WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 
 -- fragment: changed
 -- Graphs that had notably fewer or more memories when their words were last counted.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from recollect.graph.passages import service as passages
 from recollect.graph.passages import store
 from recollect.graph.passages.evidence import Evidence
 from recollect.graph.passages.model import PendingPassage
@@ -66,7 +67,7 @@ async def switch_page(tx: Transaction, graph_id: UUID, *, model: str, after: UUI
     page = await store.list_unserved(tx, graph_id, model=model, after=after, limit=limit)
     if page:
         await store.lock_indexes(tx, page, model)
-        await store.settle(tx, page, None, model=model)
+        await passages.settle_windows(tx, page, None, model=model)
         tx.wake(EMBED_PASSAGES)
     return page
 

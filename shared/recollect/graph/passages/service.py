@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
@@ -18,10 +19,13 @@ from recollect.graph.passages.model import (
     RefusedPassage,
     Source,
 )
+from recollect.graph.passages.windows import window_words
 from recollect.jobs.model import EMBED_PASSAGES
+from recollect.platform.computing import map_yielding
 from recollect.platform.db import Database
 from recollect.platform.embedding import Vectors
 from recollect.platform.transactions import Transaction
+from recollect.platform.words.analysis import AskedWord, lexemes_of
 
 MAX_WAITING = 10_000
 """Waiting passages are counted up to this number; a greater one would be of no more use to a caller."""
@@ -142,8 +146,14 @@ async def settle(
     if not claimed or not await store.lock_indexes(tx, [passage.id for passage in claimed], model):
         return 0
     new = await store.insert_embeddings(tx, model=model, ids=ids, vectors=vectors, evidence=evidence) if ids else []
-    await store.settle(tx, [passage.id for passage in claimed], claimed[0].claimed_until, model=model)
+    await settle_windows(tx, [passage.id for passage in claimed], claimed[0].claimed_until, model=model)
     return len(new)
+
+
+async def settle_windows(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime | None, *, model: str) -> None:
+    """Give passages, and neighbours that they reach, the words and vectors around them. Their graphs are locked."""
+    windows = await map_yielding(await store.find_windows(tx, ids), window_words)
+    await store.settle(tx, windows, ids, claimed_until, model=model)
 
 
 async def record_failures(
@@ -182,8 +192,18 @@ async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
     return retried
 
 
+async def count_words(
+    tx: Transaction, graph_id: UUID, words: Sequence[AskedWord], *, looked_at: int = 0
+) -> dict[str, int]:
+    """How many passages of a graph have each lexeme of these words, about; without lexemes that none has.
+
+    Of lexemes that were not counted, or that one passage has, up to `looked_at` passages are looked at.
+    """
+    return await store.count_words(tx, graph_id, lexemes_of(words), looked_at=looked_at)
+
+
 async def count_terms(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
-    """The lexemes of each text, with the number of passages of the graph that contain each (at least 1)."""
+    """The lexemes of each text that labels are found by, with how many passages of the graph have each (at least 1)."""
     return await store.words_of(tx, graph_id, texts)
 
 

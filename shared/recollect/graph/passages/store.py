@@ -20,8 +20,8 @@ from recollect.graph.passages.model import (
     MAX_NEIGHBOUR_LOOKUPS,
     MAX_SMALL,
     MOST_LETTERS,
-    NEAR_WORDS,
     NEIGHBOURS,
+    AnalysedPassage,
     ClaimedPassage,
     ClaimLimits,
     FailedPassage,
@@ -33,11 +33,13 @@ from recollect.graph.passages.model import (
     speaker,
     split,
 )
+from recollect.graph.passages.windows import Window, WindowWords
 from recollect.ids import new_id
 from recollect.platform.computing import batches, map_yielding
 from recollect.platform.embedding import Vectors
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session, Transaction
+from recollect.platform.words.analysis import WORDS_VERSION, passage_vector
 from recollect.times import with_offset
 
 queries = Queries(__package__)
@@ -46,16 +48,25 @@ MAX_INSERTED = 100
 """Passages that one statement inserts, at most: its arguments are encoded on the event loop in one go, and other calls
 wait for a core meanwhile."""
 
+MAX_SETTLED = 100
+"""Passages that one statement gives the words around them, at most, for the same reason."""
+
 MAX_RENEWED = 50
 """Memories whose passages one statement renews, at most, for the same reason."""
 
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Store the passages of these memories; more than MAX_SMALL are bulk."""
-    passages = await _split_all(memories)
+    passages = await _split_all(memories, revision)
+    is_bulk = len(passages) > MAX_SMALL
     for batch in tx.batches(passages, MAX_INSERTED):
-        columns = _columns(batch, revision.at)
-        await tx.execute(queries.insert_passages, **revision.parameters, **columns, bulk=len(passages) > MAX_SMALL)
+        await tx.execute(
+            queries.insert_passages,
+            **revision.parameters,
+            **_columns(batch, revision.at),
+            bulk=is_bulk,
+            words_version=WORDS_VERSION,
+        )
 
 
 async def renew_passages(
@@ -65,7 +76,7 @@ async def renew_passages(
 
     Returns the replaced passages of memories whose time of saying changed: their neighbours are others now.
     """
-    passages = await _split_all(memories)
+    passages = await _split_all(memories, revision)
     by_memory: dict[UUID, list[_Passage]] = {memory.memory_id: [] for memory in memories}
     for passage in passages:
         by_memory[passage[0].memory_id].append(passage)
@@ -77,6 +88,7 @@ async def renew_passages(
             **_columns([passage for memory_id in batch for passage in by_memory[memory_id]], revision.at),
             renewed_memory_ids=batch,
             bulk=bulk or len(passages) > MAX_SMALL,
+            words_version=WORDS_VERSION,
         )
         moved += [row["id"] for row in rows]
     return moved
@@ -182,17 +194,31 @@ async def insert_embeddings(
     return [row["passage_id"] for row in rows]
 
 
-async def settle(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime | None, *, model: str) -> None:
-    """Give claimed passages, and their neighbours, the words and vectors around them. The graphs are locked before."""
-    await tx.execute(
-        queries.settle,
-        ids=ids,
-        claimed_until=claimed_until,
-        model=model,
-        near_words=NEAR_WORDS,
-        far_words=FAR_WORDS,
-        neighbours=NEIGHBOURS,
-    )
+async def find_windows(tx: Transaction, ids: Sequence[UUID]) -> list[Window]:
+    """These live passages, and the neighbours that they reach, each with the texts around it."""
+    rows = await tx.fetch(queries.find_windows, ids=ids, far_words=FAR_WORDS, neighbours=NEIGHBOURS)
+    return [Window(**row) for row in rows]
+
+
+async def settle(
+    tx: Transaction, windows: Sequence[WindowWords], ids: Sequence[UUID], claimed_until: datetime | None, *, model: str
+) -> None:
+    """Give passages the words and vectors around them; `ids` are those that were claimed. The graphs are locked before.
+
+    In the order of their ids: the order in which all locks on several passages are taken.
+    """
+    for batch in batches(windows, MAX_SETTLED):
+        await tx.execute(
+            queries.settle,
+            ids=[words.window.id for words in batch],
+            near=[words.near for words in batch],
+            far=[words.far for words in batch],
+            preceding=[words.window.preceding for words in batch],
+            following=[words.window.following for words in batch],
+            claimed_ids=ids,
+            claimed_until=claimed_until,
+            model=model,
+        )
 
 
 async def record_failures(
@@ -299,8 +325,47 @@ async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
     await tx.execute(queries.raise_index_epoch, graph_id=graph_id)
 
 
+async def count_words(tx: Transaction, graph_id: UUID, lexemes: Sequence[str], *, looked_at: int) -> dict[str, int]:
+    """How many live passages of a graph have each of these lexemes, about; without those that none has.
+
+    `looked_at`: passages that are looked at for lexemes that were not counted, at most; 0: these are left out.
+    """
+    counts: dict[str, int] = await tx.fetchval(
+        queries.count_words, graph_id=graph_id, lexemes=lexemes, max_looked_at=looked_at
+    )
+    return counts
+
+
+async def tenants_with_other_words(session: Session) -> list[UUID]:
+    """Tenants with passages that a former analysis of words made."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_other_words)]
+
+
+async def list_other_words(tx: Transaction, *, limit: int) -> list[AnalysedPassage]:
+    """The oldest passages of the tenant that a former analysis made."""
+    rows = await tx.fetch(queries.list_other_words, words_version=WORDS_VERSION, limit=limit)
+    return [AnalysedPassage(**row) for row in rows]
+
+
+async def replace_words(tx: Transaction, graph_id: UUID, ids: Sequence[UUID], words: Sequence[str]) -> int:
+    """Give passages of a graph these lexemes; return how many. The graph's index is locked before."""
+    rows = await tx.fetch(queries.replace_words, graph_id=graph_id, ids=ids, words=words, words_version=WORDS_VERSION)
+    return len(rows)
+
+
+async def any_other_words(tx: Transaction, graph_id: UUID) -> bool:
+    """Whether a graph has passages that a former analysis made."""
+    exist: bool = await tx.fetchval(queries.any_other_words, graph_id=graph_id, words_version=WORDS_VERSION)
+    return exist
+
+
+async def forget_counts(tx: Transaction, graph_id: UUID) -> None:
+    """Have the words of a graph counted again."""
+    await tx.execute(queries.forget_counts, graph_id=graph_id)
+
+
 async def words_of(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
-    """The lexemes of each text, with how many passages contain each (at least 1)."""
+    """The lexemes of each text by which labels are found, with how many passages contain each (at least 1)."""
     return [row["words"] for row in await tx.fetch(queries.words_of, graph_id=graph_id, texts=texts)]
 
 
@@ -344,31 +409,33 @@ async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     return count
 
 
-async def _split_all(memories: Sequence[IndexedText]) -> list["_Passage"]:
+async def _split_all(memories: Sequence[IndexedText], revision: Revision) -> list["_Passage"]:
     """The passages of memories, in order. A text that several memories have is split once."""
     texts = list(dict.fromkeys(memory.text for memory in memories))
     pieces = dict(zip(texts, await map_yielding(texts, _split), strict=True))
-    return [(memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text])]
+    passages = [(memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text])]
+    words = await map_yielding(passages, lambda passage: _words(passage[0], passage[2], revision.at))
+    return [(*passage, lexemes) for passage, lexemes in zip(passages, words, strict=True)]
 
 
 def _columns(passages: Sequence["_Passage"], now: datetime) -> dict[str, list[Any]]:
     """Passages, column by column; those without a time of saying are said now."""
     return {
         "ids": [new_id() for _ in passages],
-        "node_ids": [memory.node_id for memory, _, _ in passages],
-        "memory_ids": [memory.memory_id for memory, _, _ in passages],
-        "sources": [memory.source for memory, _, _ in passages],
-        "places": [place for _, place, _ in passages],
-        "threads": [memory.thread for memory, _, _ in passages],
-        "said_at": [memory.said_at for memory, _, _ in passages],
-        "expires_at": [memory.expires_at for memory, _, _ in passages],
-        "about": [memory.about for memory, _, _ in passages],
-        "texts": [piece.text for _, _, piece in passages],
-        "speakers": [piece.speaker for _, _, piece in passages],
-        "dated": [piece.dated for _, _, piece in passages],
-        "created_by": [memory.created_by for memory, _, _ in passages],
-        "attributes": [_attributes(memory, piece, now) for memory, _, piece in passages],
-        "version_ids": [memory.version_id for memory, _, _ in passages],
+        "node_ids": [memory.node_id for memory, _, _, _ in passages],
+        "memory_ids": [memory.memory_id for memory, _, _, _ in passages],
+        "sources": [memory.source for memory, _, _, _ in passages],
+        "places": [place for _, place, _, _ in passages],
+        "threads": [memory.thread for memory, _, _, _ in passages],
+        "said_at": [memory.said_at for memory, _, _, _ in passages],
+        "expires_at": [memory.expires_at for memory, _, _, _ in passages],
+        "texts": [piece.text for _, _, piece, _ in passages],
+        "words": [words for _, _, _, words in passages],
+        "speakers": [piece.speaker for _, _, piece, _ in passages],
+        "dated": [piece.dated for _, _, piece, _ in passages],
+        "created_by": [memory.created_by for memory, _, _, _ in passages],
+        "attributes": [_attributes(memory, piece, now) for memory, _, piece, _ in passages],
+        "version_ids": [memory.version_id for memory, _, _, _ in passages],
     }
 
 
@@ -395,8 +462,8 @@ class _Piece:
     times: Sequence[TimePhrase]
 
 
-_Passage = tuple[IndexedText, int, _Piece]
-"""A memory, and one of its pieces with its place among them."""
+_Passage = tuple[IndexedText, int, _Piece, str]
+"""A memory, one of its pieces with its place among them, and the lexemes by which that is found."""
 
 
 def _split(text: str) -> list[_Piece]:
@@ -405,3 +472,9 @@ def _split(text: str) -> list[_Piece]:
         _Piece(piece, text_speaker, is_dated(piece), times_in(LANGUAGES, normalize("NFC", piece)))
         for piece in split(text)
     ]
+
+
+def _words(memory: IndexedText, piece: _Piece, written_at: datetime) -> str:
+    said = with_offset(memory.said_at or written_at, memory.said_offset)
+    said_on = None if memory.source == Source.NAME else said.date()
+    return passage_vector(piece.text, about=memory.about, said_on=said_on)

@@ -145,6 +145,11 @@ def query_of(word: AskedWord) -> str:
     return " | ".join(f"{_quoted(form)}{ending}" for form in word.forms)
 
 
+def query_of_word(word: str) -> str:
+    """A tsquery for passages that have a word of small letters, in whichever form."""
+    return query_of(AskedWord(forms(word)))
+
+
 def lexemes_of(words: Sequence[AskedWord]) -> list[str]:
     """The lexemes that decide how many passages have each of these words, or its parts."""
     return list(dict.fromkeys(lexeme for word in words for lexeme in (*word.forms, *word.parts)))

@@ -83,7 +83,8 @@ SELECT t.place FROM unnest(:texts::text[]) WITH ORDINALITY AS t (words, place) W
 -- name: erase_passages
 -- Delete passages with their vectors: those of the lineages :node_ids, and those of sibling heads in which one of :patterns
 -- is found or that :created_by wrote. Of removed passages, which search no longer finds, also those of the memories
--- :observation_ids, those in which one of :patterns is found and those that one of the names :names matches. Return how
+-- :observation_ids, those in which one of :patterns is found and those that one of the names :names matches: by its words
+-- (:name_words), or as PostgreSQL's analysis of English found them, whichever made the passage. Return how
 -- many of each, and their sequences.
 WITH doomed AS MATERIALIZED (
     SELECT id, sequence FROM passages
@@ -101,6 +102,8 @@ WITH doomed AS MATERIALIZED (
             OR tsv @@ ANY (ARRAY(
                 SELECT plainto_tsquery('english', unnest(ARRAY[i.name, plain_apostrophes(i.name)]))
                 FROM unnest(:names::text[]) AS i (name)
+                UNION ALL
+                SELECT i.words::tsquery FROM unnest(:name_words::text[]) AS i (words)
             ))
         )
     )

@@ -9,6 +9,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.platform.computing import batches
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
+from recollect.platform.words.analysis import all_of
 from recollect.retention.erasure.model import ErasedItem, ErasureTargets, NamedHead
 
 queries = Queries(__package__)
@@ -80,6 +81,7 @@ async def erase_passages(tx: Transaction, graph: Graph, targets: ErasureTargets)
         **_about(targets),
         observation_ids=[observation.id for observation in targets.observations],
         names=list(targets.names),
+        name_words=list(filter(None, map(all_of, targets.names))),
     )
     assert row is not None
     return row["passages"], row["vectors"], row["sequences"]

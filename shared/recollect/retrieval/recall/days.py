@@ -122,7 +122,7 @@ NO_DAYS = NamedDays()
 
 def days_of(question: Question) -> NamedDays:
     """The days that a question names, on the day on which and in the zone in which it is asked."""
-    text = normalize("NFC", question.text[:_LONGEST_QUESTION])
+    text = normalize("NFC", question.asking_part[:_LONGEST_QUESTION])
     times = [found for found in times_in(LANGUAGES, text) if found.sure]
     if not times or (question.asked_on is None and any(found.depends_on_day for found in times)):
         return NO_DAYS
@@ -130,7 +130,7 @@ def days_of(question: Question) -> NamedDays:
     ranges = dict.fromkeys(days for days in _ranges(text, times, asked_on) if days.last < date.max)
     if not ranges:
         return NO_DAYS
-    alone = len(question.text) <= _LONGEST_QUESTION and _asks_for_nothing_else(text, times)
+    alone = question.part is None and len(question.text) <= _LONGEST_QUESTION and _asks_for_nothing_else(text, times)
     return NamedDays(list(ranges)[:MAX_RANGES], zone_of(question.time_zone), alone)
 
 

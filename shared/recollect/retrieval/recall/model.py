@@ -15,6 +15,7 @@ from recollect.graph.observations.model import Attributes
 from recollect.platform.embedding import UNMEASURED, SimilarityThresholds
 from recollect.retrieval.recall.pages import Holdings, Place
 from recollect.retrieval.recall.ranking import Hit, HitKey
+from recollect.retrieval.recall.terms import CountedWord
 from recollect.retrieval.search import fusion
 from recollect.times import zone_of
 
@@ -61,6 +62,7 @@ MAX_WHOLE = 10_000
 class Question:
     """One question with its vector (None if the embedder is unavailable: then only words are searched).
 
+    `part`: the part of a long one that is embedded and looked through for names and times; None: all of it.
     `tokens`: a vector for each of its tokens, shape (n, dimensions), if the embedder has them; none without a vector.
     `asker`: the caller, where the question is in the first person; else None, so that callers share cached answers.
     `asked_at`: when it is asked, where its times depend on the day; `asked_on`: that day by the clock of who asks, once
@@ -79,6 +81,12 @@ class Question:
     asked_on: date | None = None
     asked_at: datetime | None = None
     time_zone: str | None = None
+    part: str | None = None
+
+    @property
+    def asking_part(self) -> str:
+        """The part that counts: all of a short question."""
+        return self.text if self.part is None else self.part
 
     def in_zone(self, default: str | None, moment: datetime | None = None) -> "Question":
         """The same question with the day on which it is asked (at `moment` instead), in its own zone or the default."""
@@ -175,9 +183,9 @@ class GraphState:
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
-    """A question's words, each with how many passages contain it; its phrases; and the entities that it names."""
+    """A question's words, each with how many passages have it; its phrases; and the entities that it names."""
 
-    counted: Mapping[str, int]
+    counted: Sequence[CountedWord]
     phrases: Sequence[str]
     entity_ids: Sequence[UUID]
 

@@ -8,7 +8,7 @@ SELECT n.id FROM search_nodes n WHERE n.tenant_id = :tenant_id AND n.graph_id = 
 lexical AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
     WHERE e.tsv @@ :words::tsquery
-    ORDER BY (SELECT sum(t.idf * ts_rank(e.tsv, t.query)) FROM terms t) DESC, e.id
+    ORDER BY (SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.4, 1.0}', e.tsv, t.query)) FROM terms t) DESC, e.id
     LIMIT :candidates
 ), contextual AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
@@ -129,9 +129,10 @@ nearest AS (
     LIMIT :candidates;
 
 -- fragment: terms
--- The words of a question, each weighted by how rare it is (:idfs).
+-- The words of a question, each weighted by how rare it is (:idfs); passages with one of :evident are evidence.
 terms AS MATERIALIZED (
-    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf);
+    SELECT query::tsquery AS query, idf, is_evident
+    FROM unnest(:terms::text[], :idfs::double precision[], :evident::boolean[]) AS t (query, idf, is_evident);
 
 -- fragment: told_otherwise
 -- The passages that were found, without the names of entities that have any other passage. Each is looked up, whatever the
@@ -154,13 +155,13 @@ coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS fa
     p.node_id = ANY (:named_ids::uuid[]) OR coalesce(p.speaker = ANY (:phrases::text[]), false)
         OR (:first_person AND (s.said_by = ANY (:asker_names::text[]) OR (p.created_by = :asker
         AND s.said_by <> ALL (:assistant_names::text[])))) AS about,
-    length(p.tsv) AS words, p.dated, p.thread IS NULL AS is_alone,
+    length(ts_filter(p.tsv, '{d}')) AS words, p.dated, p.thread IS NULL AS is_alone,
     (SELECT nullif(1 - (s.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors s
     WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN p.id AND p.id AND s.model = :model
     ORDER BY s.passage_id LIMIT 1) AS meaning,
     (SELECT nullif(1 - (v.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors v
     WHERE v.tenant_id = :tenant_id AND v.passage_id BETWEEN p.id AND p.id AND v.model = :model
-    ORDER BY v.passage_id LIMIT 1) AS own_similarity
+    ORDER BY v.passage_id LIMIT 1) AS own_similarity, coalesce(w.identified, false) AS identified
 FROM found
 CROSS JOIN LATERAL (
     SELECT * FROM search_passages WHERE tenant_id = :tenant_id AND id BETWEEN found.id AND found.id ORDER BY id LIMIT 1
@@ -170,9 +171,10 @@ CROSS JOIN LATERAL (
 ) AS n
 CROSS JOIN LATERAL (SELECT lower(coalesce(p.speaker, n.name, '')) AS said_by) AS s
 CROSS JOIN LATERAL (
-    SELECT sum(t.idf * ts_rank(f.own, t.query)) AS own, sum(t.idf * ts_rank(f.near, t.query)) AS near,
+    SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.4, 1.0}', f.own, t.query)) AS own, sum(t.idf * ts_rank(f.near, t.query)) AS near,
         sum(t.idf * ts_rank(f.far, t.query)) AS far,
-        sum(t.idf) FILTER (WHERE f.own @@ t.query OR f.far @@ t.query) AS covered
+        sum(t.idf) FILTER (WHERE f.own @@ t.query OR f.far @@ t.query) AS covered,
+        bool_or(t.is_evident AND f.own @@ t.query) AS identified
     FROM (
         SELECT p.tsv AS own, setweight(coalesce(p.near, p.tsv), 'D') AS near, setweight(coalesce(p.far, p.tsv), 'D') AS far
         OFFSET 0
@@ -808,34 +810,34 @@ SELECT * FROM (
 
 -- name: find_basis
 -- What a recall reads of a graph before it searches: its state; how many passages have no vector yet, counted up to
--- :max_waiting; and for each question (:texts), in order, its words with how many passages contain each, and the entities
--- that it names, :max_named at most: :names are the phrases of the questions, :lowered_names the same in lower case; :places
--- and :lowered_places tell of which question (from 0) each is. similar: for each of :unusual that no passage has, words of
--- the graph like it, the most frequent first, :max_similar at most of one length and one first or last letter.
+-- :max_waiting; in how many passages the lexemes of its questions are (:lexemes, as count_words has it); and for each
+-- question (of :questions), in order, the entities that it names, :max_named at most: :names are the phrases of the questions,
+-- :lowered_names the same in lower case; :places and :lowered_places tell of which question (from 0) each is. similar: for
+-- each of :unusual that no passage has (:unusual_queries: what finds each), words of the graph like it, the most frequent
+-- first, :max_similar at most of one length and one first or last letter.
 WITH state AS MATERIALIZED (
     -- include: state
 )
-SELECT s.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting, ARRAY(
-    SELECT w.words FROM words_of(:tenant_id, :graph_id, :texts::text[]) w ORDER BY w.place
-) AS words, (
+SELECT s.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting,
+    count_words(:tenant_id, :graph_id, :lexemes::text[], :max_looked_at) AS counts, (
     SELECT coalesce(jsonb_agg(entities_named(
         :tenant_id, :graph_id, ARRAY(
-            SELECT n.name FROM unnest(:places::bigint[], :names::text[]) AS n (place, name) WHERE n.place = q.place - 1
+            SELECT n.name FROM unnest(:places::bigint[], :names::text[]) AS n (place, name) WHERE n.place = q.place
         ), ARRAY(
             SELECT n.name FROM unnest(:lowered_places::bigint[], :lowered_names::text[]) AS n (place, name)
-            WHERE n.place = q.place - 1
+            WHERE n.place = q.place
         ), :min_length, :max_named) ORDER BY q.place), '[]')
-    FROM unnest(:texts::text[]) WITH ORDINALITY AS q (text, place)
-) AS named, similar_words(:tenant_id, :graph_id, :unusual::text[], :max_similar) AS similar
+    FROM generate_series(0, :questions::bigint - 1) AS q (place)
+) AS named, similar_words(:tenant_id, :graph_id, :unusual::text[], :unusual_queries::text[], :max_similar) AS similar
 FROM state s;
 
 -- name: words_in_use
--- Those of :words that a live passage of the graph has.
-SELECT w.word FROM unnest(:words::text[]) AS w (word)
+-- Those of :words (:queries: what finds each) that a live passage of the graph has.
+SELECT w.word FROM unnest(:words::text[], :queries::text[]) AS w (word, query)
 WHERE EXISTS (
     SELECT FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
-        AND p.tsv @@ plainto_tsquery('english', w.word)
+        AND p.tsv @@ w.query::tsquery
 );
 
 -- name: reload_hits

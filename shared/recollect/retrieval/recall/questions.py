@@ -13,6 +13,7 @@ from recollect.platform.embedding import Embedder, embed_questions
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.retrieval.recall.matching import depends_on_day, has_times
 from recollect.retrieval.recall.model import Question
+from recollect.retrieval.recall.prompts import part_that_counts
 from recollect.retrieval.recall.question_analysis import is_first_person
 
 log = structlog.get_logger(__name__)
@@ -33,9 +34,14 @@ class QuestionEncoder:
     cached_previous: CachedEmbedder | None = None
 
     async def questions(self, caller: Caller, texts: Sequence[str], *, time_zone: str | None = None) -> list[Question]:
-        """Texts to search for, by who asks in that time zone (None: the graph's); their vectors are cached."""
+        """Texts to search for, by who asks in that time zone (None: the graph's); their vectors are cached.
+
+        Of long ones, the part that counts is encoded.
+        """
         embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
-        questions, now = await self._encode(embedder, caller, texts), datetime.now(UTC)
+        parts = await map_yielding(texts, part_that_counts)
+        encoded, now = await self._encode(embedder, caller, parts), datetime.now(UTC)
+        questions = [_whole(question, text) for question, text in zip(encoded, texts, strict=True)]
         return await map_yielding(questions, lambda question: _asked_at(question, now, time_zone))
 
     async def statements(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
@@ -53,11 +59,19 @@ class QuestionEncoder:
 
 def _asked_at(question: Question, now: datetime, time_zone: str | None) -> Question:
     """The question with the moment and the zone in which it is asked, as far as its times depend on them."""
-    if not has_times(question.text):
+    if not has_times(question.asking_part):
         return question
-    at = now if depends_on_day(question.text) else None
+    at = now if depends_on_day(question.asking_part) else None
     older = None if question.older is None else _asked_at(question.older, now, time_zone)
     return replace(question, asked_at=at, time_zone=time_zone, older=older)
+
+
+def _whole(question: Question, text: str) -> Question:
+    """The question with its whole text, where only a part of that was encoded."""
+    if question.text == text:
+        return question
+    older = None if question.older is None else _whole(question.older, text)
+    return replace(question, text=text, part=question.text, older=older)
 
 
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:

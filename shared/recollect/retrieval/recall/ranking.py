@@ -44,15 +44,23 @@ at a higher cost; it could be lower still without a loss (measured)."""
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of a question: how rare it is in the graph, and how many passages contain it, roughly."""
+    """A word of a question: how rare it is in the graph, and how many passages contain it, roughly.
+
+    `tsquery`: of all its forms, where it has others than its lexeme. `is_evident`: it names one thing, and few passages
+    have it, which are evidence whatever else the question says.
+    """
 
     lexeme: str
     idf: float
     passages: int
+    tsquery: str | None = None
+    is_evident: bool = False
 
     @property
     def query(self) -> str:
         """The word as a tsquery."""
+        if self.tsquery is not None:
+            return self.tsquery
         return "'" + self.lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
@@ -62,9 +70,9 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     `version_id`: the sibling head that the passage is from; None for the node's newest version. `conflicts`: the other
     heads of the node, if it has several. `is_alone`: it belongs to no thread, so nothing was said before or after it.
     `meaning`: the cosine of the question with the passage's contextual vector, to which its neighbours contribute;
-    `own_similarity`: with the vector of its own text. `win` and `date`: scores of the second stage (`matching.py`),
-    `win` unscaled and None where the passage has no tokens. `asked`: the weight of the question's words in the turn
-    before, if that is a question: then this one answers it.
+    `own_similarity`: with the vector of its own text. `identified`: it has an evident term of the question. `win` and
+    `date`: scores of the second stage (`matching.py`), `win` unscaled and None where the passage has no tokens.
+    `asked`: the weight of the question's words in the turn before, if that is a question: then this one answers it.
     """
 
     id: UUID
@@ -86,6 +94,7 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     is_alone: bool
     meaning: float | None
     own_similarity: float | None
+    identified: bool = False
     win: float | None = None
     date: float = 0.0
     asked: float = 0.0
@@ -148,18 +157,6 @@ class Hit(Struct, frozen=True):
         return RankedPassage(self.passage_id, self.score, self.meaning, self.terms)
 
 
-def weighted_terms(words: Mapping[str, int], passages: int) -> list[Term]:
-    """A question's words with their inverse document frequencies (of BM25: Robertson and Spärck Jones), rarest first.
-
-    In a graph whose words were not counted yet, all have the same weight.
-    """
-    terms = [
-        Term(word, math.log(1 + (max(passages - count, 0) + 0.5) / (count + 0.5)) if passages else 1.0, count)
-        for word, count in words.items()
-    ]
-    return sorted(terms, key=lambda term: (term.passages, term.lexeme))
-
-
 def rarest_terms(terms: Sequence[Term], max_passages: int) -> list[Term]:
     """The rarest terms, as long as no more than `max_passages` passages contain them in all."""
     chosen: list[Term] = []
@@ -198,7 +195,10 @@ def rank(
     evident = [
         c
         for c in candidates
-        if c.id in always or (c.nearness or 0.0) >= min_meaning or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
+        if c.id in always
+        or c.identified
+        or (c.nearness or 0.0) >= min_meaning
+        or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
     ]
     if min_best is not None and not any(c.id in always or _is_answer(c, weight, min_best, min_words) for c in evident):
         return []
@@ -219,15 +219,21 @@ def rank(
 
 
 def _is_answer(candidate: Candidate, weight: float, min_best: float, min_words: float) -> bool:
-    if candidate.nearness is None or candidate.nearness >= min_best:
+    if candidate.identified or candidate.nearness is None or candidate.nearness >= min_best:
         return True
     return weight > 0 and candidate.covered / weight >= min_words
 
 
 def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:
-    """The weights with tokens where at least half of the candidates have some: a reembedding adds them step by step."""
+    """The weights with tokens where at least half of the candidates have some: a reembedding adds them step by step.
+
+    Where the question names one thing, that outweighs all else: those that have it come first.
+    """
     with_tokens = sum(candidate.win is not None for candidate in candidates)
-    return WEIGHTS if 2 * with_tokens >= len(candidates) else WEIGHTS_WITHOUT_TOKENS
+    weights = WEIGHTS if 2 * with_tokens >= len(candidates) else WEIGHTS_WITHOUT_TOKENS
+    if any(candidate.identified for candidate in candidates):
+        return {**weights, "identified": sum(weights.values())}
+    return weights
 
 
 def _scaled_terms(
@@ -237,8 +243,12 @@ def _scaled_terms(
     own, near, far, win, meaning = _scaled(
         _columns([(c.own, c.near, c.far, _nan_if_none(c.win), _nan_if_none(c.meaning)) for c in candidates], 5)
     )
-    covered, asked, about, words, dated, date, has_win, is_alone = _columns(
-        [(c.covered, c.asked, c.about, c.words, c.dated, c.date, c.win is not None, c.is_alone) for c in candidates], 8
+    covered, asked, about, words, dated, date, has_win, is_alone, identified = _columns(
+        [
+            (c.covered, c.asked, c.about, c.words, c.dated, c.date, c.win is not None, c.is_alone, c.identified)
+            for c in candidates
+        ],
+        9,
     )
     win = np.where(has_win, win, own)  # A passage without tokens is scored by its words.
     # Around a passage alone nothing was said, and it is as long as it has to be: what it says itself counts instead.
@@ -258,6 +268,7 @@ def _scaled_terms(
         "answer": np.array([expected.found_in(c.text) for c in candidates], np.float64),
         "statement": np.array([statement_share(c.text) for c in candidates], np.float64),
         "meaning": meaning,
+        "identified": identified,
     }
 
 

@@ -14,6 +14,7 @@ from recollect.graph.passages import service as passages
 from recollect.platform.computing import interleave, map_yielding
 from recollect.platform.metrics import record_audit, record_waiting
 from recollect.platform.transactions import Transaction
+from recollect.platform.words.analysis import asked_words
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.days import NamedDays, days_of, is_listing, listed
@@ -48,8 +49,9 @@ from recollect.retrieval.recall.model import (
 )
 from recollect.retrieval.recall.pages import Page
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
-from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank, weighted_terms
+from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank
 from recollect.retrieval.recall.spelling import correct, nearest_words
+from recollect.retrieval.recall.terms import counted_words, question_terms
 from recollect.retrieval.recall.updates import in_order_of_time, probably_replaces
 from recollect.times import zone_of
 
@@ -94,7 +96,7 @@ async def recall(
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
-    basis = await store.find_basis(view.tx, view.graph, [question.text for question in questions])
+    basis = await store.find_basis(view.tx, view.graph, questions)
     if correcting and (corrected := await _corrected(view, questions, basis)):
         return Recalled([], more=False, waiting=basis.waiting, corrected=corrected)
     state = basis.state
@@ -207,8 +209,14 @@ async def _rankings(
     last_search: bool,
 ) -> list[list[Hit]]:
     """The hits of each question: the cached ones, else those that a search finds."""
+    is_now = scope.view.at is None  # Of the past, it is not known which words it had.
     searches = {
-        place: _Search(question, words, weighted_terms(words.counted, basis.state.passages_counted), days_of(question))
+        place: _Search(
+            question,
+            words,
+            question_terms(words.counted, basis.state.passages_counted, all_known=is_now),
+            days_of(question),
+        )
         for place, (question, words) in enumerate(zip(questions, basis.question_words, strict=True))
         if place not in known
     }
@@ -257,7 +265,7 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
     hits = rank(
         search.days.answering(matched, dated, thresholds.best) if search.days.alone else matched,
         search.terms,
-        expected=ExpectedAnswer.of(question.text),
+        expected=ExpectedAnswer.of(question.asking_part),
         min_meaning=thresholds.meaning,
         # A caller who gives a filter presumes that there is something to find.
         min_best=None if scope.filters.narrows else thresholds.best,
@@ -266,16 +274,16 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
     )
     if dated and search.days.alone:
         return listed(hits)[:MAX_RECALLED]
-    if named_times(question.text, question.asked_on):
+    if named_times(question.asking_part, question.asked_on):
         return hits[:MAX_RECALLED]
     facts = {candidate.id for candidate in found if candidate.is_alone}
-    return in_order_of_time(hits[:MAX_RECALLED], facts, question.text)
+    return in_order_of_time(hits[:MAX_RECALLED], facts, question.asking_part)
 
 
 async def _load_evidence(tx: Transaction, search: _Search, candidates: list[Candidate]) -> dict[UUID, PassageEvidence]:
     """What the second stage needs of candidates; nothing where the question has neither tokens nor times."""
     question, tokens = search.question, search.question.tokens
-    if not candidates or (tokens is None and not named_times(question.text, question.asked_on)):
+    if not candidates or (tokens is None and not named_times(question.asking_part, question.asked_on)):
         return {}
     ids = [candidate.id for candidate in candidates]
     return await store.load_evidence(tx, ids, search.terms, model=question.model, beside=tokens is not None)
@@ -308,9 +316,10 @@ async def find_near_duplicates(
     if any(question.older is not None for question in questions):
         serving_model = (await store.find_state(tx, graph)).model
         questions = [question.for_model(serving_model) for question in questions]
-    words = await passages.count_terms(tx, graph.id, [question.text for question in questions])
+    asked = [await interleave(asked_words(question.text)) for question in questions]
+    counts = await passages.count_words(tx, graph.id, [word for words in asked for word in words])
     # Only the order of words by rarity is needed here, not their weights.
-    terms = [weighted_terms(counts, passages=0) for counts in words]
+    terms = [question_terms(counted_words(words, counts), 0, all_known=False) for words in asked]
     async with tx.searching():
         duplicates = await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
     return [

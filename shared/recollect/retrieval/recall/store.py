@@ -18,8 +18,10 @@ from recollect.graph.nodes.model import any_case
 from recollect.graph.passages.dates import DateRange
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION
 from recollect.graph.passages.service import MAX_WAITING
+from recollect.platform.computing import interleave
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
+from recollect.platform.words.analysis import asked_words, lexemes_of, query_of_word
 from recollect.retrieval.recall.days import NO_DAYS, NamedDays
 from recollect.retrieval.recall.matching import PassageEvidence
 from recollect.retrieval.recall.model import (
@@ -55,10 +57,14 @@ from recollect.retrieval.recall.ranking import (
     rarest_terms,
 )
 from recollect.retrieval.recall.spelling import MAX_SIMILAR, unusual_words
+from recollect.retrieval.recall.terms import counted_words, depends_on_unknown
 from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_small_letters, phrases
 from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS
 
 queries = Queries(__package__)
+
+MAX_COUNTED_NOW = 500
+"""Passages that are looked at for the words of a question that few passages have, at most."""
 
 _SEARCH_WIDTHS = {"search_sizes": list(SEARCH_WIDTHS), "search_widths": list(SEARCH_WIDTHS.values())}
 
@@ -86,6 +92,7 @@ async def find_candidates(
     parameters = {
         "terms": [term.query for term in terms],
         "idfs": [term.idf for term in terms],
+        "evident": [term.is_evident for term in terms],
         "words": any_of(own_terms),
         "context_words": any_of(context_terms),
         "vector": _half(question.vector),
@@ -94,7 +101,7 @@ async def find_candidates(
         "include_outdated": filters.include_outdated or filters.status == "outdated",
         "named_ids": words.entity_ids,
         "phrases": [phrase.lower() for phrase in words.phrases],
-        "first_person": is_first_person(question.text),
+        "first_person": is_first_person(question.asking_part),
         "asker": question.asker or "",
         "asker_names": [*FIRST_PERSON_SPEAKERS, question.asker.lower()] if question.asker else FIRST_PERSON_SPEAKERS,
         "assistant_names": ASSISTANT_SPEAKERS,
@@ -293,14 +300,18 @@ async def find_state(tx: Transaction, graph: Graph) -> GraphState:
     return _state(row)
 
 
-async def find_basis(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Basis:
-    """What a recall reads of a graph before it searches, for questions with these texts."""
-    text_phrases = [phrases(text) for text in texts]
+async def find_basis(tx: Transaction, graph: Graph, questions: Sequence[Question]) -> Basis:
+    """What a recall reads of a graph before it searches for these questions."""
+    asked = [await interleave(asked_words(question.text)) for question in questions]
+    text_phrases = [phrases(question.asking_part) for question in questions]
     lowered = [in_small_letters(names) for names in text_phrases]
+    unusual = unusual_words([question.text for question in questions if question.part is None])
     [row] = await tx.fetch(
         queries.find_basis,
         graph_id=graph.id,
-        texts=texts,
+        lexemes=lexemes_of([word for words in asked for word in words]),
+        max_looked_at=MAX_COUNTED_NOW if any(map(depends_on_unknown, asked)) else 0,
+        questions=len(questions),
         places=_places(text_phrases),
         names=list(chain.from_iterable(text_phrases)),
         lowered_places=_places(lowered),
@@ -308,18 +319,22 @@ async def find_basis(tx: Transaction, graph: Graph, texts: Sequence[str]) -> Bas
         min_length=MIN_ANY_CASE,
         max_named=MAX_MENTIONED,
         max_waiting=MAX_WAITING,
-        unusual=unusual_words(texts),
+        unusual=unusual,
+        unusual_queries=[query_of_word(word) for word in unusual],
         max_similar=MAX_SIMILAR,
         **_SEARCH_WIDTHS,
     )
     entity_ids = [[UUID(entity_id) for entity_id in found] for found in row["named"]]
-    question_words = [QuestionWords(*columns) for columns in zip(row["words"], text_phrases, entity_ids, strict=True)]
+    counted = [counted_words(words, row["counts"]) for words in asked]
+    question_words = [QuestionWords(*columns) for columns in zip(counted, text_phrases, entity_ids, strict=True)]
     return Basis(_state(row), row["waiting"], question_words, row["similar"])
 
 
 async def words_in_use(tx: Transaction, graph: Graph, words: Sequence[str]) -> set[str]:
     """Those of the words that a live passage of the graph has."""
-    rows = await tx.fetch(queries.words_in_use, graph_id=graph.id, words=words)
+    rows = await tx.fetch(
+        queries.words_in_use, graph_id=graph.id, words=words, queries=[query_of_word(word) for word in words]
+    )
     return {row["word"] for row in rows}
 
 

@@ -1,0 +1,87 @@
+"""The terms by which a question is searched and its candidates are ranked: chosen among its words."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from recollect.platform.words.analysis import AskedWord, passages_with, query_of
+from recollect.retrieval.recall.ranking import Term
+
+MAX_TERMS = 32
+"""Terms of a question, at most: the rarest, by the frequencies of the graph."""
+
+PROMPT_WORDS = 16
+"""Words from which a question counts as a prompt. Of those words that no passage has, a short question loses nothing
+but its answer: they tell that there is none. A prompt has many that have nothing to do with what is asked."""
+
+MAX_EVIDENT = 10
+"""Passages in which an identifier occurs, at most, to be evidence whatever else the question says."""
+
+SIGN_SHARE = 20
+"""One passage of so many is taken to have a single sign of a script without spaces; these are not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedWord:
+    """A word of a question, and how many passages have it, about (0: none, or it is not known)."""
+
+    word: AskedWord
+    passages: int
+
+
+def counted_words(words: Sequence[AskedWord], counts: Mapping[str, int]) -> list[CountedWord]:
+    """The words with their counts; where no passage has a whole word, its parts in its place."""
+    counted: dict[str, CountedWord] = {}
+    for word in words:
+        found = CountedWord(word, passages_with(word, counts))
+        parts = [AskedWord((part,)) for part in word.parts] if found.passages == 0 and not word.is_beginning else []
+        for each in [found, *(CountedWord(part, passages_with(part, counts)) for part in parts)]:
+            counted.setdefault(each.word.forms[0], each)
+    return list(counted.values())
+
+
+def depends_on_unknown(words: Sequence[AskedWord]) -> bool:
+    """Whether it matters which of a question's words no passage has, beside those that were counted.
+
+    Not in a short question of plain words, where such a word counts as one that a single passage has.
+    """
+    plain = [word for word in words if not word.is_function]
+    special = any(word.is_sign or word.is_name or word.parts for word in words)
+    return special or not 0 < len(plain) < PROMPT_WORDS
+
+
+def question_terms(words: Sequence[CountedWord], passages: int, *, all_known: bool = True) -> list[Term]:
+    """The terms of a question in a graph of so many counted passages (0: not counted yet), rarest first.
+
+    Function words count only where there are no others: a bare name may be one. As one in capitals they count where any
+    passage writes them so. Of words that no passage has, those of a prompt do not count, nor signs that need be no
+    words; `all_known` is False where it is not known which these are.
+    """
+    content = [word for word in words if _is_content(word)]
+    chosen = content or words
+    if all_known:
+        is_prompt = not content or len(content) >= PROMPT_WORDS
+        chosen = [word for word in chosen if word.passages or not _is_void(word.word, is_prompt=is_prompt)]
+    terms = [_term(word, passages) for word in chosen]
+    return sorted(terms, key=lambda term: (term.passages, term.lexeme))[:MAX_TERMS]
+
+
+def _is_void(word: AskedWord, *, is_prompt: bool) -> bool:
+    """Whether a word that no passage has does not count. Two signs side by side may be parts of two words."""
+    return not word.is_beginning and (is_prompt or word.is_sign)
+
+
+def _is_content(word: CountedWord) -> bool:
+    """Whether a word is neither a function word nor one that only the question writes as a name."""
+    return not word.word.is_function and (not word.word.is_name or word.passages > 0)
+
+
+def _term(word: CountedWord, passages: int) -> Term:
+    count = max(word.passages, passages // SIGN_SHARE if word.word.is_sign and word.word.is_beginning else 0, 1)
+    is_evident = word.word.is_identifier and word.passages <= MAX_EVIDENT
+    return Term(word.word.forms[0], idf(count, passages), count, tsquery=query_of(word.word), is_evident=is_evident)
+
+
+def idf(count: int, passages: int) -> float:
+    """The inverse document frequency (of BM25: Robertson and Spärck Jones) of a word that `count` passages have."""
+    return math.log(1 + (max(passages - count, 0) + 0.5) / (count + 0.5)) if passages else 1.0

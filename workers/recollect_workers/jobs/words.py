@@ -1,0 +1,41 @@
+"""Analyse the words of passages anew that a former release wrote."""
+
+import random
+from uuid import UUID
+
+from recollect.accounts.identity.model import worker_caller
+from recollect.graph.passages import word_rebuild
+from recollect_workers.attempts import Attempt
+from recollect_workers.context import WorkerContext
+
+MAX_PAGES = 10
+"""Pages of one tenant before others have their turn."""
+
+
+async def rebuild(context: WorkerContext) -> None:
+    """Analyse all passages anew that a former analysis made, a few pages of each tenant in turn, until none is left."""
+    while await _round(context):
+        pass
+
+
+async def _round(context: WorkerContext) -> bool:
+    """Some pages of each tenant, in random order; whether any may have more."""
+    tenants = await word_rebuild.tenants_with_other_words(context.database)
+    random.shuffle(tenants)
+    more = False
+    for tenant_id in context.until_stopping(tenants):
+        with Attempt("words not analysed", tenant_id):
+            for _ in context.until_stopping(range(MAX_PAGES)):
+                if await _rebuild_page(context, tenant_id) < word_rebuild.REBUILT_AT_ONCE:
+                    break
+            else:
+                more = True
+    return more
+
+
+async def _rebuild_page(context: WorkerContext, tenant_id: UUID) -> int:
+    async with (
+        context.part(tenant_id),
+        context.database.transaction(worker_caller(tenant_id), durable=False) as tx,
+    ):
+        return await word_rebuild.rebuild_page(tx)
