@@ -13,6 +13,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import searching
 from recollect.memory.searching import NodeMatch
 from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
@@ -23,7 +24,7 @@ from recollect_gateway.operations.nodes import NodeItemBody, node_item
 from recollect_gateway.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
-Words = Annotated[str, QueryParameter(min_length=1, max_length=1_000, description="A question or a few words")]
+Words = Annotated[str, QueryParameter(min_length=1, max_length=MAX_QUESTION, description="A question or a few words")]
 
 MAX_MATCHES = 5
 """Texts of one node that a search returns, at most."""

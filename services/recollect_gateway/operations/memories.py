@@ -17,6 +17,7 @@ from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import MemoryAttributes, Recalled, RecallFilter
 from recollect.retrieval.recall.pages import Holdings, Order, Page, Place
+from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect.retrieval.recall.ranking import Hit
 from recollect.times import in_zone, offset_minutes, require_zone, with_offset, zone_of
 from recollect_gateway.calls import Call
@@ -47,7 +48,7 @@ DEFAULT_TOKENS = 1_500
 MAX_SUPERSEDED = 20
 """Older memories that one item makes outdated, at most."""
 
-Query = Annotated[str, Meta(min_length=1, max_length=1_000)]
+Query = Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION)]
 
 
 MAX_TOLD_NAME = 60

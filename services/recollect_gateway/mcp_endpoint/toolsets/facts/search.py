@@ -9,6 +9,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import searching
 from recollect.memory.searching import NodeMatch, SimilarFact
 from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.schema import default_of
@@ -39,7 +40,7 @@ Passed = Annotated[int, Meta(ge=0, le=MAX_FOUND, description="Number of results 
 class Search(OwnedReadArguments, frozen=True, rename=None):
     """Arguments of `search`."""
 
-    query: Annotated[str, Meta(max_length=1_000)]
+    query: Annotated[str, Meta(max_length=MAX_QUESTION)]
     limit: Annotated[int, Meta(ge=1, le=100, extra_json_schema=default_of("search_default_limit"))] | None = None
     node_types: Annotated[list[NodeType], Meta(max_length=2)] | None = None
     status: Status | None = None

@@ -14,6 +14,7 @@ from recollect.graph.lineages.model import Draft, PutOutcome, Version, VersionFi
 from recollect.graph.nodes.model import NodeFields
 from recollect.memory import searching
 from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect.times import offset_minutes
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
@@ -100,7 +101,7 @@ MAX_HITS = 20
 class SearchGraph(ReadArguments, frozen=True, rename=None):
     """Arguments of `search_graph`."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=1_000, description="A question or a few words")]
+    text: Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION, description="A question or a few words")]
     kinds: Kinds = []
     tags: Tags = []
     fresh_only: Annotated[bool, Meta(description="Leave out stale nodes")] = False

@@ -8,6 +8,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import searching
 from recollect.memory.model import NodeSearch
 from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
@@ -25,7 +26,7 @@ Count = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 class BatchQuery(Struct, forbid_unknown_fields=True, frozen=True):
     """One of the searches."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=1_000, description="A question or a few words")]
+    text: Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION, description="A question or a few words")]
     kinds: Kinds = []
     tags: Tags = []
     fresh_only: Annotated[bool, Meta(description="Leave out stale nodes")] = False
