@@ -67,8 +67,15 @@ AS $$
         AND (plain_patterns IS NULL OR recollect.plain_apostrophes(text) ILIKE ANY (plain_patterns))
 $$;
 
-REVOKE ALL ON FUNCTION plain_apostrophes(text), holds(text, text[], text[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION plain_apostrophes(text), holds(text, text[], text[]) TO recollect_app;
+-- The same for one form, as the planner estimates it best where the pattern is not known when it plans.
+CREATE FUNCTION holds(text text, pattern text, plain_pattern text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT text ILIKE pattern AND (plain_pattern IS NULL OR recollect.plain_apostrophes(text) ILIKE plain_pattern)
+$$;
+
+REVOKE ALL ON FUNCTION plain_apostrophes(text), holds(text, text[], text[]), holds(text, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION plain_apostrophes(text), holds(text, text[], text[]), holds(text, text, text) TO recollect_app;
 
 -- As before, with plain apostrophes, as passages have them from now on.
 CREATE OR REPLACE FUNCTION words_of(tenant uuid, graph uuid, texts text[])

@@ -19,7 +19,8 @@ AS $$
 $$;
 
 -- How many live passages of a graph have each of these lexemes: those that were counted (terms), and of the others, which
--- few have, the passages themselves, up to most_looked_at of them. What no live passage has is left out.
+-- few have, the passages themselves, up to most_looked_at of them, for the first 400 of these lexemes: each is a search of
+-- the index. What no live passage has is left out.
 CREATE FUNCTION count_words(tenant uuid, graph uuid, lexemes text[], most_looked_at bigint)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
@@ -37,7 +38,7 @@ BEGIN
     IF most_looked_at = 0 THEN
         RETURN counted;
     END IF;
-    others := ARRAY(SELECT w.lexeme FROM unnest(lexemes) AS w (lexeme) WHERE NOT counted ? w.lexeme);
+    others := ARRAY(SELECT w.lexeme FROM unnest(lexemes) AS w (lexeme) WHERE NOT counted ? w.lexeme LIMIT 400);
     IF cardinality(others) = 0 THEN
         RETURN counted;
     END IF;
@@ -53,7 +54,7 @@ BEGIN
             LIMIT most_looked_at
         ) AS p
         CROSS JOIN LATERAL unnest(tsvector_to_array(p.tsv)) AS w (lexeme)
-        WHERE w.lexeme = ANY (others)
+        JOIN unnest(others) AS o (lexeme) ON o.lexeme = w.lexeme
         GROUP BY w.lexeme
     ) AS w;
     RETURN counted || coalesce(found, '{}');

@@ -122,7 +122,7 @@ def ranked(*words: str) -> Search:
 def expression(query: str) -> Search:
     asked = boolean.plan(boolean.parse(query))
     return "search_boolean", {
-        "terms": [term_patterns(place, term) for place, term in enumerate(asked.terms)],
+        **term_patterns(asked.terms),
         "required": [way[0] for way in asked.conjunctions],
         "forbidden": [way[1] for way in asked.conjunctions],
         "is_universal": asked.is_universal,

@@ -77,6 +77,12 @@ async def test_an_identifier_is_found_in_a_prompt_of_any_length(agent: Agent, su
             assert found[0] == "Request 00007f7 of host-07.example.net failed"
 
 
+async def test_an_identifier_is_found_behind_a_thousand_words_that_no_passage_has(agent: Agent) -> None:
+    unknown = " ".join(f"qq{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}z" for n in range(1_200))
+    found = await agent.recalled(f"{unknown} 00009f9"[-MAX_QUESTION:])
+    assert found[0] == "Request 00009f9 of host-09.example.net failed"
+
+
 async def test_the_beginning_of_a_hash_is_enough(agent: Agent) -> None:
     await agent.remember("Commit 3f5a9c1e7bab4455 broke the build")
     assert (await agent.recalled("who wrote 3f5a9c1e"))[:1] == ["Commit 3f5a9c1e7bab4455 broke the build"]

@@ -506,7 +506,8 @@ SELECT (SELECT count(*) FROM newest) AS memories, ARRAY(
 -- neighbours of each in its thread, and their evidence (0: none), and which of the question's words (:terms, by their weights
 -- :idfs) the turn before it asked about. Each is looked up by its id, whatever the planner knows: the range of one id in its
 -- order is read by the primary key.
-WITH -- include: terms
+WITH terms AS MATERIALIZED (
+    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), candidates AS MATERIALIZED (
     SELECT c.id, b.id AS before, a.id AS after, CASE WHEN (g.passage).thread IS NOT NULL AND b.text ~ '[?？؟]' THEN (
         SELECT sum(t.idf) FROM terms t WHERE b.tsv @@ t.query

@@ -171,11 +171,15 @@ def like_patterns(text: str) -> list[str]:
     return [like_pattern(form) for form in written_forms(text)]
 
 
+def plain_pattern(text: str) -> str | None:
+    """A LIKE pattern that finds `text` in texts whose apostrophes are plain; None where it has no apostrophe."""
+    return _literally(APOSTROPHE.sub(TYPED, text)) if APOSTROPHE.search(text) else None
+
+
 def plain_patterns(text: str) -> list[str] | None:
-    """LIKE patterns that find a text where apostrophes are plain; None where it has no apostrophe."""
-    if not APOSTROPHE.search(text):
-        return None
-    return [_literally(form) for form in written_forms(APOSTROPHE.sub(TYPED, text))]
+    """The same in all written forms of the text."""
+    patterns = [pattern for form in written_forms(text) if (pattern := plain_pattern(form)) is not None]
+    return patterns or None
 
 
 def _literally(text: str) -> str:

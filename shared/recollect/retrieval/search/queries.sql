@@ -209,35 +209,36 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: search_boolean
--- Entities that match a boolean query, oldest first. :terms: the field of each (null: any) and its patterns, as in holds.
--- :required and :forbidden: for each conjunction of the query, the terms that must and must not match, as
--- the bits of a number. :is_universal: whether a conjunction requires no term, so that every entity must be read.
+-- Entities that match a boolean query, oldest first. Its terms, once in each of their written forms: their places :places,
+-- fields :fields (null: any) and patterns :patterns, with :plain_patterns (as in holds). :required and :forbidden: for each
+-- conjunction of the query, the terms that must and must not match, as the bits of a number. :is_universal: whether a conjunction requires no term, so that every entity must be read.
 WITH terms AS (
-    SELECT place, field, patterns, plain
-    FROM jsonb_to_recordset(:terms::jsonb) AS t (place integer, field text, patterns text[], plain text[])
+    SELECT place, field, pattern, plain
+    FROM unnest(:places::integer[], :fields::text[], :patterns::text[], :plain_patterns::text[]) AS t (place, field, pattern,
+        plain)
 ), hits AS (
     SELECT 1::bigint << t.place AS bit, n.id
     FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(name, t.patterns, t.plain) OFFSET 0) AS n
+        :as_of_time) WHERE holds(name, t.pattern, t.plain) OFFSET 0) AS n
     WHERE t.field = 'name' OR t.field IS NULL
     UNION ALL
     SELECT 1::bigint << t.place, n.id
     FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(kind, t.patterns, t.plain) OFFSET 0) AS n
+        :as_of_time) WHERE holds(kind, t.pattern, t.plain) OFFSET 0) AS n
     WHERE t.field = 'type' OR t.field IS NULL
     UNION ALL
     SELECT 1::bigint << t.place, n.id
     FROM terms t CROSS JOIN LATERAL (
         SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-        WHERE tags <> '{}' AND joined(tags) ILIKE ANY (t.patterns)
-            AND EXISTS (SELECT 1 FROM unnest(tags) AS g (tag) WHERE holds(tag, t.patterns, t.plain))
+        WHERE tags <> '{}' AND joined(tags) ILIKE t.pattern
+            AND EXISTS (SELECT 1 FROM unnest(tags) AS g (tag) WHERE holds(tag, t.pattern, t.plain))
         OFFSET 0
     ) AS n
     WHERE t.field = 'tag' OR t.field IS NULL
     UNION ALL
     SELECT 1::bigint << t.place, s.node_id
     FROM terms t CROSS JOIN LATERAL (SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(content, t.patterns, t.plain) OFFSET 0) AS s
+        :as_of_time) WHERE holds(content, t.pattern, t.plain) OFFSET 0) AS s
     WHERE t.field = 'observation' OR t.field IS NULL
     UNION ALL
     SELECT 0, id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) WHERE :is_universal

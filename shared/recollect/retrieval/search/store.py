@@ -22,10 +22,13 @@ from recollect.retrieval.search.model import (
     SearchFilter,
     SubstringQuery,
     in_small_letters,
+    like_pattern,
     like_patterns,
+    plain_pattern,
     plain_patterns,
 )
 from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
+from recollect.spelling import written_forms
 
 queries = Queries(__package__)
 
@@ -99,7 +102,7 @@ async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.Boo
     rows = await view.fetch(
         queries.search_boolean,
         **_filter(query),
-        terms=[term_patterns(place, term) for place, term in enumerate(plan.terms)],
+        **term_patterns(plan.terms),
         required=[required for required, _ in plan.conjunctions],
         forbidden=[forbidden for _, forbidden in plan.conjunctions],
         is_universal=plan.is_universal,
@@ -178,13 +181,14 @@ def substring_patterns(text: str) -> dict[str, Any]:
     return {"patterns": patterns, "name_pattern": patterns[0][1:-1], "plain_patterns": plain_patterns(text)}
 
 
-def term_patterns(place: int, term: boolean.SubstringTerm) -> dict[str, Any]:
-    """A term of a boolean query as PostgreSQL takes it."""
+def term_patterns(terms: Sequence[boolean.SubstringTerm]) -> dict[str, Any]:
+    """The parameters of the terms of a boolean query, each once in each of its written forms."""
+    forms = [(place, term.field, form) for place, term in enumerate(terms) for form in written_forms(term.text)]
     return {
-        "place": place,
-        "field": term.field,
-        "patterns": like_patterns(term.text),
-        "plain": plain_patterns(term.text),
+        "places": [place for place, _, _ in forms],
+        "fields": [field for _, field, _ in forms],
+        "patterns": [like_pattern(form) for _, _, form in forms],
+        "plain_patterns": [plain_pattern(form) for _, _, form in forms],
     }
 
 
