@@ -122,8 +122,9 @@ class TestGraph:
         await call(gateway, http, "remember", items=[{"text": "Dan moved."}])
         [dan] = (await call(gateway, http, "recall", query="Dan moved"))["structuredContent"]["memories"][:1]
         assert dan["at"][-6:] in ("+01:00", "+02:00")
-        cleared = await call(gateway, http, "update_graph_config", time_zone="")
-        assert cleared["structuredContent"]["graph"]["time_zone"] is None
+        same = await call(gateway, http, "update_graph_config", time_zone="")
+        assert same["structuredContent"]["graph"]["time_zone"] == BERLIN, "clients fill in every argument"
+        await call(gateway, http, "update_graph_config", time_zone="UTC")
         assert NIGHT not in await found(gateway, http, since="2026-11-25")
 
     async def test_by_route(self, v1: httpx2.AsyncClient) -> None:

@@ -8,16 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.errors import InvalidInput
 from recollect.times import (
     FIRST,
     LAST,
+    MAX_ZONE,
     NEEDED,
     from_milliseconds,
     in_plain_words,
+    in_zone,
+    lacks_offset,
     milliseconds,
+    offset_minutes,
+    parse_local,
     parse_moment,
+    require_zone,
     storable,
     through,
+    with_offset,
+    zone_of,
 )
 
 EAST = timezone(timedelta(hours=14))
@@ -83,3 +92,72 @@ def test_a_day_or_a_time_without_an_offset_is_in_utc(subtests: pytest.Subtests) 
         with subtests.test(text):
             assert parse_moment(text).isoformat() == first
             assert parse_moment(text, last=True).isoformat() == last
+
+
+def test_a_zone_is_known_by_its_name(subtests: pytest.Subtests) -> None:
+    for name in ("UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "Pacific/Chatham"):
+        with subtests.test(name):
+            assert require_zone(name, "time_zone") == name
+            assert zone_of(name) is not None
+    assert zone_of(None) is UTC
+
+
+def test_what_is_no_name_of_a_zone_is_refused_and_no_path_is_read(subtests: pytest.Subtests) -> None:
+    for name in (
+        "",
+        "Mars/Olympus",
+        "europe/berlin",
+        "Europe",
+        "../../../etc/passwd",
+        "/etc/passwd",
+        "Europe/../Europe/Berlin",
+        "right/UTC",
+        "posixrules",
+        "Europe/Berlin\n",
+        "Europe/Berlin\x00",
+        "E" * (MAX_ZONE + 1),
+        "+01:00",
+        "\ud800",
+    ):
+        with subtests.test(name):
+            with pytest.raises(InvalidInput) as refused:
+                require_zone(name, "settings.time_zone")
+            assert refused.value.path == "settings.time_zone"
+            assert zone_of(name) is UTC
+
+
+def test_a_day_is_that_of_the_zone(subtests: pytest.Subtests) -> None:
+    berlin = zone_of("Europe/Berlin")
+    for text, first, last in [
+        ("2026-11-25", "2026-11-24T23:00:00+00:00", "2026-11-25T22:59:59.999999+00:00"),
+        ("2026-03-29", "2026-03-28T23:00:00+00:00", "2026-03-29T21:59:59.999999+00:00"),
+        ("2026-10-25", "2026-10-24T22:00:00+00:00", "2026-10-25T22:59:59.999999+00:00"),
+        ("2026-11-25T10:00", "2026-11-25T09:00:00+00:00", "2026-11-25T09:00:00.000999+00:00"),
+        ("2026-03-29T02:30", "2026-03-29T01:30:00+00:00", "2026-03-29T01:30:00.000999+00:00"),
+        ("2026-11-25T10:00+05:00", "2026-11-25T05:00:00+00:00", "2026-11-25T05:00:00.000999+00:00"),
+    ]:
+        with subtests.test(text):
+            assert parse_moment(text, zone=berlin).isoformat() == first
+            assert parse_moment(text, zone=berlin, last=True).isoformat() == last
+
+
+def test_a_time_keeps_the_offset_that_it_was_given_in() -> None:
+    berlin = zone_of("Europe/Berlin")
+    assert parse_local("2026-11-25T10:00", zone=berlin).isoformat() == "2026-11-25T10:00:00+01:00"
+    assert parse_local("1850-01-01T10:00", zone=berlin).utcoffset() == timedelta(), "an offset with seconds"
+    at = datetime(2026, 11, 25, 10, tzinfo=timezone(timedelta(hours=13, minutes=45)))
+    assert offset_minutes(at) == 825
+    assert with_offset(at.astimezone(UTC), 825).isoformat() == at.isoformat()
+    assert offset_minutes(at.astimezone(UTC)) is None, "UTC does not say where it was"
+
+
+def test_the_ends_of_the_calendar_are_read_in_any_zone() -> None:
+    for moment in (FIRST, LAST):
+        for zone in ("Pacific/Kiritimati", "Etc/GMT+12"):
+            assert in_zone(moment, zone_of(zone)) == moment
+    assert parse_moment("9999-12-31", last=True) == LAST
+
+
+def test_what_names_no_offset_is_known() -> None:
+    assert all(map(lacks_offset, ("2026-11-25", "2026-11-25T10:00", "2026-11-25 10:00:00.5")))
+    assert not any(map(lacks_offset, ("42", "2026-11-25T10:00Z", "2026-11-25T10:00+01:00", "1700000000000", "x")))

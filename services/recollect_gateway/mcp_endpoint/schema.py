@@ -16,7 +16,7 @@ UNLISTED_KEYWORDS = frozenset(
 )
 """Keywords that a listed schema leaves out. The rules hold all the same: the error of a bad call names the rule."""
 
-SHARED_ARGUMENTS = frozenset({"graph", "as_of", "owner_id", "limit", "offset", "cursor"})
+SHARED_ARGUMENTS = frozenset({"graph", "as_of", "time_zone", "owner_id", "limit", "offset", "cursor"})
 """Arguments that mean the same everywhere: the server's instructions describe them once."""
 
 

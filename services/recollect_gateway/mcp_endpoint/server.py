@@ -57,7 +57,8 @@ INSTRUCTIONS = (
     "Recollect is a lasting memory shared by this organisation's agents. Search it before you answer, and store what "
     "will matter later: one fact at a time, with the names of the entities it is about. "
     "Arguments with the same meaning in every tool: graph (owner_id): name or id of the graph to use, default: the "
-    "credential's; as_of: read the graph as of a revision or a time like 2027-01-31T12:00:00Z; limit, offset: maximum "
+    "credential's; as_of: read the graph as of a revision or a time like 2027-01-31T12:00:00Z; time_zone: IANA zone "
+    "of days and times without offset, and of words like yesterday, default: the graph's; limit, offset: maximum "
     "number of results (default: what fits 4,000 tokens) and number to skip; cursor: next_cursor of the previous page. "
     "recollect://tools/{tool} has a tool's complete schema."
 )

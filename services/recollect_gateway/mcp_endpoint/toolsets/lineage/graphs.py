@@ -19,7 +19,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphOut, Kind, graph_out, require_small
-from recollect_gateway.shapes import EMPTY_IS_A_VALUE, GraphName
+from recollect_gateway.shapes import GraphName
 
 Policy = Annotated[
     Literal["lww", "manual"],
@@ -28,7 +28,7 @@ Policy = Annotated[
 Whitelist = Annotated[list[Kind], Meta(max_length=200, description="Kinds that may be written; empty: every kind")]
 Name = Annotated[GraphName, Meta(description="The graph's name")]
 Zone = Annotated[
-    str, Meta(max_length=MAX_ZONE, description="IANA time zone of its days without offset; empty: the tenant's")
+    str, Meta(max_length=MAX_ZONE, description="IANA time zone of its days without offset; default: the tenant's")
 ]
 
 
@@ -60,7 +60,7 @@ class UpdateGraphConfig(Arguments, frozen=True, rename=None):
     conflict_policy: Policy | None = None
     kind_whitelist: Whitelist | None = None
     metadata: Annotated[dict[str, Any], Meta(description="Replaces its metadata; empty clears it")] | None = None
-    time_zone: Annotated[Zone, Meta(extra={EMPTY_IS_A_VALUE: True})] | None = None
+    time_zone: Zone | None = None
 
 
 class DeleteGraph(Arguments, frozen=True, rename=None):
@@ -154,7 +154,7 @@ async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply
         arguments.conflict_policy,
         None if arguments.kind_whitelist is None else tuple(arguments.kind_whitelist),
         arguments.metadata,
-        arguments.time_zone,
+        arguments.time_zone or None,
     )
     async with call.changing(arguments.graph) as tx:
         graph = await graphs.configure_graph(tx, call.graph_name(arguments.graph), patch, call.operation)
