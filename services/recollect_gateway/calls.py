@@ -1,11 +1,12 @@
 """One call, by either transport: its caller, and its access to the memory."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
@@ -14,13 +15,16 @@ from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.replicas import replicated
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations.counted import EdgeCounts
+from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.computing import Slices, compute
 from recollect.platform.db import Database
+from recollect.platform.embedding import PreparedTexts
+from recollect.platform.metrics import record_embedded
 from recollect.platform.replicas import ReplicaFailed
 from recollect.platform.transactions import ExpectedGraph, GraphChanged, Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, cached_lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
-from recollect.retrieval.recall.questions import QuestionEncoder
+from recollect.retrieval.recall.questions import Named, QuestionEncoder
 from recollect.settings import Settings
 
 T = TypeVar("T")
@@ -142,16 +146,28 @@ class Call:
         )
 
     @asynccontextmanager
-    async def writing(self, graph: str | None, *, commit: bool = True) -> AsyncIterator[tuple[Transaction, Revision]]:
+    async def writing(
+        self, graph: str | None, *, commit: bool = True, prepared: PreparedTexts | None = None
+    ) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision.
 
-        `commit` as in `transaction`. Writes look up by keys; what they search for says so (`tx.searching`).
+        `commit` as in `transaction`. `prepared`: the vectors of its texts. Writes look up by keys; what they search for
+        says so (`tx.searching`).
         """
         async with (
             self.changing(graph, commit=commit, keyed=True) as tx,
             graphs.write_graph(tx, graph, self.operation) as revision,
         ):
+            tx.prepared = prepared
             yield tx, revision
+        if tx.embedded and commit:
+            self._count_embedded(tx.embedded)
+
+    def _count_embedded(self, passages: int) -> None:
+        """Count passages that were stored with their vectors, as the worker counts those that it embeds."""
+        record_embedded(passages, [0.0] * passages)
+        if self.services.tally is not None:
+            self.services.tally.count(self.caller.tenant_id, "work", EMBED_PASSAGES, Counts(calls=1, passages=passages))
 
     @asynccontextmanager
     async def recalling(
@@ -180,9 +196,15 @@ class Call:
         """Texts to ask for, with their vectors, in a time zone (None: the graph's). Call it before the transaction."""
         return await self.services.encoder.questions(self.caller, texts, time_zone=time_zone)
 
-    async def statements(self, texts: Sequence[str]) -> list[Question]:
-        """Texts to store, with their vectors. Call it before the transaction."""
-        return await self.services.encoder.statements(self.caller, texts)
+    async def statements(
+        self, texts: Sequence[str], memories: Iterable[Named] = ()
+    ) -> tuple[list[Question], PreparedTexts]:
+        """Texts to compare with what is stored, and new memories, embedded. Call it before the transaction."""
+        return await self.services.encoder.statements(self.caller, texts, memories)
+
+    async def prepare(self, memories: Iterable[Named]) -> PreparedTexts:
+        """The vectors of new memories, for `writing`. Call it before the transaction."""
+        return await self.services.encoder.prepare(memories)
 
 
 async def read_by_replica(call: Call, read: Callable[[Call], Awaitable[T]]) -> T:

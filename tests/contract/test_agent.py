@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
+from recollect.graph.passages.model import MAX_PREPARED_CHARACTERS
 from recollect.platform.db import Database
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.support.gateway import RunningGateway, revision_of, rpc_headers
@@ -69,17 +70,21 @@ class TestRecall:
     async def test_each_line_has_the_name_text_date_and_id(self, agent: ToolAgent) -> None:
         memory = await agent.remember("likes tea", about=["Ada"], at="2026-01-31T23:30:00+01:00")
         line = f"- Ada: likes tea (2026-01-31 UTC+01:00) [{memory['id']}"
-        waiting = "1 passage is not embedded yet: found by words only."
-        assert (await agent.text("recall", query="tea")).splitlines() == [f"{line}]", waiting]
+        assert (await agent.text("recall", query="tea")).splitlines() == [f"{line}]"]
         explained = await agent("recall", query="tea", explain=True)
         score = f" {explained['memories'][0]['score']:.2f}]"
-        assert (await agent.text("recall", query="tea", explain=True)).splitlines() == [line + score, waiting]
+        assert (await agent.text("recall", query="tea", explain=True)).splitlines() == [line + score]
 
-    async def test_the_note_on_waiting_passages_uses_the_plural(self, agent: ToolAgent) -> None:
-        for text in ("Bees make honey", "Ants make hills"):
-            await agent.remember(text)
-        waiting = "2 passages are not embedded yet: found by words only."
-        assert (await agent.text("recall", query="honey")).splitlines()[-1] == waiting
+    async def test_a_note_tells_of_passages_that_wait_for_the_worker(self, agent: ToolAgent) -> None:
+        long = "honey" + "z" * (MAX_PREPARED_CHARACTERS - 5)
+        await agent.remember(f"{long} honey")
+        note = "not embedded yet: found by words only."
+        assert (await agent.text("recall", query="honey")).splitlines()[-1] == f"2 passages are {note}"
+
+    async def test_a_note_tells_of_one_passage_that_waits(self, agent: ToolAgent) -> None:
+        await agent.remember("honey " + "  " * MAX_PREPARED_CHARACTERS + "tea")
+        note = "1 passage is not embedded yet: found by words only."
+        assert (await agent.text("recall", query="honey")).splitlines()[-1] == note
 
     async def test_a_text_that_begins_with_the_name_does_not_repeat_it(self, agent: ToolAgent) -> None:
         await agent.remember("Ada: I like tea", about=["Ada"])
@@ -92,7 +97,7 @@ class TestRecall:
         memory = await agent.remember(code, about=["Kettle"])
         revision = (await agent("get_graph", graph="default"))["revision"]
         assert await agent.recalled("brew tea") == await agent.recalled("brew tea", as_of=str(revision)) == [code]
-        first, *others = (await agent.text("recall", query="brew tea")).splitlines()[:-1]
+        first, *others = (await agent.text("recall", query="brew tea")).splitlines()
         assert first == "- Kettle: def brew(tea):"
         assert all(line.startswith("    ") for line in others)
         assert others[-1].endswith(f"[{memory['id']}]")
@@ -268,7 +273,7 @@ class TestRevise:
             ("office", True),
             ("kitchen", False),
         ]
-        first, second, _ = (await agent.text("recall", **asked)).splitlines()
+        first, second = (await agent.text("recall", **asked)).splitlines()
         assert first.endswith(f", version 2, outdated) [{memory['id']}]")
         assert "outdated" not in second
 

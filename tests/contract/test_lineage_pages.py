@@ -62,7 +62,7 @@ class TestPages:
         assert (await client("search_graph", text="tea kettle", offset=100)) == {
             "hits": [],
             "more": False,
-            "waiting": 7,
+            "waiting": 0,
         }
 
 

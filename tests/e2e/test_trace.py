@@ -16,6 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
 from recollect.caller import Caller
+from recollect.graph.passages.model import MAX_PREPARED_CHARACTERS
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.support import wakeup_worker, workers
@@ -141,7 +142,8 @@ async def test_spans_contain_no_names_chosen_by_users(settings: Settings, api_ke
 
 def remember(address: str, api_key: str, carrier: str) -> None:
     traceparent = f"00-{TRACE_ID}-{CLIENT_SPAN}-01"
-    params: dict[str, Any] = {"name": "remember", "arguments": {"items": [{"text": SECRET_TEXT, "about": ["Heron"]}]}}
+    text = f"{SECRET_TEXT}. {'It builds with twigs. ' * (MAX_PREPARED_CHARACTERS // 20)}"  # Left to the worker.
+    params: dict[str, Any] = {"name": "remember", "arguments": {"items": [{"text": text, "about": ["Heron"]}]}}
     headers = {
         "Authorization": f"Bearer {api_key}",
         "Accept": "application/json, text/event-stream",

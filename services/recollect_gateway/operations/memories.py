@@ -275,8 +275,10 @@ async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Re
     clock = None if body.time_zone is None else zone_of(require_zone(body.time_zone, FIELD))
     largest = call.settings.max_metadata_size
     memories = [_new_memory(item, index, largest, clock) for index, item in enumerate(body.items)]
-    statements = await call.statements([memory.text for memory in memories])
-    async with call.writing(graph) as (tx, revision):
+    texts = [memory.text for memory in memories]
+    named = ((name, memory.text) for memory in memories for name in memory.about or (None,))
+    statements, prepared = await call.statements(texts, named)
+    async with call.writing(graph, prepared=prepared) as (tx, revision):
         return await remembering.remember(tx, revision, memories, statements)
 
 

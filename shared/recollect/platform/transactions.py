@@ -17,6 +17,7 @@ from recollect.platform.slots import give_way, takes_short_steps
 from recollect.platform.sql import Query
 
 if TYPE_CHECKING:
+    from recollect.platform.embedding import PreparedTexts
     from recollect.platform.replicas import Replica
 
 STREAMED = 50
@@ -124,6 +125,7 @@ class Transaction(Session):
     lock that others wait for; and so do very large writes, for which others of the tenant wait long in any case.
     `pooled`: other processes share its connection between transactions. `is_in_home_cell` False: it is in another cell.
     `replica`: the replica of its database, if there is one. `keyed`: all its rows are looked up by keys.
+    `prepared`: texts of the call that were embedded before it; `embedded`: how many passages it stores with vectors.
     """
 
     def __init__(
@@ -141,6 +143,8 @@ class Transaction(Session):
         self._pooled, self._keyed = pooled, keyed
         self.is_in_home_cell = True
         self.replica: Replica | None = None
+        self.prepared: PreparedTexts | None = None
+        self.embedded = 0
         self.jobs: set[str] = set()
         self.written: dict[UUID, int] = {}
         self.acted = False

@@ -23,6 +23,12 @@ class NewEntity:
     source: str | None = None
     content: str | None = None
 
+    @property
+    def memories(self) -> list[tuple[str | None, str]]:
+        """The texts by which search finds it, each with the name with which it is embedded."""
+        texts = [*self.observations, *([self.content] if self.content else [])]
+        return [(self.name, text) for text in texts] or [(None, self.name)]
+
 
 @dataclass(frozen=True, slots=True)
 class Entity:

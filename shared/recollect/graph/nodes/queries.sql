@@ -268,19 +268,20 @@ WITH live AS (
         AND NOT n.placeholder
 )
 SELECT m.memory_id, m.node_id, m.source, m.text, m.created_by, m.about, m.thread, m.said_at, m.expires_at, m.kind, m.tags,
-    m.importance, m.outdated, m.version_id, m.said_offset
+    m.importance, m.outdated, m.version_id, m.said_offset, m.name
 FROM (
     SELECT id AS memory_id, id AS node_id, 'name' AS source, name AS text, created_by, aliases AS about,
         NULL AS thread, NULL::timestamptz AS said_at, expires_at, NULL AS kind, NULL::text[] AS tags,
-        NULL::double precision AS importance, false AS outdated, NULL::uuid AS version_id, NULL::smallint AS said_offset
+        NULL::double precision AS importance, false AS outdated, NULL::uuid AS version_id, NULL::smallint AS said_offset,
+        name
     FROM live WHERE name IS NOT NULL
     UNION ALL
     SELECT id, id, 'fact', content, created_by, about, thread, said_at, expires_at, NULL, NULL, NULL, false, NULL,
-        said_offset
+        said_offset, name
     FROM live WHERE content IS NOT NULL
     UNION ALL
     SELECT l.id, l.id, 'fact', v.content, v.created_by, l.about, v.thread, v.said_at, v.expires_at, NULL, NULL, NULL, false,
-        v.id, v.said_offset
+        v.id, v.said_offset, l.name
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM node_versions
@@ -291,7 +292,7 @@ FROM (
     WHERE v.content IS NOT NULL
     UNION ALL
     SELECT o.id, o.node_id, 'observation', o.content, o.created_by, l.about, o.thread, o.said_at, o.expires_at, o.kind,
-        nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL, o.said_offset
+        nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL, o.said_offset, l.name
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM observations

@@ -299,6 +299,7 @@ def _memory(o: Observation, entity: NamedEntity | None) -> IndexedText:
         o.importance,
         outdated=not o.is_active,
         said_offset=o.said_offset,
+        name=entity.name if entity else None,
     )
 
 

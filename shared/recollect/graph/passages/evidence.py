@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from recollect.graph.passages.date_phrases import LANGUAGES
 from recollect.graph.passages.dates import DateRange, date_ranges
@@ -23,13 +24,21 @@ class Evidence:
     dates: Sequence[DateRange]
 
 
+def make_evidence(text: str, said_at: datetime | None, bits: TokenBits) -> Evidence:
+    """The evidence of a passage: of the text that was embedded, when it was said, and the bits of its tokens.
+
+    `said_at`: by the clock of who said it.
+    """
+    dates = [] if said_at is None else date_ranges(LANGUAGES, text, said_at.date())
+    return Evidence(bits.tobytes(), dates)
+
+
 async def evidence_of(passages: Sequence[PendingPassage], tokens: Sequence[TokenBits]) -> list[Evidence]:
     """The evidence of embedded passages, in order. Other calls go on in between."""
 
     def make(embedded: tuple[PendingPassage, TokenBits]) -> Evidence:
         passage, bits = embedded
         said = None if passage.said_at is None else with_offset(passage.said_at, passage.said_offset)
-        dates = [] if said is None else date_ranges(LANGUAGES, passage.text or "", said.date())
-        return Evidence(bits.tobytes(), dates)
+        return make_evidence(passage.text or "", said, bits)
 
     return await map_yielding(zip(passages, tokens, strict=True), make)

@@ -3,7 +3,7 @@
 import math
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -42,6 +42,11 @@ OLDEST_SHARE = 4
 MAX_BUSY_GRAPHS = 1_000
 """Graphs of a tenant among which the places of one batch are divided, at most. Of other graphs, the oldest passages are
 claimed."""
+
+MAX_PREPARED = 16
+MAX_PREPARED_CHARACTERS = 2_000
+"""Passages of one write, and characters of them, that are embedded before it, at most (some 20 ms of `minilm`): these
+are found by their meaning at once, and others when the worker has embedded them."""
 
 MAX_FAILURES = 3
 """Failures on a text by itself after which it is set aside, where none of them was certain to recur."""
@@ -84,6 +89,7 @@ class IndexedText:
     a passage is matched by that name as well as by its own words. `kind`, `tags` and `importance` are an observation's
     own: where they are None, filters use those of its node. `version_id`: of the sibling head, below the highest, that
     the text is from. `said_offset`: the minutes by which the clock of who said it was ahead of UTC; None: not known.
+    the text is from. `name` is the node's name, with which the text is embedded; it is not needed beside a name.
     """
 
     memory_id: UUID
@@ -101,6 +107,7 @@ class IndexedText:
     outdated: bool = False
     version_id: UUID | None = None
     said_offset: int | None = None
+    name: str | None = None
 
     @property
     def attributes(self) -> dict[str, Any] | None:
@@ -238,6 +245,28 @@ def _joined(units: Sequence[_Unit]) -> Iterator[str]:
 def _bounded(passage: str) -> Iterator[str]:
     for start in range(0, len(passage), MAX_CHARACTERS):
         yield passage[start : start + MAX_CHARACTERS]
+
+
+def text_to_embed(name: str | None, passage: str) -> str:
+    """What is embedded for a passage of a node with this name: `claim_pending` gives the worker the same."""
+    return passage if not name or passage.startswith(name) else f"{name}: {passage}"
+
+
+def texts_to_prepare(memories: Iterable[tuple[str | None, str]]) -> list[str]:
+    """What to embed for new memories before they are stored, each given by its node's name, if any, and its text.
+
+    The first passages, as many as MAX_PREPARED and MAX_PREPARED_CHARACTERS allow.
+    """
+    texts: dict[str, None] = {}
+    room = MAX_PREPARED_CHARACTERS
+    for name, memory in memories:
+        for passage in split(memory) if len(memory) <= room else ():
+            text = text_to_embed(name, passage)
+            room -= len(text)
+            if room < 0 or len(texts) == MAX_PREPARED:
+                return list(texts)
+            texts[text] = None
+    return list(texts)
 
 
 def speaker(text: str) -> str | None:

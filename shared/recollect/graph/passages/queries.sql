@@ -19,26 +19,55 @@ ended AS (
 
 -- name: insert_passages
 -- Passages of memories that one revision adds, with the lexemes by which they are found (:words, of the analysis
--- :words_version): those of the names of their entities, of their own words and of their day. :bulk: they are many.
-INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
-    text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, said_offset, named_days,
-    added_revision, bulk, words_version)
-SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
-    p.node_id), p.said, p.expires_at, p.text,
-    p.words::tsvector, p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false),
-    p.version_id, p.said_offset, p.named_days, :revision, :bulk, :words_version
-FROM (
-    SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
-    FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
-        :threads::text[], :said_at::timestamptz[],
-        :expires_at::timestamptz[], :texts::text[], :words::text[], :speakers::text[], :dated::boolean[],
-            :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
-        AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, text, words, speaker, dated, created_by,
-            attributes, version_id)
-    CROSS JOIN LATERAL jsonb_to_record(i.attributes)
-        AS a (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
-            named_days integer[])
-) AS p;
+-- :words_version): those of the names of their entities, of their own words and of their day. :bulk: they are many. Those
+-- of :embedded_ids come with their vectors of model :model and their evidence: they are searched by them at once, and by
+-- their neighbours' too once the worker has settled them. Vectors are left to the worker where another model serves the
+-- graph, or where the plan limits how many passages are embedded. Returns the passages that got a vector.
+WITH given AS MATERIALIZED (
+    SELECT g.id, :model::text AS model, g.embedding, g.tokens, g.dates
+    FROM unnest(:embedded_ids::uuid[], :vectors::halfvec[], :tokens::bytea[], :dates::text[])
+        AS g (id, embedding, tokens, dates)
+    WHERE EXISTS (
+        SELECT FROM graph_indexes i
+        WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id AND coalesce(i.model, :model) = :model
+    ) AND EXISTS (
+        SELECT FROM tenants t JOIN plans l ON l.name = t.plan WHERE t.id = :tenant_id AND l.embeddings_per_day IS NULL
+    )
+), served AS (
+    UPDATE graph_indexes SET model = :model
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND model IS NULL AND EXISTS (SELECT FROM given)
+), own AS (
+    INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
+    SELECT :tenant_id, id, model, embedding FROM given
+), evident AS (
+    INSERT INTO passage_evidence (tenant_id, passage_id, model, generation, tokens, dates)
+    SELECT :tenant_id, id, model, :generation, tokens, dates::datemultirange FROM given
+), searched AS (
+    INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding)
+    SELECT :tenant_id, :graph_id, id, model, embedding FROM given
+), written AS (
+    INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
+        text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, said_offset, named_days,
+        added_revision, bulk, words_version, embedding_model)
+    SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
+        p.node_id), p.said, p.expires_at, p.text,
+        p.words::tsvector, p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false),
+        p.version_id, p.said_offset, p.named_days, :revision, :bulk, :words_version,
+        (SELECT g.model FROM given g WHERE g.id = p.id)
+    FROM (
+        SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
+        FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
+            :threads::text[], :said_at::timestamptz[],
+            :expires_at::timestamptz[], :texts::text[], :words::text[], :speakers::text[], :dated::boolean[],
+                :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
+            AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, text, words, speaker, dated, created_by,
+                attributes, version_id)
+        CROSS JOIN LATERAL jsonb_to_record(i.attributes)
+            AS a (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
+                named_days integer[])
+    ) AS p
+)
+SELECT id FROM given;
 
 -- name: renew_passages
 -- Rebuild the passages of memories (:renewed_memory_ids) as of revision :revision. The old passages serve the

@@ -12,7 +12,7 @@ from pgvector import HalfVector
 from recollect.graph.graphs.model import Revision
 from recollect.graph.passages.date_phrases import LANGUAGES
 from recollect.graph.passages.dates import DateRange, TimePhrase, named_days, ranges_of, times_in
-from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence
+from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence, make_evidence
 from recollect.graph.passages.model import (
     FAR_WORDS,
     LEAST_LETTERS,
@@ -32,11 +32,12 @@ from recollect.graph.passages.model import (
     is_dated,
     speaker,
     split,
+    text_to_embed,
 )
 from recollect.graph.passages.windows import Window, WindowWords
 from recollect.ids import new_id
 from recollect.platform.computing import batches, map_yielding
-from recollect.platform.embedding import Vectors
+from recollect.platform.embedding import NOTHING_PREPARED, Vectors
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Session, Transaction
 from recollect.platform.words.analysis import WORDS_VERSION, passage_vector
@@ -56,17 +57,20 @@ MAX_RENEWED = 50
 
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
-    """Store the passages of these memories; more than MAX_SMALL are bulk."""
+    """Store the passages of these memories, with the vectors that were prepared; more than MAX_SMALL are bulk."""
     passages = await _split_all(memories, revision)
     is_bulk = len(passages) > MAX_SMALL
     for batch in tx.batches(passages, MAX_INSERTED):
-        await tx.execute(
+        columns = _columns(batch, revision.at)
+        rows = await tx.fetch(
             queries.insert_passages,
             **revision.parameters,
-            **_columns(batch, revision.at),
+            **columns,
+            **await _prepared_columns(tx, revision, batch, columns["ids"]),
             bulk=is_bulk,
             words_version=WORDS_VERSION,
         )
+        tx.embedded += len(rows)
 
 
 async def renew_passages(
@@ -445,6 +449,33 @@ def _attributes(memory: IndexedText, piece: "_Piece", now: datetime) -> dict[str
     days = [] if memory.source == Source.NAME else named_days(ranges_of(piece.times, said.date()))
     own = {"said_offset": memory.said_offset, "named_days": days or None}
     return {**(memory.attributes or {}), **{name: value for name, value in own.items() if value is not None}} or None
+
+
+async def _prepared_columns(
+    tx: Transaction, revision: Revision, passages: Sequence["_Passage"], ids: Sequence[UUID]
+) -> dict[str, Any]:
+    """The vectors and the evidence of the passages whose texts were embedded before, column by column."""
+    prepared = tx.prepared or NOTHING_PREPARED
+    rows = zip(ids, passages, strict=True) if prepared.embedded else ()
+    found = [
+        (passage_id, text, _said_at(memory, revision), prepared.embedded[text])
+        for passage_id, (memory, _, piece, _) in rows
+        if (text := text_to_embed(memory.name, piece.text)) in prepared.embedded
+    ]
+    evidence = await map_yielding(found, lambda row: make_evidence(row[1], row[2], row[3].tokens))
+    return {
+        "model": prepared.model,
+        "generation": EVIDENCE_GENERATION,
+        "embedded_ids": [passage_id for passage_id, *_ in found],
+        "vectors": [HalfVector(embedded.vector) for *_, embedded in found],
+        "tokens": [item.tokens for item in evidence],
+        "dates": [_multirange(item.dates) for item in evidence],
+    }
+
+
+def _said_at(memory: IndexedText, revision: Revision) -> datetime | None:
+    """When a memory was said, by the clock of who said it; None for a name."""
+    return None if memory.source == Source.NAME else with_offset(memory.said_at or revision.at, memory.said_offset)
 
 
 def _multirange(ranges: Sequence[DateRange]) -> str:

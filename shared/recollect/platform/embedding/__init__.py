@@ -17,19 +17,23 @@ from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
 from recollect.platform.embedding.measured import MeasuredEmbedder
 from recollect.platform.embedding.minilm import MiniLMEmbedder
 from recollect.platform.embedding.openai import OpenAIEmbedder
+from recollect.platform.embedding.prepared import NOTHING_PREPARED, EmbeddedText, PreparedTexts, prepare_texts
 from recollect.platform.embedding.vectors import Embedded, TokenBits, Vectors
 from recollect.platform.embedding.wordllama import WordLlamaEmbedder
 from recollect.settings import Settings
 
 __all__ = [
+    "NOTHING_PREPARED",
     "UNMEASURED",
     "Embedded",
+    "EmbeddedText",
     "Embedder",
     "EmbeddingFailed",
     "FailureCause",
     "MeasuredEmbedder",
     "MiniLMEmbedder",
     "OpenAIEmbedder",
+    "PreparedTexts",
     "SimilarityThresholds",
     "TokenBits",
     "TokenEmbedder",
@@ -39,6 +43,7 @@ __all__ = [
     "create_previous_embedder",
     "embed_passages",
     "embed_questions",
+    "prepare_texts",
 ]
 
 

@@ -1,15 +1,17 @@
 """Texts with their vectors, to search for or to compare with stored memories."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+import anyio
 import structlog
 
 from recollect.caller import Caller
 from recollect.errors import Unavailable
+from recollect.graph.passages.model import texts_to_prepare
 from recollect.platform.computing import map_yielding
-from recollect.platform.embedding import Embedder, embed_questions
+from recollect.platform.embedding import NOTHING_PREPARED, Embedder, PreparedTexts, embed_questions, prepare_texts
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.retrieval.recall.matching import depends_on_day, has_times
 from recollect.retrieval.recall.model import Question
@@ -17,6 +19,13 @@ from recollect.retrieval.recall.prompts import part_that_counts
 from recollect.retrieval.recall.question_analysis import is_first_person
 
 log = structlog.get_logger(__name__)
+
+PREPARING_SECONDS = 0.5
+"""How long a write waits for the vectors of its memories, at most, where it needs them for nothing else. The worker
+embeds them later."""
+
+Named = tuple[str | None, str]
+"""A new memory: the name of its node, if it has one, and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +53,41 @@ class QuestionEncoder:
         questions = [_whole(question, text) for question, text in zip(encoded, texts, strict=True)]
         return await map_yielding(questions, lambda question: _asked_at(question, now, time_zone))
 
-    async def statements(self, caller: Caller, texts: Sequence[str]) -> list[Question]:
-        """Texts to store; their vectors are not cached, since the same text is rarely embedded again."""
-        return await self._encode(self.embedder, caller, texts)
+    async def statements(
+        self, caller: Caller, texts: Sequence[str], memories: Iterable[Named] = ()
+    ) -> tuple[list[Question], PreparedTexts]:
+        """Texts to compare with what is stored, and `memories` (`texts_to_prepare`) that are stored after that.
+
+        Their vectors are not cached, since the same text is rarely embedded again.
+        """
+        prepared = await self._prepare([*texts, *texts_to_prepare(memories)])
+        questions = [_statement(text, self.embedder, prepared) for text in texts]
+        return questions if self.previous is None else await self._with_previous(caller, questions), prepared
+
+    async def prepare(self, memories: Iterable[Named]) -> PreparedTexts:
+        """The vectors of new memories (`texts_to_prepare`).
+
+        Nothing is prepared while the embedder is unavailable, or where it takes longer than PREPARING_SECONDS.
+        """
+        with anyio.move_on_after(PREPARING_SECONDS):
+            return await self._prepare(texts_to_prepare(memories))
+        return NOTHING_PREPARED
+
+    async def _prepare(self, texts: Sequence[str]) -> PreparedTexts:
+        try:
+            return await prepare_texts(self.embedder, texts) if texts else NOTHING_PREPARED
+        except Unavailable as error:
+            log.warning("embedding failed, storing without vectors", reason=str(error))
+            return NOTHING_PREPARED
 
     async def _encode(self, embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
         questions = await _encode_by(embedder, caller, texts)
-        if self.previous is None:
-            return questions
+        return questions if self.previous is None else await self._with_previous(caller, questions)
+
+    async def _with_previous(self, caller: Caller, questions: Sequence[Question]) -> list[Question]:
         previous = self.cached_previous.of(caller.tenant_id) if self.cached_previous else self.previous
-        older_questions = await _encode_by(previous, caller, texts)
+        assert previous is not None
+        older_questions = await _encode_by(previous, caller, [question.text for question in questions])
         return [replace(question, older=older) for question, older in zip(questions, older_questions, strict=True)]
 
 
@@ -72,6 +106,12 @@ def _whole(question: Question, text: str) -> Question:
         return question
     older = None if question.older is None else _whole(question.older, text)
     return replace(question, text=text, part=question.text, older=older)
+
+
+def _statement(text: str, embedder: Embedder, prepared: PreparedTexts) -> Question:
+    made = prepared.embedded.get(text)
+    vector = made.vector if made is not None and made.vector.any() else None
+    return Question(text, vector, embedder.model, similarity_thresholds=embedder.similarity_thresholds)
 
 
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:

@@ -196,7 +196,7 @@ async def create_node(call: Call, arguments: CreateNode) -> Reply:
     ]
     patch = _patch(arguments)
     fields = _fields(patch)
-    async with call.writing(graph) as (tx, revision):
+    async with call.writing(graph, prepared=await call.prepare([(None, text)])) as (tx, revision):
         if arguments.node_type == "Entity":
             created = await writing.create_entity(tx, revision, text, fields, links, patch=patch)
         else:
@@ -265,7 +265,7 @@ async def create_summary_fact(call: Call, arguments: CreateSummaryFact) -> Reply
     require_none([_text_fault(text, "summary_text", call.settings)])
     ids = [node_id(fact_id) for fact_id in arguments.fact_ids]
     summary = NewFact(text, kind=arguments.kind, source=DEFAULT_SOURCE)
-    async with call.writing(graph) as (tx, revision):
+    async with call.writing(graph, prepared=await call.prepare([(None, text)])) as (tx, revision):
         return await _one_node(tx, graph, await writing.summarize(tx, revision, ids, summary))
 
 

@@ -183,7 +183,8 @@ async def put_node(call: Call, arguments: PutNode) -> Reply:
     """Write a version of a node."""
     require_small(call, arguments.metadata, "metadata")
     draft = draft_of(arguments, arguments.lineage_id, path="")
-    async with call.writing(arguments.graph) as (tx, revision):
+    prepared = await call.prepare([(None, arguments.content)])
+    async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
         put = await lineages.put_node(tx, revision, draft)
         node = await lineages.get_node(GraphView(tx, revision.graph), put.node_id)
         graph = revision.graph.name

@@ -207,7 +207,8 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
     edge_specs = [edge for edge in edges if isinstance(edge, EdgeSpec)]
     written = WrittenSubgraph([], [])
     if node_specs or edge_specs:
-        async with call.writing(arguments.graph) as (tx, revision):
+        prepared = await call.prepare((None, spec.draft.fields.content or "") for spec in node_specs)
+        async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
             written = await writing.put_subgraph(tx, revision, node_specs, edge_specs)
     puts, upserts = iter(written.nodes), iter(written.edges)
     outcomes = [next(puts) if isinstance(node, NodeSpec) else node for node in nodes]

@@ -138,7 +138,8 @@ async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
         NewEntity(e.name, e.entity_type, tuple(e.observations), tuple(e.tags), e.importance, content=e.content)
         for e in arguments.entities
     ]
-    async with call.writing(arguments.graph) as (tx, revision):
+    prepared = await call.prepare(memory for entity in new_entities for memory in entity.memories)
+    async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
         created = await entities.create_entities(tx, revision, new_entities)
         new = [(node_id, entity.name) for node_id, entity in created]
         look_alikes = await entities.find_look_alikes(tx, revision.graph, new)
@@ -158,7 +159,8 @@ def _close_note(close: list[CloseName]) -> str | None:
 async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
     """Create entities, or add to those that exist; answer the outcome of each."""
     new_entities = [NewEntity(e.name, e.entity_type, tuple(e.observations)) for e in arguments.entities]
-    async with call.writing(arguments.graph) as (tx, revision):
+    prepared = await call.prepare(memory for entity in new_entities for memory in entity.memories)
+    async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
         upserts = await entities.upsert_entities(tx, revision, new_entities)
         new = [(up.id, up.name) for up in upserts if up.id is not None]
         look_alikes = await entities.find_look_alikes(tx, revision.graph, new)

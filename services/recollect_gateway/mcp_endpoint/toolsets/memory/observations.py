@@ -60,7 +60,8 @@ async def add_observations(call: Call, arguments: AddObservations) -> Reply:
     """Add observations; answer, for each entry, those that are new."""
     new = [NewObservation(a.entity_name, content) for a in arguments.observations for content in a.contents]
     names = unique(a.entity_name for a in arguments.observations)
-    async with call.writing(arguments.graph) as (tx, revision):
+    prepared = await call.prepare((a.entity_name, content) for a in arguments.observations for content in a.contents)
+    async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
         observed = await observations.add_observations(tx, revision, new, named=names)
     added = {(o.entity, o.content) for o in observed}
     return bare(Results([_take_added(addition, added) for addition in arguments.observations]))

@@ -59,7 +59,8 @@ async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Rep
         NewEntity(e.name, e.entity_type, tuple(e.observations), lowered(e.tags), e.importance)
         for e in arguments.entities
     ]
-    async with call.writing(arguments.graph) as (tx, revision):
+    prepared = await call.prepare(memory for entity in new_entities for memory in entity.memories)
+    async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
         created = await entities.create_entities(tx, revision, new_entities)
         await hierarchy.place_entities(tx, revision, _parents(arguments, {entity.name for _, entity in created}))
         found = await entities.entities_by_id(GraphView(tx, revision.graph), [node_id for node_id, _ in created])
