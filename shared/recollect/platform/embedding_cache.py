@@ -15,7 +15,16 @@ from uuid import UUID
 
 import numpy as np
 
-from recollect.platform.embedding import Embedded, Embedder, TokenBits, Vectors, embed_passages, embed_questions
+from recollect.platform.embedding import (
+    Embedded,
+    Embedder,
+    SimilarityThresholds,
+    TokenBits,
+    Vectors,
+    embed_passages,
+    embed_questions,
+    thresholds_of,
+)
 from recollect.platform.metrics import CacheTallies
 
 MAX_CHARACTERS = 1_000
@@ -121,8 +130,9 @@ class CachedEmbedder:
         self.tallies.count(tenant_id, hits=len(rows), misses=len(set(keys)) - len(rows))
         for task in self._pending_tasks([key for key in dict.fromkeys(keys) if key not in rows]):
             rows |= await asyncio.shield(task)
-        vectors = np.array([rows[key][0] for key in keys], np.float32).reshape(len(keys), self.embedder.dimensions)
-        return Embedded(vectors, [rows[key][1:].copy() for key in keys])
+        dimensions = self.embedder.dimensions
+        vectors = np.array([rows[key][0, :dimensions] for key in keys], np.float32).reshape(len(keys), dimensions)
+        return Embedded(vectors, [_tokens(rows[key]) for key in keys])
 
     async def close(self) -> None:
         """Cancel pending work, which nobody waits for any more, and close the embedder."""
@@ -142,7 +152,7 @@ class CachedEmbedder:
     async def _fetch(self, keys: Sequence[Key]) -> dict[Key, Vectors]:
         embedded = await embed_questions(self.embedder, [text for _, _, text in keys])
         rows = zip(keys, embedded.vectors, embedded.tokens, strict=True)
-        return {key: np.vstack([vector, tokens]) for key, vector, tokens in rows}
+        return {key: _packed(vector, tokens) for key, vector, tokens in rows}
 
     def _store_results(self, keys: Sequence[Key], done: asyncio.Task[dict[Key, Vectors]]) -> None:
         for key in keys:
@@ -175,5 +185,22 @@ class TenantEmbedder:
         """See TokenEmbedder. Passages are not cached."""
         return await embed_passages(self._cache.embedder, texts)
 
+    def thresholds_of(self, question: str) -> SimilarityThresholds:
+        """See LanguageAware."""
+        return thresholds_of(self._cache.embedder, question)
+
     async def close(self) -> None:
         """See Embedder. Closes nothing: the cache closes the embedder."""
+
+
+def _packed(vector: Vectors, tokens: Vectors) -> Vectors:
+    """One array of a vector and those of its tokens, which may be shorter; the first row ends with their length."""
+    rows = np.zeros((1 + len(tokens), len(vector) + 1), np.float32)
+    rows[0, :-1], rows[0, -1] = vector, tokens.shape[1]
+    rows[1:, : tokens.shape[1]] = tokens
+    return rows
+
+
+def _tokens(packed: Vectors) -> Vectors:
+    """A copy of the vectors of the tokens."""
+    return packed[1:, : int(packed[0, -1])].copy()

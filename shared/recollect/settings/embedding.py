@@ -11,14 +11,16 @@ class EmbeddingSettings(BaseSettings):
 
     embedder: str = Field(
         default="minilm",
-        description="Embedding model: `minilm` (in process, finds more), `wordllama` (in process, fastest) or "
+        description="Embedding model: `minilm` (in process, for English), `multilingual` (in process, for every "
+        "language, and finds more in English, too, at twice the processor time), `wordllama` (in process, fastest) or "
         "`openai` (any OpenAI-compatible /v1/embeddings). Before you change it, see docs/embedding.md.",
     )
     embedding_threads: int = Field(
         default=1,
         ge=1,
         le=64,
-        description="Number of texts that `minilm` embeds at the same time in each process. Each takes a core.",
+        description="Number of texts that `minilm` or `multilingual` embeds at the same time in each process. Each "
+        "takes a core.",
     )
     embedding_url: str = Field(
         default="http://127.0.0.1:8080/v1",
@@ -45,7 +47,8 @@ class EmbeddingSettings(BaseSettings):
     previous_embedder: str | None = Field(
         default=None,
         description="The embedder that was configured before, for graphs that still use its vectors: `minilm`, "
-        "`wordllama` or `openai`. Set it on gateways and workers until `reembed` is done for every graph.",
+        "`multilingual`, `wordllama` or `openai`. Set it on gateways and workers until `reembed` is done for every "
+        "graph.",
     )
     previous_embedding_model: str | None = Field(
         default=None,

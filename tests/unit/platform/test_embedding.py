@@ -16,7 +16,11 @@ from recollect.platform.embedding import Embedder, WordLlamaEmbedder, create_emb
 from recollect.platform.embedding.vectors import unit_length
 from recollect.settings import Settings
 
-IN_PROCESS = {"wordllama": ("wordllama/l2_supercat_256", 256), "minilm": ("minilm/all-minilm-l6-v2_int8_384", 384)}
+IN_PROCESS = {
+    "wordllama": ("wordllama/l2_supercat_256", 256),
+    "minilm": ("minilm/all-minilm-l6-v2_int8_384", 384),
+    "multilingual": ("multilingual/minilm-l6-v2_use-v3_896", 896),
+}
 
 KEPT_MB = """
 from pathlib import Path

@@ -18,9 +18,12 @@ generation is not read until a reembedding has replaced it."""
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of one passage: its TokenBits, row after row (empty where the embedder has none), and its days."""
+    """The evidence of one passage: its TokenBits, row after row, and its days.
 
-    tokens: bytes
+    `tokens`: None where the embedder has none for any text of its language.
+    """
+
+    tokens: bytes | None
     dates: Sequence[DateRange]
 
 
@@ -30,7 +33,7 @@ def make_evidence(text: str, said_at: datetime | None, bits: TokenBits) -> Evide
     `said_at`: by the clock of who said it.
     """
     dates = [] if said_at is None else date_ranges(LANGUAGES, text, said_at.date())
-    return Evidence(bits.tobytes(), dates)
+    return Evidence(bits.tobytes() if bits.shape[1] else None, dates)
 
 
 async def evidence_of(passages: Sequence[PendingPassage], tokens: Sequence[TokenBits]) -> list[Evidence]:

@@ -12,10 +12,12 @@ from recollect.platform.embedding.embedder import (
     TokenEmbedder,
     embed_passages,
     embed_questions,
+    thresholds_of,
 )
 from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause
 from recollect.platform.embedding.measured import MeasuredEmbedder
 from recollect.platform.embedding.minilm import MiniLMEmbedder
+from recollect.platform.embedding.multilingual import MultilingualEmbedder
 from recollect.platform.embedding.openai import OpenAIEmbedder
 from recollect.platform.embedding.prepared import NOTHING_PREPARED, EmbeddedText, PreparedTexts, prepare_texts
 from recollect.platform.embedding.vectors import Embedded, TokenBits, Vectors
@@ -32,6 +34,7 @@ __all__ = [
     "FailureCause",
     "MeasuredEmbedder",
     "MiniLMEmbedder",
+    "MultilingualEmbedder",
     "OpenAIEmbedder",
     "PreparedTexts",
     "SimilarityThresholds",
@@ -44,6 +47,7 @@ __all__ = [
     "embed_passages",
     "embed_questions",
     "prepare_texts",
+    "thresholds_of",
 ]
 
 
@@ -69,9 +73,12 @@ def create_embedder(settings: Settings) -> MeasuredEmbedder:
             return MeasuredEmbedder(WordLlamaEmbedder(), settings.embedder)
         case "minilm":
             return MeasuredEmbedder(MiniLMEmbedder(threads=settings.embedding_threads), settings.embedder)
+        case "multilingual":
+            return MeasuredEmbedder(MultilingualEmbedder(threads=settings.embedding_threads), settings.embedder)
         case "openai":
             return MeasuredEmbedder(OpenAIEmbedder(settings), settings.embedder)
     raise InvalidInput(
-        f"There is no embedder {settings.embedder!r}: set RECOLLECT_EMBEDDER to minilm, wordllama or openai.",
+        f"There is no embedder {settings.embedder!r}: set RECOLLECT_EMBEDDER to minilm, multilingual, wordllama or "
+        "openai.",
         path="RECOLLECT_EMBEDDER",
     )

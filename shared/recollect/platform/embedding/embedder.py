@@ -16,12 +16,14 @@ class SimilarityThresholds:
     `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
     where there is little lexical evidence: otherwise nothing in the graph answers the question. `words`: the share of
     the question's words, weighted by rarity, that is so much lexical evidence: the better a model tells answers from
-    noise, the more.
+    noise, the more. `other_language`: the share of both cosines that is enough for a passage without tokens where the
+    question has some: its language is another.
     """
 
     meaning: float
     best: float
     words: float = 0.4
+    other_language: float = 1.0
 
 
 UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)
@@ -59,6 +61,19 @@ class TokenEmbedder(Protocol):
         """The rows of `embed`, and the vectors of tokens, for texts to be compared with stored ones."""
 
 
+@runtime_checkable
+class LanguageAware(Protocol):
+    """The additional interface of an embedder whose cosines have another scale in some languages, or wraps one."""
+
+    def thresholds_of(self, question: str) -> SimilarityThresholds:
+        """Those for this question."""
+
+
+def thresholds_of(embedder: Embedder, question: str) -> SimilarityThresholds:
+    """The cosines that separate answers to this question from noise."""
+    return embedder.thresholds_of(question) if isinstance(embedder, LanguageAware) else embedder.similarity_thresholds
+
+
 async def embed_passages(embedder: Embedder, texts: Sequence[str]) -> Embedded[TokenBits]:
     """Vectors of texts to be stored, and bits of their tokens if the embedder has them. Raises as Embedder.embed."""
     if isinstance(embedder, TokenEmbedder):
@@ -70,4 +85,4 @@ async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> Embedded[
     """Vectors of questions, and of their tokens if the embedder has them. Raises as Embedder.embed."""
     if isinstance(embedder, TokenEmbedder):
         return await embedder.embed_questions(texts)
-    return Embedded(await embedder.embed(texts), [np.zeros((0, embedder.dimensions), np.float32)] * len(texts))
+    return Embedded(await embedder.embed(texts), [np.zeros((0, 0), np.float32)] * len(texts))

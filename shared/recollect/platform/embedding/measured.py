@@ -8,7 +8,13 @@ from opentelemetry import trace
 from opentelemetry.util.types import AttributeValue
 
 from recollect.errors import ErrorCode, RecollectError
-from recollect.platform.embedding.embedder import Embedder, embed_passages, embed_questions
+from recollect.platform.embedding.embedder import (
+    Embedder,
+    SimilarityThresholds,
+    embed_passages,
+    embed_questions,
+    thresholds_of,
+)
 from recollect.platform.embedding.failure import WrongDimensions
 from recollect.platform.embedding.vectors import Embedded, TokenBits, Vectors
 from recollect.platform.metrics import record_embedding_call
@@ -32,6 +38,10 @@ class MeasuredEmbedder:
             "gen_ai.request.model": embedder.model,
             "gen_ai.embeddings.dimension.count": embedder.dimensions,
         }
+
+    def thresholds_of(self, question: str) -> SimilarityThresholds:
+        """See LanguageAware."""
+        return thresholds_of(self.embedder, question)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder."""

@@ -4,11 +4,7 @@ Reimers and Gurevych 2019 (Sentence-BERT); Wang et al. 2020 (MiniLM). The weight
 holds nothing else, whose code is never run; docs/adr/0006-embedders.md says how they were checked.
 """
 
-import ctypes
-import gc
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +15,7 @@ from numpy.typing import NDArray
 
 from recollect.platform.embedding.embedder import SimilarityThresholds
 from recollect.platform.embedding.failure import EmbeddingFailed
+from recollect.platform.embedding.packaged import checked_file, return_freed_memory
 from recollect.platform.embedding.stop_words import STOP_WORDS
 from recollect.platform.embedding.vectors import (
     Embedded,
@@ -39,6 +36,9 @@ _LONGEST_TOKENS = 256
 
 _LONGEST_WORD = 100
 """Characters; a longer word is one unknown token."""
+
+_STATE = 384
+"""Numbers of the vector of a token."""
 
 _PASSAGE_TOKENS = 128
 _QUESTION_TOKENS = 32
@@ -93,7 +93,7 @@ class MiniLMEmbedder:
         `encode_states` makes rows of `tokens` from the states of a text's tokens.
         """
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        tokens = [encode_states(np.zeros((0, self.dimensions), np.float32))] * len(texts)
+        tokens = [encode_states(np.zeros((0, _STATE), np.float32))] * len(texts)
         clean_texts = [encodable(text[: _LONGEST_TOKENS * _LONGEST_WORD]) for text in texts]
         turns = _turns(clean_texts)
 
@@ -115,7 +115,8 @@ class MiniLMEmbedder:
         return Embedded(vectors, tokens)
 
     def _embed(self, texts: list[str], encode_states: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
-        means, tokens = list[Vectors](), list[Tokens]()
+        means: list[Vectors] = [np.zeros((0, _STATE), np.float32)]
+        tokens: list[Tokens] = []
         for text in texts:
             token_ids = self._tokenizer.encode(text).ids
             states, mean = self._session.run(None, {"tokens": np.array([token_ids], np.int64)})
@@ -151,19 +152,7 @@ def _turns(texts: list[str]) -> Iterator[list[int]]:
 
 def checked_weights() -> bytes:
     """The package's ONNX file. Raises Unavailable (embedder_unavailable) when it is not the one that was checked."""
-    name, path = _WEIGHTS
-    weights = Path(str(distribution(name).locate_file(path))).read_bytes()
-    if hashlib.sha256(weights).hexdigest() != _WEIGHTS_SHA256:
-        raise EmbeddingFailed(f"finds that the weights in the package {name} are not those that were checked")
-    return weights
-
-
-def return_freed_memory() -> None:
-    """Return freed memory to the system, where the C library keeps it (glibc)."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    return checked_file(*_WEIGHTS, _WEIGHTS_SHA256)
 
 
 def _session(weights: bytes) -> Any:

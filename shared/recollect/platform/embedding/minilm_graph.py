@@ -6,20 +6,17 @@ products then fits the 16 bits in which processors without VNNI instructions add
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
-Array = NDArray[Any]
+from recollect.platform.embedding.onnx_graph import OURS, Array, Graph
 
 _LAYERS = 6
 _HEADS = 12
 _EPSILON = 1e-12
-_OURS = "com.microsoft"
-"""The domain of the operators that ONNX Runtime adds to those of ONNX."""
 
 
 def encoder(weights: bytes) -> bytes:
@@ -29,14 +26,16 @@ def encoder(weights: bytes) -> bytes:
     `weights` is the package's ONNX file. It must have been checked: its names and their order are assumed.
     """
     parsed = Weights.of(weights)
-    graph = _Graph()
+    graph = Graph()
     states = _embedded(graph, parsed)
     for layer in range(_LAYERS):
         states = _layer(graph, parsed, states, layer)
-    return graph.model(states, graph.op("ReduceMean", states, graph.constant(np.array([1])), keepdims=0))
+    mean = graph.op("ReduceMean", states, graph.constant(np.array([1])), keepdims=0)
+    tokens = ("tokens", TensorProto.INT64, (1, "n"))
+    return graph.model("minilm", [tokens], states=(states, (1, "n", 384)), mean=(mean, (1, 384)))
 
 
-def _embedded(graph: "_Graph", weights: "Weights") -> str:
+def _embedded(graph: Graph, weights: "Weights") -> str:
     """The vector of each token, plus that of its position and of the one segment that there is."""
     table, positions = weights.tables
     steps = graph.op("Cast", graph.op("Gather", graph.constant(table.steps), "tokens"), to=TensorProto.FLOAT)
@@ -48,29 +47,29 @@ def _embedded(graph: "_Graph", weights: "Weights") -> str:
     return _normalised(graph, weights, states, "embeddings.LayerNorm")
 
 
-def _layer(graph: "_Graph", weights: "Weights", states: str, layer: int) -> str:
+def _layer(graph: Graph, weights: "Weights", states: str, layer: int) -> str:
     query, key, value, out, up, down = weights.matrices[6 * layer : 6 * layer + 6]
     name = f"encoder.layer.{layer}"
 
     def product(states: str, matrix: Matrix, part: str) -> str:
-        return graph.product(states, matrix, weights.floats[f"{name}.{part}.bias"])
+        return _product(graph, states, matrix, weights.floats[f"{name}.{part}.bias"])
 
     attended = graph.op(
         "MultiHeadAttention",
         product(states, query, "attention.self.query"),
         product(states, key, "attention.self.key"),
         product(states, value, "attention.self.value"),
-        domain=_OURS,
+        domain=OURS,
         num_heads=_HEADS,
     )
     attended = graph.op("Add", states, product(attended, out, "attention.output.dense"))
     states = _normalised(graph, weights, attended, f"{name}.attention.output.LayerNorm")
-    raised = graph.op("Gelu", product(states, up, "intermediate.dense"), domain=_OURS)
+    raised = graph.op("Gelu", product(states, up, "intermediate.dense"), domain=OURS)
     lowered = graph.op("Add", states, product(raised, down, "output.dense"))
     return _normalised(graph, weights, lowered, f"{name}.output.LayerNorm")
 
 
-def _normalised(graph: "_Graph", weights: "Weights", states: str, name: str) -> str:
+def _normalised(graph: Graph, weights: "Weights", states: str, name: str) -> str:
     weight, bias = (graph.constant(weights.floats[f"{name}.{part}"]) for part in ("weight", "bias"))
     return graph.op("LayerNormalization", states, weight, bias, axis=-1, epsilon=_EPSILON)
 
@@ -110,45 +109,8 @@ class Weights:
         return cls(matrices[:2], matrices[2:], {name.removeprefix("inner."): array for name, array in arrays.items()})
 
 
-class _Graph:
-    """A graph under construction: operators in order, each named by its one result."""
-
-    def __init__(self) -> None:
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
-
-    def op(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """Append an operator; the name of its result."""
-        result = f"value_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, inputs, [result], domain=domain, **attributes))
-        return result
-
-    def constant(self, array: Array) -> str:
-        """Append a constant; its name."""
-        name = f"constant_{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
-        return name
-
-    def product(self, states: str, matrix: Matrix, bias: Array) -> str:
-        """`states @ matrix + bias`, with `states` brought to uint8 by one scale for all of them."""
-        narrow = matrix.seven_bit()
-        steps, scale, added = (self.constant(part) for part in (narrow.steps, narrow.scale.reshape(-1), bias))
-        return self.op("DynamicQuantizeMatMul", states, steps, scale, "", added, domain=_OURS)
-
-    def model(self, states: str, mean: str) -> bytes:
-        """The finished model, whose results are `states` and `mean`."""
-        self._nodes.append(helper.make_node("Identity", [states], ["states"]))
-        self._nodes.append(helper.make_node("Identity", [mean], ["mean"]))
-        graph = helper.make_graph(
-            self._nodes,
-            "minilm",
-            [helper.make_tensor_value_info("tokens", TensorProto.INT64, [1, "n"])],
-            [
-                helper.make_tensor_value_info("states", TensorProto.FLOAT, [1, "n", 384]),
-                helper.make_tensor_value_info("mean", TensorProto.FLOAT, [1, 384]),
-            ],
-            self._constants,
-        )
-        versions = [helper.make_opsetid("", 18), helper.make_opsetid(_OURS, 1)]
-        model: bytes = helper.make_model(graph, opset_imports=versions, ir_version=9).SerializeToString()
-        return model
+def _product(graph: Graph, states: str, matrix: Matrix, bias: Array) -> str:
+    """`states @ matrix + bias`, with `states` brought to uint8 by one scale for all of them."""
+    narrow = matrix.seven_bit()
+    steps, scale, added = (graph.constant(part) for part in (narrow.steps, narrow.scale.reshape(-1), bias))
+    return graph.op("DynamicQuantizeMatMul", states, steps, scale, "", added, domain=OURS)

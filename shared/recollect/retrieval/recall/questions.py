@@ -11,7 +11,14 @@ from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.graph.passages.model import texts_to_prepare
 from recollect.platform.computing import map_yielding
-from recollect.platform.embedding import NOTHING_PREPARED, Embedder, PreparedTexts, embed_questions, prepare_texts
+from recollect.platform.embedding import (
+    NOTHING_PREPARED,
+    Embedder,
+    PreparedTexts,
+    embed_questions,
+    prepare_texts,
+    thresholds_of,
+)
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.retrieval.recall.matching import depends_on_day, has_times
 from recollect.retrieval.recall.model import Question
@@ -121,7 +128,7 @@ async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -
     except Unavailable as error:
         log.warning("embedding failed, searching without vectors", reason=str(error))
         return [
-            Question(text, None, embedder.model, asker, embedder.similarity_thresholds)
+            Question(text, None, embedder.model, asker, thresholds_of(embedder, text))
             for text, asker in zip(texts, askers, strict=True)
         ]
     # A text without words has the zero vector, which has no direction and no cosine.
@@ -131,7 +138,7 @@ async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -
             vector if vector.any() else None,
             embedder.model,
             asker,
-            embedder.similarity_thresholds,
+            thresholds_of(embedder, text),
             tokens=tokens if len(tokens) else None,
         )
         for text, asker, vector, tokens in zip(texts, askers, embedded.vectors, embedded.tokens, strict=True)

@@ -6,7 +6,7 @@ scaled within one query, the sum does not tell a good answer from a bad one: for
 """
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from operator import mul
@@ -183,31 +183,36 @@ def rank(
     min_best: float | None = None,
     min_words: float = 0.0,
     always: Set[UUID] = frozenset(),
+    other_language: float = 1.0,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
     Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence. `min_best`:
     the cosine that some candidate must reach for there to be an answer at all, unless one has `min_words` of the
-    question, weighted by rarity, or no vector yet; None: no minimum. `always`: passages that are evidence, and an
-    answer, whatever their words and vectors.
+    question, weighted by rarity, or no vector yet; None: no minimum. `other_language`: the share of both that is enough
+    for a passage without tokens, where others have some. `always`: passages that are evidence, and an answer, whatever
+    their words and vectors.
     """
     weight = sum(term.idf for term in terms)
+    shares = _shares_of_minima(candidates, other_language)
     evident = [
         c
         for c in candidates
         if c.id in always
         or c.identified
-        or (c.nearness or 0.0) >= min_meaning
+        or (c.nearness or 0.0) >= min_meaning * shares(c)
         or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
     ]
-    if min_best is not None and not any(c.id in always or _is_answer(c, weight, min_best, min_words) for c in evident):
+    if min_best is not None and not any(
+        c.id in always or _is_answer(c, weight, min_best * shares(c), min_words) for c in evident
+    ):
         return []
     weights = _weights_of(evident)
     columns = _scaled_terms(evident, weight, expected)
-    names, shares = tuple(weights), tuple(weights.values())
-    total = sum(shares)
+    names, factors = tuple(weights), tuple(weights.values())
+    total = sum(factors)
     rows = np.column_stack([columns[name] for name in names]).tolist()
-    scores = [sum(map(mul, shares, row)) / total for row in rows]
+    scores = [sum(map(mul, factors, row)) / total for row in rows]
     hits = [
         _hit(candidate, score, dict(zip(names, row, strict=True)))
         for candidate, score, row in zip(evident, scores, rows, strict=True)
@@ -216,6 +221,13 @@ def rank(
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.outdated, hit.passage_id)):
         best.setdefault(hit.key, hit)
     return list(best.values())
+
+
+def _shares_of_minima(candidates: Sequence[Candidate], other_language: float) -> Callable[[Candidate], float]:
+    """The share of the least cosines that a candidate needs."""
+    if other_language == 1.0 or all(candidate.win is None for candidate in candidates):
+        return lambda _: 1.0
+    return lambda candidate: other_language if candidate.win is None else 1.0
 
 
 def _is_answer(candidate: Candidate, weight: float, min_best: float, min_words: float) -> bool:
@@ -250,7 +262,8 @@ def _scaled_terms(
         ],
         9,
     )
-    win = np.where(has_win, win, own)  # A passage without tokens is scored by its words.
+    # A passage without tokens is scored by its words, or by its meaning, which alone crosses languages.
+    win = np.where(has_win, win, np.maximum(own, meaning))
     # Around a passage alone nothing was said, and it is as long as it has to be: what it says itself counts instead.
     alone_at_least = np.where(is_alone, np.maximum(win, meaning), 0.0)
     length = np.log1p(np.minimum(words, LONG_PASSAGE_WORDS)) / math.log1p(LONG_PASSAGE_WORDS)

@@ -271,6 +271,7 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         min_best=None if scope.filters.narrows else thresholds.best,
         min_words=thresholds.words,
         always=dated if search.days.alone or search.days.is_short else frozenset(),
+        other_language=thresholds.other_language,
     )
     if dated and search.days.alone:
         return listed(hits)[:MAX_RECALLED]

@@ -1,0 +1,38 @@
+"""How passages in another language than the question are ranked: they have no tokens, and only their meaning counts."""
+
+from recollect.retrieval.recall.question_analysis import ExpectedAnswer
+from recollect.retrieval.recall.ranking import Candidate, Hit, rank
+from tests.unit.retrieval.test_recall_model import candidate
+
+
+def ranked(*candidates: Candidate, other_language: float = 1.0, min_meaning: float = 0.0) -> list[Hit]:
+    return rank(
+        candidates,
+        [],
+        expected=ExpectedAnswer(),
+        min_meaning=min_meaning,
+        min_best=min_meaning,
+        other_language=other_language,
+    )
+
+
+def near(number: int, cosine: float, win: float | None) -> Candidate:
+    return candidate(number, meaning=cosine, own_similarity=cosine, win=win, is_alone=True)
+
+
+def test_a_passage_without_tokens_is_scored_by_its_meaning() -> None:
+    hits = ranked(near(1, 0.5, None), near(2, 0.1, 2.0), near(3, 0.2, 1.0))
+    assert [hit.memory_id.int for hit in hits] == [1, 2, 3]
+    assert hits[0].terms["win"] == hits[0].terms["meaning"] == 1
+
+
+def test_a_passage_without_tokens_needs_a_share_of_the_least_cosine() -> None:
+    found = near(1, 0.1, None), near(2, 0.1, 1.0), near(3, 0.26, 2.0)
+    assert [hit.memory_id.int for hit in ranked(*found, min_meaning=0.25)] == [3]
+    assert {hit.memory_id.int for hit in ranked(*found, min_meaning=0.25, other_language=0.3)} == {1, 3}
+
+
+def test_a_question_without_tokens_grants_no_share() -> None:
+    """Its thresholds are those of its own language."""
+    found = near(1, 0.1, None), near(2, 0.26, None)
+    assert [hit.memory_id.int for hit in ranked(*found, min_meaning=0.25, other_language=0.3)] == [2]
