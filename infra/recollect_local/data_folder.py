@@ -22,6 +22,9 @@ from recollect_local.demo_keys import DemoKeys
 KEY_FILES = ("admin-key", "api-key")
 """The files of the keys: for administration, and for agents."""
 
+NEW_EMBEDDER, FORMER_EMBEDDER = "multilingual", "minilm"
+"""The default embedders of a data folder that is made now, and of one that was made before it had one of its own."""
+
 _RECOVERY = (
     "Every API key here was made with it, so nothing was changed. Put the file back from a backup, or give its secret "
     "as RECOLLECT_KEY_SECRET. Where it is lost, delete key-secret, api-key and admin-key here: the next start makes "
@@ -78,6 +81,16 @@ class DataFolder:
                 raise InvalidInput(f"It is missing. {_RECOVERY}", path=str(path))
             write_private(path, secrets.token_urlsafe(MIN_SECRET_BYTES))
         return _whole_secret(path)
+
+    def embedder(self) -> str:
+        """The embedder of this folder's graphs: of a new folder NEW_EMBEDDER, of one of before its former default.
+
+        It stays the same, since vectors of another are not compared with those that are stored.
+        """
+        path = self.path / "embedder"
+        if not path.exists():
+            write_private(path, FORMER_EMBEDDER if any(map(self._stored, KEY_FILES)) else NEW_EMBEDDER)
+        return path.read_text(errors="replace").strip()
 
     def keys(self) -> DemoKeys:
         """The keys that an earlier start stored."""

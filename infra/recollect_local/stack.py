@@ -92,6 +92,8 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
     update: dict[str, object] = {}
     if "key_secret" not in configured:
         update["key_secret"] = SecretStr(folder.key_secret())
+    if not configured & {"embedder", "database_url"}:
+        update["embedder"] = folder.embedder()
     if "database_url" not in configured:
         _say("Starting PostgreSQL")
         postgres = LocalPostgres(folder.path, settings=postgres_settings(Machine.own()))
@@ -147,6 +149,7 @@ def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
         **({"RECOLLECT_MAINTENANCE_DATABASE_URL": url} if (url := settings.maintenance_database_url) else {}),
         "RECOLLECT_REDIS_URL": settings.redis_url,
         "RECOLLECT_KEY_SECRET": settings.key_secret.get_secret_value(),
+        "RECOLLECT_EMBEDDER": settings.embedder,
         "RECOLLECT_DRAIN_SECONDS": "0",  # No load balancer has to notice that it stops.
         "RECOLLECT_FINISH_SECONDS": "8",  # The supervisor kills it after ten.
         "RECOLLECT_HOST": host,
