@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 
@@ -26,6 +27,9 @@ from tests.benchmarks.quality.groups.report import group_rows, print_groups
 from tests.benchmarks.quality.groups.run import GroupRun, open_groups
 from tests.benchmarks.quality.invented import invent_conversations
 from tests.benchmarks.quality.loaded import open_loaded
+from tests.benchmarks.quality.precision.fixtures import Fixtures, read_fixtures
+from tests.benchmarks.quality.precision.report import precision_rows, print_precision
+from tests.benchmarks.quality.precision.run import MeasuredWay, PrecisionRun
 from tests.benchmarks.quality.report import print_quality, question_rows, write_questions
 from tests.benchmarks.quality.run import AskedQuestion, Run
 from tests.benchmarks.quality.service import ABOUT, SHAPES, Service
@@ -56,45 +60,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _within(options: argparse.Namespace) -> None:
     async with asyncio.timeout(options.limit_seconds):
         chosen = _chosen(options)
-        conversations = _conversations(options) if CONVERSATIONS in chosen else []
-        groups = [GROUPS[name] for name in chosen if name != CONVERSATIONS]
+        plan = Plan(
+            _conversations(options) if CONVERSATIONS in chosen else [],
+            [GROUPS[name] for name in chosen if name in GROUPS],
+            read_fixtures(options.precision) if options.precision else None,
+        )
         with _folder(options.keep) as folder, _stack(folder, options.embedder) as stack:
-            measured = await _measure(options, conversations, groups, stack, folder)
-    _report(options, conversations, measured, stack.settings.embedder)
+            measured = await _measure(options, plan, stack, folder)
+    _report(options, plan.conversations, measured, stack.settings.embedder)
 
 
 def _chosen(options: argparse.Namespace) -> Sequence[str]:
-    """What to measure: what is named, or everything, but with conversations of a file those only."""
-    default = [CONVERSATIONS] if options.conversations else [CONVERSATIONS, *GROUPS]
-    return list(dict.fromkeys(options.group or default))
+    """What to measure: what is named, or everything, but with files of somebody else those only."""
+    if options.group or not (options.conversations or options.precision):
+        return list(dict.fromkeys(options.group or [CONVERSATIONS, *GROUPS]))
+    return [CONVERSATIONS] if options.conversations else []
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure: conversations, groups, and PrecisionMemBench, if its fixtures are given."""
+
+    conversations: Sequence[Conversation]
+    groups: Sequence[Group]
+    fixtures: Fixtures | None
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came for questions about conversations, by the way of answering, and for those of groups, by their name."""
+    """What came for questions about conversations, by the way of answering, for those of groups, by their name, and for
+    the cases of PrecisionMemBench, by the way of using the service."""
 
     found: Mapping[str, Sequence[AskedQuestion]]
     answers: Mapping[str, Sequence[Answer]]
+    precision: Mapping[str, MeasuredWay]
 
 
-async def _measure(
-    options: argparse.Namespace,
-    conversations: Sequence[Conversation],
-    groups: Sequence[Group],
-    stack: Stack,
-    folder: Path,
-) -> Measured:
+async def _measure(options: argparse.Namespace, plan: Plan, stack: Stack, folder: Path) -> Measured:
     kept_at = folder / "loaded.json"
     loaded = await open_loaded(kept_at, stack.settings)
     await stack.serve()
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     async with _service(stack, loaded.key) as service:
         with Progress(*columns, console=Console(stderr=True)) as progress:
-            run = Run(conversations, service, loaded, kept_at, options.concurrency, options.explain, progress)
+            run = Run(plan.conversations, service, loaded, kept_at, options.concurrency, options.explain, progress)
             group_run = GroupRun(service, loaded, kept_at, options.concurrency, progress)
-            found = await _ask_conversations(options, run, stack.settings) if conversations else {}
-            answers = await group_run.measure(open_groups(groups, options.seed)) if groups else {}
-    return Measured(found, answers)
+            found = await _ask_conversations(options, run, stack.settings) if plan.conversations else {}
+            answers = await group_run.measure(open_groups(plan.groups, options.seed)) if plan.groups else {}
+            precision_run = PrecisionRun(service, loaded, kept_at, progress)
+            precision = await precision_run.measure(plan.fixtures) if plan.fixtures else {}
+    return Measured(found, answers, precision)
 
 
 async def _ask_conversations(
@@ -118,8 +133,11 @@ def _report(
         print_quality(measured.found, title, console)
     if measured.answers:
         print_groups(measured.answers, f"Groups, seed {options.seed}, embedder {embedder}", console)
+    if measured.precision:
+        print_precision(measured.precision, console)
     if options.json:
-        write_questions([*question_rows(measured.found), *group_rows(measured.answers)], options.json)
+        rows = (question_rows(measured.found), group_rows(measured.answers), precision_rows(measured.precision))
+        write_questions(chain.from_iterable(rows), options.json)
 
 
 @asynccontextmanager
@@ -153,6 +171,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.quality", description=__doc__)
     parser.add_argument("--group", action="append", choices=(CONVERSATIONS, *GROUPS), help="repeatable (all)")
     parser.add_argument("--conversations", type=Path, metavar="FILE", help="a file in the shape of LoCoMo's JSON")
+    parser.add_argument(
+        "--precision", type=Path, metavar="FOLDER", help="measure PrecisionMemBench, whose fixtures are there"
+    )
     parser.add_argument("--limit-conversations", type=int, metavar="N", help=f"only so many (made up: {INVENTED})")
     parser.add_argument("--seed", type=int, default=1, help="another number, other conversations (1)")
     parser.add_argument("--embedder", help="another than RECOLLECT_EMBEDDER names")

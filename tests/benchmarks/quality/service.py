@@ -89,6 +89,11 @@ class Service:
 
         return await self._each(questions, ask, concurrency)
 
+    async def call(self, tool: str, graph: str, arguments: Mapping[str, Any]) -> Exchange:
+        """Call a tool once, on a graph."""
+        async with self._connection() as connection:
+            return await connection.call(tool, {"graph": graph, **arguments})
+
     async def recall_each(
         self, calls: Sequence[Mapping[str, Any]], graph: str, *, concurrency: int
     ) -> list[list[str] | None]:

@@ -25,6 +25,7 @@ from tests.benchmarks.quality.groups.figures import (
     evaluate,
     first,
     precise,
+    precise_with_answer,
     recall_at,
 )
 from tests.benchmarks.quality.groups.languages import ENGLISH, read_languages
@@ -56,6 +57,11 @@ class TestFigures:
     def test_precision_leaves_out_what_is_tolerated_and_empty_results(self) -> None:
         assert precise(_answer(["a", "t", "x", "b", "y"], "a", "b", tolerated="t")) == 0.5
         assert precise(_answer(["t"], "a", tolerated="t")) is precise(_answer([], "a")) is None
+
+    def test_precision_may_leave_out_questions_without_an_answer(self) -> None:
+        answers = _answer(["x"]), _answer(["a", "x"], "a"), _answer([], "a")
+        assert [precise_with_answer(answer) for answer in answers] == [None, 0.5, None]
+        assert precise(answers[0]) == 0.0
 
     def test_the_wanted_must_come_before_its_rival(self, subtests: pytest.Subtests) -> None:
         cases = {("n", "o"): (1, 1), ("x", "n", "o"): (1, 0), ("n",): (1, 1), ("o", "n"): (0, 0), ("x",): (0, 0)}

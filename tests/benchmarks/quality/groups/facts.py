@@ -4,7 +4,13 @@ from datetime import date
 
 import msgspec
 
-from tests.benchmarks.quality.groups.figures import Figure, empty_with_answer, empty_without_answer, recall_at
+from tests.benchmarks.quality.groups.figures import (
+    Figure,
+    empty_with_answer,
+    empty_without_answer,
+    precise_with_answer,
+    recall_at,
+)
 from tests.benchmarks.quality.groups.files import read
 from tests.benchmarks.quality.groups.notebooks import Asked, Note, Notebook
 from tests.benchmarks.quality.groups.talk import talk_notes
@@ -17,6 +23,7 @@ ALONE, BESIDE_TALK = "alone", "beside talk"
 FIGURES = (
     Figure("recall@1", recall_at(1)),
     Figure("recall@5", recall_at(5), {ALONE: 0.92, BESIDE_TALK: 0.92}),
+    Figure("precision", precise_with_answer),
     Figure("empty", empty_with_answer),
     Figure("empty, unanswerable", empty_without_answer, {ALONE: 0.65, BESIDE_TALK: 0.65}),
 )

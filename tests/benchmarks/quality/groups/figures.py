@@ -83,6 +83,11 @@ def precise(answer: Answer) -> float | None:
     return sum(key in answer.asked.wanted for key in counted) / len(counted) if counted else None
 
 
+def precise_with_answer(answer: Answer) -> float | None:
+    """`precise`, of questions with an answer only."""
+    return precise(answer) if answer.asked.wanted else None
+
+
 def first(answer: Answer) -> float | None:
     """1 if what is wanted comes first."""
     return float(answer.ranked[0] in answer.asked.wanted) if answer.ranked else 0.0
