@@ -28,7 +28,8 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-slow test-supported affected slowest verify pages docs conformance upgrade-drill drills \
 	chromium pgbouncer image-tools promtool kubectl chart \
-	chart-tools chart-server client-packages clients soak breakages lint style types format bench quality lock lock-clients clean
+	chart-tools chart-server client-packages clients soak breakages lint style types format bench bench-before quality lock \
+	lock-clients clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -203,6 +204,9 @@ breakages: setup ## Break the code in forty places, one after another, and see w
 
 bench: setup ## Measure performance, as ratios within one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+bench-before: setup ## Measure what recall costs at OLD=<revision> and now, by the benchmarks of this tree
+	$(BIN)/python -m tests.benchmarks.before_after $(or $(OLD),main) $(ARGS)
 
 quality: setup ## Measure the quality of recall, on questions whose evidence is known
 	$(BIN)/python -m tests.benchmarks.quality $(ARGS)

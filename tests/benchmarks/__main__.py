@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks`: start everything on this machine, measure, print, stop everything.
 
 A full run takes some minutes and ends by itself, at `--limit-seconds` at the latest. `RECOLLECT_*` variables apply to
-gateway and worker, except addresses and the embedder, which is wordllama (group embedding measures minilm, too).
+gateway and worker, except addresses and the embedder: the default one where recall is measured, else wordllama.
 `python -m tests.benchmarks.quality` measures how well recall finds.
 """
 
@@ -46,7 +46,7 @@ from tests.benchmarks.partitions import MeasuredPartitions, measure_partitions, 
 from tests.benchmarks.replicas import MeasuredReads, measure_replicas, replicas_table
 from tests.benchmarks.report import WIDTH, Report, calls_document, machine, print_report
 from tests.benchmarks.run import run
-from tests.benchmarks.stack import EMBEDDER, WORKER_LOGIN, Stack, running_stack
+from tests.benchmarks.stack import EMBEDDER, QUICK_EMBEDDER, WORKER_LOGIN, Stack, running_stack
 from tests.benchmarks.start import MeasuredStart, measure_start, start_table
 from tests.benchmarks.telemetry import MeasuredTelling, measure_telemetry, telemetry_table
 from tests.benchmarks.transfer import measure_transfer, transfer_table
@@ -196,7 +196,7 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
             await measure_partitions(options.partitions_indexes, reports.partitions)
         elif group == FAIRNESS:
             for size in options.fairness_sizes:
-                with _stack() as stack:
+                with _stack(QUICK_EMBEDDER) as stack:
                     await measure_fairness(stack, size, reports.calls.fairness, console)
         elif group == NEIGHBOURS:
             await _neighbours(options, reports.neighbours, console)
@@ -212,7 +212,7 @@ async def _measure(options: argparse.Namespace, reports: Reports, console: Conso
         elif group == COST:
             await _cost(options, reports.costs, console)
         elif (calls := PLANS[group](sizes[group], options.rounds, options.revision, options.only)).calls:
-            with _stack() as stack:
+            with _stack(EMBEDDER if calls.embeds else QUICK_EMBEDDER) as stack:
                 await run(stack, calls, reports.calls, console)
 
 
@@ -226,7 +226,10 @@ def _stack(embedder: str = EMBEDDER) -> Iterator[Stack]:
 
 
 async def _transfer(options: argparse.Namespace, report: Report, console: Console) -> None:
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, running_stack(Path(folder)) as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
+        running_stack(Path(folder), embedder=QUICK_EMBEDDER) as stack,
+    ):
         await measure_transfer(stack, Path(folder), options.transfer_sizes, report.transfers, console)
 
 
@@ -252,7 +255,7 @@ async def _spoken(options: argparse.Namespace) -> Spoken:
 async def _listeners(options: argparse.Namespace, report: Report) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
-        running_stack(Path(folder), variables=MANY_STREAMS) as stack,
+        running_stack(Path(folder), embedder=QUICK_EMBEDDER, variables=MANY_STREAMS) as stack,
     ):
         await measure_listeners(stack, options.listeners_sizes, report.listeners)
 
@@ -375,7 +378,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", action="append", default=[], help="a call to measure, by tool or label; repeatable")
     parser.add_argument("--revision", choices=REVISIONS, default=LEGACY, help=f"MCP revision to speak ({LEGACY})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample there")
-    parser.add_argument("--limit-seconds", type=float, default=1_500, help="stop measuring after so long (1500)")
+    parser.add_argument("--limit-seconds", type=float, default=3_600, help="stop measuring after so long (3600)")
     return parser
 
 

@@ -127,6 +127,10 @@ class MeasuredMemory:
             for table in ("passages", "searched_vectors", "passage_vectors", "passage_evidence")
         }
 
+    async def stored_bytes(self) -> int:
+        """What all tables take on the disk, with their indexes and what is stored apart from them."""
+        return int(await self._superuser.fetchval(_STORED))
+
     async def return_to(self, mark: Mark) -> None:
         """Delete everything that was added since, so that each sample has the same graph."""
         async with self._superuser.transaction():
@@ -218,6 +222,10 @@ async def _waking_database(settings: Settings) -> AsyncIterator[Database]:
             Database.connect(settings.database_url, settings=settings, on_commit=wakeups.notify)
         )
 
+
+_STORED = """
+    SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
+    WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind = 'r'"""
 
 _ID_COLUMNS = {
     "passage_evidence": "passage_id",

@@ -9,10 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.latency import AGREEMENT, TARGETS
+from tests.benchmarks.latency.spent import RecallCost, WriteCost
 from tests.benchmarks.latency.ways import LIMIT, Taken
 from tests.benchmarks.report import milliseconds, quantile
 
 FLOOR = "floor"
+ECHO = "echo"
+MCP = "MCP"
+_FLOORS = (FLOOR, ECHO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,20 @@ def length_of(question: str) -> str:
 @dataclass(slots=True)
 class Size:
     """The measurements at so many passages: the turns of each way, and, for each question, the share of the exact
-    path's answers that the index path found. `bytes`: the size of the rows of a passage, by table."""
+    path's answers that the index path found. `bytes`: the size of the rows of a passage, by table. `stored`: all that a
+    passage takes on the disk, indexes included. `write_cost`: of the passages by which the graph grew to this size."""
 
     passages: int
     taken: dict[str, list[Taken]] = field(default_factory=dict)
     agreements: list[Agreement] = field(default_factory=list)
     bytes: dict[str, float] = field(default_factory=dict)
+    stored: float = 0.0
+    recall_cost: RecallCost | None = None
+    write_cost: WriteCost | None = None
+
+    def in_echoes(self, share: float) -> float:
+        """A quantile of the recalls over MCP, in medians of the echo."""
+        return self.quantile(MCP, share) / self.quantile(ECHO, 0.5)
 
     def quantile(self, way: str, share: float) -> float:
         """Seconds, by nearest rank."""
@@ -85,12 +97,49 @@ def print_latency(report: LatencyReport, console: Console) -> None:
             table.add_row(*_row(size, way))
         table.add_section()
     console.print(table)
+    console.print(_summary(report.sizes))
     for size in report.sizes:
         rows = ", ".join(f"{name} {mean:,.0f}" for name, mean in size.bytes.items())
         console.print(f"{size.passages:,}: bytes of a passage: {rows}")
         if size.agreements:
             lengths = ", ".join(f"{length} {mean:.3f}" for length, mean in size.agreement_by_length.items())
             console.print(f"{size.passages:,}: same {LIMIT} by length of question: {lengths}")
+
+
+def _summary(sizes: Sequence[Size]) -> Table:
+    """Recall over MCP beside an echo, what it costs, and what a memory costs."""
+    table = Table(
+        box=box.SIMPLE,
+        pad_edge=False,
+        title="recall over MCP",
+        caption="× echo: in p50 of a bare echo of the SDK. cpu: processor ms, of the gateway + PostgreSQL, and in "
+        "echoes; of a passage: written + embedded by the worker + PostgreSQL. bytes: on the disk, with indexes.",
+    )
+    for column in ("passages", "p50", "p95", "p50 × echo", "p95 × echo", "cpu of a recall", "in echoes"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("cpu of a passage", "bytes", f"same {LIMIT}"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for size in sizes:
+        table.add_row(*_summary_row(size))
+    return table
+
+
+def _summary_row(size: Size) -> Sequence[str]:
+    recall, write = size.recall_cost, size.write_cost
+    return [
+        f"{size.passages:,}",
+        *(milliseconds(size.quantile(MCP, share)) for share in (0.5, 0.95)),
+        *(f"{size.in_echoes(share):.1f}" for share in (0.5, 0.95)),
+        _sum_of(recall.gateway, recall.postgres) if recall else "",
+        f"{recall.in_echoes:.1f}" if recall else "",
+        _sum_of(write.writer, write.worker, write.postgres) if write else "",
+        f"{size.stored:,.0f}",
+        f"{size.agreement:.3f}" if size.agreements else "",
+    ]
+
+
+def _sum_of(*seconds: float) -> str:
+    return " + ".join(f"{1_000 * one:.1f}" for one in seconds)
 
 
 def latency_document(report: LatencyReport) -> dict[str, Any]:
@@ -101,7 +150,7 @@ def latency_document(report: LatencyReport) -> dict[str, Any]:
 def _row(size: Size, way: str) -> Sequence[str]:
     floor = size.quantile(FLOOR, 0.5)
     p50, p95, p99 = (size.quantile(way, share) for share in (0.5, 0.95, 0.99))
-    target = TARGETS.get(size.passages) if way not in (FLOOR, "exact") else None
+    target = TARGETS.get(size.passages) if way not in (*_FLOORS, "exact") else None
     missed = target is not None and p95 > target
     empty = sum(one.found == 0 for one in size.taken[way]) / len(size.taken[way])
     agreement = f"{size.agreement:.3f}" if way == "service" and size.agreements else ""
@@ -137,7 +186,8 @@ def _document(size: Size) -> dict[str, Any]:
         if size.agreements
         else {}
     )
-    return {"passages": size.passages, "ways": ways, "bytes": size.bytes, **agreement}
+    costs = {"stored": size.stored, "recall_cost": size.recall_cost, "write_cost": size.write_cost}
+    return {"passages": size.passages, "ways": ways, "bytes": size.bytes, **costs, **agreement}
 
 
 def _mean(shares: Sequence[float]) -> float:

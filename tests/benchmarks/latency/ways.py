@@ -22,6 +22,7 @@ from tests.benchmarks.wire import LEGACY, McpConnection
 
 LIMIT = 10
 _BUDGET = 1_500
+_ECHO = {"text": "x" * 64, "length": 64}
 _ROW = "SELECT * FROM nodes WHERE tenant_id = $1 AND id = $2"
 
 
@@ -42,6 +43,7 @@ class Ways:
     embedder: Embedder
     bare: asyncpg.Connection
     gateway: McpConnection
+    echo_server: McpConnection
     node_id: UUID
 
     async def floor(self, _: str) -> Taken:
@@ -84,6 +86,11 @@ class Ways:
         exchange = await self.gateway.call("recall", {"query": text, "limit": LIMIT})
         return Taken(exchange.seconds, len(exchange.result()["structuredContent"]["memories"]))
 
+    async def echo(self, _: str) -> Taken:
+        """Call the bare echo of the SDK, over the same HTTP server."""
+        exchange = await self.echo_server.call("echo", _ECHO)
+        return Taken(exchange.seconds, LIMIT)
+
     async def answer(self, text: str, *, exact: bool = False, tokens: bool = True) -> Sequence[UUID]:
         """The memories, best first. `exact`: without the vector index, if the graph has one."""
         (question,) = await QuestionEncoder(self.embedder).questions(self.caller, [text])
@@ -96,7 +103,7 @@ class Ways:
 
 
 @asynccontextmanager
-async def open_ways(settings: Settings, caller: Caller, key: str) -> AsyncIterator[Ways]:
+async def open_ways(settings: Settings, caller: Caller, key: str, echo_port: int) -> AsyncIterator[Ways]:
     """Connect all ways; the graph must have a node."""
     async with AsyncExitStack() as stack:
         db = await stack.enter_async_context(Database.connect(settings.database_url, settings=settings))
@@ -104,6 +111,7 @@ async def open_ways(settings: Settings, caller: Caller, key: str) -> AsyncIterat
         stack.push_async_callback(embedder.close)
         bare = await stack.enter_async_context(bare_connection(settings))
         gateway = await stack.enter_async_context(McpConnection(settings.port, "/mcp/x/agent", LEGACY, key))
+        echo_server = await stack.enter_async_context(McpConnection(echo_port, "/mcp", LEGACY))
         async with db.transaction(caller, read_only=True) as tx:
             node_id = await tx.fetchval(Query.compile("SELECT id FROM nodes WHERE tenant_id = :tenant_id LIMIT 1"))
-        yield Ways(caller, db, embedder, bare, gateway, node_id)
+        yield Ways(caller, db, embedder, bare, gateway, echo_server, node_id)
