@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tests.benchmarks.quality.conversations import APART
 from tests.benchmarks.quality.run import AskedQuestion
-from tests.benchmarks.quality.scores import DEPTH, mean, mean_precision
+from tests.benchmarks.quality.scores import DEPTH, SESSION_DEPTH, mean, mean_of_sessions, mean_precision
 
 OVERALL = "all with an answer"
 
@@ -35,6 +35,8 @@ def print_quality(found: Mapping[str, Sequence[AskedQuestion]], title: str, cons
             table.add_row(way, category, str(len(group)), *_cells(group))
         table.add_section()
     console.print(table)
+    for way, asked in found.items():
+        console.print(f"{way}, by session: {_by_session(asked)}")
     for way, asked in found.items():
         if any(one.seconds for one in asked):
             console.print(f"{way}: {_latency(asked)}")
@@ -94,6 +96,12 @@ def _precision(asked: Sequence[AskedQuestion]) -> str:
         f"{means.memories:.1f} memories of {means.tokens:.0f} tokens, "
         f"evidence {means.of_memories:.3f} of memories, {means.of_tokens:.3f} of tokens"
     )
+
+
+def _by_session(asked: Sequence[AskedQuestion]) -> str:
+    scores = [one.session_scores for one in asked if one.question.category not in APART]
+    means = mean_of_sessions([one for one in scores if one is not None])
+    return f"recall@{SESSION_DEPTH} {means.recall:.3f}, the first has evidence {means.first:.3f}"
 
 
 def _latency(asked: Sequence[AskedQuestion]) -> str:

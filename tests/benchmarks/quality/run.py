@@ -13,14 +13,15 @@ from recollect.retrieval.recall.model import CHARACTERS_PER_TOKEN
 from tests.benchmarks.quality.baselines import rank_by_meaning, rank_by_words
 from tests.benchmarks.quality.conversations import Conversation, Labelled
 from tests.benchmarks.quality.loaded import Loaded, keep
-from tests.benchmarks.quality.scores import Precision, Scores, precision, score
+from tests.benchmarks.quality.scores import Precision, Scores, SessionScores, precision, score, score_sessions
 from tests.benchmarks.quality.service import LIMIT, RecallAnswer, Service
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
     """A question and the result of a way of answering: ids of memories or turns, best first. `scores`: none without
-    evidence. `memories`: as returned by the service; `by_default`: those without a given limit or budget."""
+    evidence. `memories`: as returned by the service; `by_default`: those without a given limit or budget. `sessions`:
+    those of the result, best first; `wanted_sessions`: those with evidence."""
 
     conversation: str
     question: Labelled
@@ -29,6 +30,8 @@ class AskedQuestion:
     seconds: float
     memories: Sequence[Mapping[str, Any]] = ()
     by_default: Sequence[Mapping[str, Any]] = ()
+    sessions: Sequence[int] = ()
+    wanted_sessions: frozenset[int] = frozenset()
 
     @property
     def precision(self) -> Precision | None:
@@ -40,6 +43,11 @@ class AskedQuestion:
     def scores(self) -> Scores | None:
         """The scores of the ranking."""
         return score(self.ranked, self.wanted) if self.wanted else None
+
+    @property
+    def session_scores(self) -> SessionScores | None:
+        """The scores of the sessions from which the result is."""
+        return score_sessions(self.sessions, self.wanted_sessions) if self.wanted_sessions else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +113,28 @@ def _graph(conversation: Conversation, shape: str) -> str:
 def _of_memories(conversation: Conversation, answer: RecallAnswer, memories: Mapping[str, str]) -> AskedQuestion:
     # Two turns with the same words are one memory, so results and evidence are compared as memories.
     wanted = frozenset(memories[turn] for turn in answer.question.evidence)
+    sessions = {memories[turn.id]: turn.session for turn in conversation.turns}
     return AskedQuestion(
-        conversation.id, answer.question, answer.ids, wanted, answer.seconds, answer.memories, answer.by_default
+        conversation.id,
+        answer.question,
+        answer.ids,
+        wanted,
+        answer.seconds,
+        answer.memories,
+        answer.by_default,
+        list(dict.fromkeys(sessions[memory] for memory in answer.ids)),
+        frozenset(sessions[memory] for memory in wanted),
     )
 
 
 def _of_turns(conversation: Conversation, question: Labelled, places: Sequence[int]) -> AskedQuestion:
-    ranked = [conversation.turns[place].id for place in places]
-    return AskedQuestion(conversation.id, question, ranked, question.evidence, 0.0)
+    turns = [conversation.turns[place] for place in places]
+    return AskedQuestion(
+        conversation.id,
+        question,
+        [turn.id for turn in turns],
+        question.evidence,
+        0.0,
+        sessions=list(dict.fromkeys(turn.session for turn in turns)),
+        wanted_sessions=frozenset(turn.session for turn in conversation.turns if turn.id in question.evidence),
+    )

@@ -27,6 +27,30 @@ class Scores:
     ndcg: float
 
 
+SESSION_DEPTH = 5
+"""The number of sessions that count, as in what is published of long conversations."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionScores:
+    """The scores of a question by session, or the means of several: the share of the sessions with evidence among the
+    first SESSION_DEPTH, and 1 if the first one has some."""
+
+    recall: float
+    first: float
+
+
+def score_sessions(ranked: Sequence[Item], wanted: Set[Item]) -> SessionScores:
+    """The scores of sessions, best first, none twice; `wanted` must not be empty."""
+    found = len(wanted & set(ranked[:SESSION_DEPTH]))
+    return SessionScores(found / len(wanted), float(bool(ranked) and ranked[0] in wanted))
+
+
+def mean_of_sessions(scores: Sequence[SessionScores]) -> SessionScores:
+    """The means of both fields; `scores` must not be empty."""
+    return SessionScores(fmean(one.recall for one in scores), fmean(one.first for one in scores))
+
+
 def score(ranked: Sequence[Item], wanted: Set[Item]) -> Scores:
     """The scores of a ranking, best first; `wanted` must not be empty."""
     hits = [item in wanted for item in dict.fromkeys(ranked)]

@@ -15,7 +15,17 @@ from tests.benchmarks.latency.written import Written
 from tests.benchmarks.quality.baselines import rank_by_words
 from tests.benchmarks.quality.conversations import ABSTENTION, Conversation, Turn, read_conversations
 from tests.benchmarks.quality.invented import FIRST_PERSON, TWO, USER, invent_conversations
-from tests.benchmarks.quality.scores import Precision, Scores, mean, mean_precision, precision, score
+from tests.benchmarks.quality.scores import (
+    Precision,
+    Scores,
+    SessionScores,
+    mean,
+    mean_of_sessions,
+    mean_precision,
+    precision,
+    score,
+    score_sessions,
+)
 from tests.benchmarks.stack import _environment
 
 
@@ -33,6 +43,13 @@ def test_the_best_ranking_scores_one_and_the_worst_scores_zero() -> None:
 
 def test_a_duplicate_result_counts_once() -> None:
     assert score(["a", "a", "b"], {"a", "b"}) == Scores(1.0, 1.0, 1.0, 1.0)
+
+
+def test_sessions_are_scored_by_the_first_five_and_by_the_first() -> None:
+    assert score_sessions([3, 1, 2], {1, 2}) == SessionScores(recall=1.0, first=0.0)
+    assert score_sessions([1, 3, 4, 5, 6, 2], {1, 2}) == SessionScores(recall=0.5, first=1.0)
+    assert score_sessions([], {1}) == SessionScores(0.0, 0.0)
+    assert mean_of_sessions([SessionScores(1.0, 0.0), SessionScores(0.5, 1.0)]) == SessionScores(0.75, 0.5)
 
 
 def test_the_mean_is_taken_of_each_score() -> None:

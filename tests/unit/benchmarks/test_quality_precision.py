@@ -1,7 +1,7 @@
 """PrecisionMemBench in `make quality`: its fixtures are read, and cases are judged as its harness does."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,9 @@ BELIEFS = msgspec.convert(
 )
 
 
-def _case(only: Sequence[str] | None = None, *, most: int = 20, **expect: Any) -> Case:
+def _case(only: Sequence[str] | None = None, *, most: int = 20, expect: Mapping[str, Any] | None = None) -> Case:
     beliefs = {} if only is None else {"shouldOnlyInclude": only}
-    expected = {"relevantBeliefs": beliefs} | expect
+    expected = {"relevantBeliefs": beliefs} | dict(expect or {})
     body = {"caseId": "one", "scope": ["work"], "query": "?", "expect": expected, "budget": {"maxBeliefs": most}}
     return msgspec.convert(body, Case)
 
@@ -101,7 +101,7 @@ class TestJudging:
                 assert (judged.precision, judged.recall, judged.passed, judged.is_active_pass) == expected
 
     def test_what_is_pinned_is_shown_and_not_to_be_found(self) -> None:
-        judged = _judge(_case(relevantBeliefs={"mustInclude": ["pinned", "boat"]}), "boat", "oars")
+        judged = _judge(_case(expect={"relevantBeliefs": {"mustInclude": ["pinned", "boat"]}}), "boat", "oars")
         assert (judged.precision, judged.recall, judged.passed) == (0.5, 1.0, True)
 
     def test_each_part_of_the_context_may_lack_or_have_something(self, subtests: pytest.Subtests) -> None:
@@ -114,7 +114,7 @@ class TestJudging:
         for part, each in expectations.items():
             for wanted in each:
                 with subtests.test(part=part, wanted=wanted):
-                    assert len(_judge(_case(**{part: wanted}), "oars").failures) == 1
+                    assert len(_judge(_case(expect={part: wanted}), "oars").failures) == 1
         assert _judge(_case(), "oars").passed
 
     def test_in_a_session_what_is_pinned_counts_and_the_rest_is_drift(self) -> None:

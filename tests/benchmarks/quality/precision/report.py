@@ -11,7 +11,7 @@ from rich.table import Table
 from tests.benchmarks.quality.precision.judging import Judged
 from tests.benchmarks.quality.precision.run import MeasuredWay
 
-_COLUMNS = ("precision", "recall", "active passes", "passed", "rightly empty", "turns", "precision", "drift", "p50")
+_COLUMNS = ("precision", "recall", "active", "passed", "empty", "turns", "precision", "drift", "p50, ms")
 
 
 def print_precision(measured: Mapping[str, MeasuredWay], console: Console) -> None:
@@ -20,7 +20,8 @@ def print_precision(measured: Mapping[str, MeasuredWay], console: Console) -> No
         box=box.SIMPLE,
         pad_edge=False,
         title="PrecisionMemBench",
-        caption="rightly empty: nothing was wanted, and nothing came. turns …: of the sessions. p50: of all calls, ms.",
+        caption="active: passed with something that was found. empty: of the cases that want nothing, those that got "
+        "nothing. turns and what follows: of the sessions. p50: of all calls.",
     )
     for column in ("", *_COLUMNS):
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
