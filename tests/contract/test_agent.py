@@ -128,16 +128,23 @@ class TestRecall:
         assert await agent.refused("recall", query="Ada", as_of="noon") == "invalid_input"
         assert await agent.refused("recall", query="Ada", as_of="99999") == "invalid_input"
 
-    async def test_without_a_limit_memories_far_below_the_best_are_left_out(self, agent: ToolAgent) -> None:
-        """This applies to one question without filters; a limit, a filter or several questions return more."""
+    async def test_company_of_the_best_is_left_out_also_under_a_limit_and_a_filter(self, agent: ToolAgent) -> None:
+        """A limit asks for at most so many. Each of several questions has a best memory of its own."""
         heron = "The heron nests in the alder by the mill"
         mills = [{"text": f"Mill number {n} is shut today", "tags": ["mills"]} for n in range(12)]
         await agent("remember", items=[{"text": heron, "tags": ["mills"]}, *mills])
         found = await agent("recall", query="heron mill")
         assert [memory["text"] for memory in found["memories"]] == [heron]
-        assert found["more"]
-        for more in ({"limit": 10}, {"tags": ["mills"]}, {"queries": ["mill"]}):
-            assert len(await agent.recalled("heron mill", **more)) == 10, more
+        assert not found["more"], "a higher limit would not return another one"
+        for narrowed in ({"limit": 10}, {"tags": ["mills"]}, {"limit": 10, "tags": ["mills"]}):
+            assert await agent.recalled("heron mill", **narrowed) == [heron], narrowed
+        assert len(await agent.recalled("heron mill", queries=["mill"])) == 10
+
+    async def test_more_says_that_a_higher_limit_returns_more(self, agent: ToolAgent) -> None:
+        await agent("remember", items=[{"text": f"The heron nests by mill {n}"} for n in range(4)])
+        for limit, more in ((3, True), (4, False)):
+            found = await agent("recall", query="Where does the heron nest?", limit=limit)
+            assert (len(found["memories"]), found["more"]) == (limit, more)
 
     @pytest.mark.proves("agent-toolset: recall-of-past-and-subtrees")
     async def test_under_limits_recall_to_an_entity_and_its_descendants(self, agent: ToolAgent) -> None:
@@ -266,7 +273,7 @@ class TestRevise:
     async def test_an_outdated_answer_comes_first_and_is_marked(self, agent: ToolAgent) -> None:
         memory = await agent.remember("The office moves to Berlin in June")
         await agent("revise", id=memory["id"], status="outdated")
-        await agent.remember("The kitchen of the office has a new kettle")
+        await agent.remember("The kitchen of the office moves to Berlin later")
         asked = {"query": "When does the office move to Berlin?", "include_outdated": True}
         told = (await agent("recall", **asked))["memories"]
         assert [(one["text"].split()[1], one.get("outdated", False)) for one in told] == [

@@ -92,7 +92,7 @@ async def test_every_change_is_visible_at_once_through_another_gateway(clients: 
 
     async def cached_by_both(expected: list[str]) -> None:
         for client in (one, two, one, two):
-            assert sorted(await client.texts()) == sorted(expected)
+            assert sorted(await client.texts("alder")) == sorted(expected)
             await settled()
 
     await cached_by_both([ALDER])

@@ -58,6 +58,7 @@ async def asked(
             RecallFilter(**only),
             limit=limit or 10,
             only_near_best=limit is None,
+            whole_days=limit is None,
             token_budget=10_000,
         )
     return [hit.text for hit in recalled.hits]

@@ -11,11 +11,9 @@ from msgspec import structs
 
 from recollect.graph.passages.model import is_dated, speaker
 from recollect.retrieval.recall.model import (
-    ALWAYS_RETURNED,
     MAX_WHOLE,
     GraphState,
     fuse,
-    near_best,
     overlap_at_k,
     with_whole_texts,
     within_budget,
@@ -89,14 +87,6 @@ def test_fusion_keeps_each_hit_once_in_order_of_score(rankings: list[list[int]])
     assert sorted(order(fused)) == sorted({number for numbers in rankings for number in numbers})
     scores = [found.score for found in fused]
     assert scores == sorted(scores, reverse=True)
-
-
-def test_of_many_hits_those_far_below_the_best_are_left_out() -> None:
-    scores = [0.9, *[0.7] * (ALWAYS_RETURNED - 2), 0.61, 0.59]
-    many = [structs.replace(hit(number), score=score) for number, score in enumerate(scores)]
-    assert near_best(many) == many[:-1], "two thirds of .9 are .6"
-    assert near_best(many[1:]) == many[1:], "few all come"
-    assert near_best([]) == []
 
 
 LENGTHS = st.lists(st.integers(0, 400), max_size=20)

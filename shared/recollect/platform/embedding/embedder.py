@@ -17,13 +17,16 @@ class SimilarityThresholds:
     where there is little lexical evidence: otherwise nothing in the graph answers the question. `words`: the share of
     the question's words, weighted by rarity, that is so much lexical evidence: the better a model tells answers from
     noise, the more. `other_language`: the share of both cosines that is enough for a passage without tokens where the
-    question has some: its language is another.
+    question has some: its language is another. `worded`: the cosine that is needed with
+    these words. `near`: the share of the best memory's cosine from which another one comes, too.
     """
 
     meaning: float
     best: float
     words: float = 0.4
     other_language: float = 1.0
+    worded: float = 0.0
+    near: float = 0.7
 
 
 UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)

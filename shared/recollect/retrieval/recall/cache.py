@@ -126,10 +126,11 @@ def key_material(state: GraphState, question: Question, filters: RecallFilter) -
 
 
 class _CachedRanking(msgspec.Struct, array_like=True):
-    """A ranking in Redis: the names of the terms; then each passage, its score, its cosine, its terms in that order."""
+    """A ranking in Redis: the names of the terms; then each passage, its score, its cosine, its terms in that order,
+    and whether it comes near the best."""
 
     terms: list[str]
-    passages: list[tuple[UUID, float, float, list[float]]]
+    passages: list[tuple[UUID, float, float, list[float], bool]]
 
 
 _ENCODER = msgspec.msgpack.Encoder(uuid_format="bytes")
@@ -139,7 +140,7 @@ _DECODER = msgspec.msgpack.Decoder(_CachedRanking)
 def encode(ranking: Sequence[RankedPassage]) -> bytes:
     """A ranking as MessagePack; every passage has the same terms."""
     terms = list(ranking[0].terms) if ranking else []
-    passages = [(p.passage_id, p.score, p.meaning, [p.terms[term] for term in terms]) for p in ranking]
+    passages = [(p.passage_id, p.score, p.meaning, [p.terms[term] for term in terms], p.is_near_best) for p in ranking]
     return _ENCODER.encode(_CachedRanking(terms, passages))
 
 
@@ -148,8 +149,8 @@ def decode(value: bytes) -> Ranking | None:
     try:
         ranking = _DECODER.decode(value)
         return [
-            RankedPassage(passage_id, score, meaning, dict(zip(ranking.terms, terms, strict=True)))
-            for passage_id, score, meaning, terms in ranking.passages
+            RankedPassage(passage_id, score, meaning, dict(zip(ranking.terms, terms, strict=True)), is_near_best)
+            for passage_id, score, meaning, terms, is_near_best in ranking.passages
         ]
     except (msgspec.MsgspecError, ValueError):
         return None

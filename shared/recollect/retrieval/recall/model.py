@@ -44,13 +44,6 @@ MAX_LOOKED_AT = 500
 _STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
 """Punctuation that ends or encloses words, in many scripts."""
 
-NEAR_BEST = 2 / 3
-"""Share of the best score that a memory needs where the caller gave no limit. Measured: a third to a half more of the
-returned memories is evidence then, and next to no evidence is missed (docs/benchmarks.md)."""
-
-ALWAYS_RETURNED = 10
-"""Memories that are returned whatever their scores: of so few, the last is 0 in most terms without being far off."""
-
 CHARACTERS_PER_TOKEN = 4
 """Of English, roughly; a budget needs no more precision."""
 
@@ -331,13 +324,6 @@ def overlap_at_k(hits: Sequence[Hit], exact: Sequence[Hit], k: int) -> float:
     """recall@k: the share of the first `k` hits of `exact`, which is not empty, among the first `k` of `hits`."""
     expected = {hit.memory_id for hit in exact[:k]}
     return len(expected & {hit.memory_id for hit in hits[:k]}) / len(expected)
-
-
-def near_best(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits of a ranking, best first, that score at least NEAR_BEST of the best; all, if at most ALWAYS_RETURNED."""
-    if len(hits) <= ALWAYS_RETURNED:
-        return list(hits)
-    return [hit for hit in hits if hit.score >= NEAR_BEST * hits[0].score]
 
 
 def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list[Hit]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
 from recollect.retrieval.recall.weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 
-RANKING_VERSION = 11
+RANKING_VERSION = 12
 """Part of every cache key: raise it with any change in how candidates are found or ranked."""
 
 CANDIDATES = 50
@@ -30,6 +30,9 @@ MAX_BY_ALIAS = 20
 
 MIN_COVERAGE = 0.3
 """Share of the question's words, weighted by rarity, from which a passage is evidence whatever its cosine."""
+
+ALL_WORDS = 0.999
+"""The same share for a passage that has all of them: it is an answer whatever its cosine."""
 
 LONG_PASSAGE_WORDS = 20
 """Words from which a passage counts as long. Without this cap the longest passage ranked first (measured)."""
@@ -112,12 +115,13 @@ HitKey = tuple[UUID, UUID | None]
 
 
 class RankedPassage(Struct, frozen=True):
-    """A hit without its text, as the cache keeps it. `score`, `meaning`, `terms`: as in Hit."""
+    """A hit without its text, as the cache keeps it. `score`, `meaning`, `terms`, `is_near_best`: as in Hit."""
 
     passage_id: UUID
     score: float
     meaning: float
     terms: dict[str, float]
+    is_near_best: bool = True
 
 
 class Hit(Struct, frozen=True):
@@ -125,7 +129,8 @@ class Hit(Struct, frozen=True):
 
     `version_id` and `conflicts`: as in Candidate.
     `score` lies between 0 and 1 and is comparable only within one answer; `terms` are its parts, each scaled, by the
-    names of the weights. `meaning`: the greater cosine of its two vectors with the question, else 0.
+    names of the weights. `meaning`: the greater cosine of its two vectors with the question, else 0. `is_near_best`:
+    it is more than company of the best one (`floors.py`).
     """
 
     passage_id: UUID
@@ -140,6 +145,7 @@ class Hit(Struct, frozen=True):
     terms: dict[str, float]
     version_id: UUID | None = None
     conflicts: Sequence[UUID] = ()
+    is_near_best: bool = True
 
     @property
     def key(self) -> HitKey:
@@ -154,7 +160,7 @@ class Hit(Struct, frozen=True):
     @property
     def ranked(self) -> RankedPassage:
         """The hit without its text."""
-        return RankedPassage(self.passage_id, self.score, self.meaning, self.terms)
+        return RankedPassage(self.passage_id, self.score, self.meaning, self.terms, self.is_near_best)
 
 
 def rarest_terms(terms: Sequence[Term], max_passages: int) -> list[Term]:
@@ -184,14 +190,15 @@ def rank(
     min_words: float = 0.0,
     always: Set[UUID] = frozenset(),
     other_language: float = 1.0,
+    min_worded: float = 0.0,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
     Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence. `min_best`:
     the cosine that some candidate must reach for there to be an answer at all, unless one has `min_words` of the
-    question, weighted by rarity, or no vector yet; None: no minimum. `other_language`: the share of both that is enough
-    for a passage without tokens, where others have some. `always`: passages that are evidence, and an answer, whatever
-    their words and vectors.
+    question, weighted by rarity, and a cosine of `min_worded`, or all of its words, or no vector yet; None: no minimum.
+    `other_language`: the share of both that is enough for a passage without tokens, where others have some. `always`:
+    passages that are evidence, and an answer, whatever their words and vectors.
     """
     weight = sum(term.idf for term in terms)
     shares = _shares_of_minima(candidates, other_language)
@@ -204,7 +211,7 @@ def rank(
         or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
     ]
     if min_best is not None and not any(
-        c.id in always or _is_answer(c, weight, min_best * shares(c), min_words) for c in evident
+        c.id in always or _is_answer(c, weight, min_best * shares(c), min_words, min_worded) for c in evident
     ):
         return []
     weights = _weights_of(evident)
@@ -230,10 +237,11 @@ def _shares_of_minima(candidates: Sequence[Candidate], other_language: float) ->
     return lambda candidate: other_language if candidate.win is None else 1.0
 
 
-def _is_answer(candidate: Candidate, weight: float, min_best: float, min_words: float) -> bool:
+def _is_answer(candidate: Candidate, weight: float, min_best: float, min_words: float, min_worded: float) -> bool:
     if candidate.identified or candidate.nearness is None or candidate.nearness >= min_best:
         return True
-    return weight > 0 and candidate.covered / weight >= min_words
+    coverage = candidate.covered / weight if weight > 0 else -1.0
+    return coverage >= min_words and (candidate.nearness >= min_worded or coverage >= ALL_WORDS)
 
 
 def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:

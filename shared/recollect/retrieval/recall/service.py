@@ -19,6 +19,7 @@ from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.days import NamedDays, days_of, is_listing, listed
 from recollect.retrieval.recall.english import english
+from recollect.retrieval.recall.floors import marked_near_best
 from recollect.retrieval.recall.listing import list_memories, listing_of, require_first_page
 from recollect.retrieval.recall.matching import (
     PassageEvidence,
@@ -28,7 +29,6 @@ from recollect.retrieval.recall.matching import (
     score_dates,
 )
 from recollect.retrieval.recall.model import (
-    ALWAYS_RETURNED,
     MAX_WHOLE,
     Basis,
     GraphState,
@@ -41,7 +41,6 @@ from recollect.retrieval.recall.model import (
     RecallFilter,
     SearchScope,
     fuse,
-    near_best,
     overlap_at_k,
     with_whole_texts,
     within_budget,
@@ -78,6 +77,7 @@ async def recall(
     audited: bool = False,
     described: bool = False,
     only_near_best: bool = False,
+    whole_days: bool = False,
     last_search: bool = False,
     correcting: bool = False,
     page: Page | None = None,
@@ -87,9 +87,9 @@ async def recall(
     `cached`: the entry of RecallCache for these very questions; a recall in the present adds the rankings that it
     lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
-    `only_near_best`: without hits that score far less than the best, for one question without a filter; where one asks
-    for all of some days, `limit` does not apply either. `last_search`: afterwards the transaction only looks up rows by
-    key. `correcting`: where a question is mistyped, nothing is searched, and the right questions are returned
+    `only_near_best`: without hits that are no more than company of the best. `whole_days`: `limit` does not apply where
+    one question asks for all of some days. `last_search`: afterwards the transaction only looks up rows by key.
+    `correcting`: where a question is mistyped, nothing is searched, and the right questions are returned
     (Recalled.corrected). `page`: without questions, and for questions that ask for everything, this page of what passes
     the filter is listed; None: such questions are searched for, too. Raises NotFound for an unknown entity
     `filters.under`, and InvalidInput for a further page of what is searched for.
@@ -119,13 +119,13 @@ async def recall(
     rankings = await _rankings(view.tx, scope, questions, known, basis, last_search)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
-    if only_near_best and len(rankings) == 1 and is_listing(rankings[0]):
+    if whole_days and len(rankings) == 1 and is_listing(rankings[0]):
         limit = MAX_RECALLED
-    # One more than can be returned shows whether there are more; near_best needs one more than ALWAYS_RETURNED.
-    most = max(limit, ALWAYS_RETURNED) + 1
-    hits = await _distinct_hits(view, rankings[0] if len(rankings) == 1 else fuse(rankings), most)
-    good_hits = near_best(hits) if only_near_best and len(questions) == 1 and not filters.narrows else hits
-    returned = within_budget(good_hits, limit=limit, token_budget=token_budget)
+    if only_near_best:
+        rankings = [[hit for hit in ranking if hit.is_near_best] for ranking in rankings]
+    # One more than can be returned shows whether there are more.
+    hits = await _distinct_hits(view, rankings[0] if len(rankings) == 1 else fuse(rankings), limit + 1)
+    returned = within_budget(hits, limit=limit, token_budget=token_budget)
     attributes: dict[UUID, MemoryAttributes] = {}
     parts: set[HitKey] = set()
     if described:
@@ -196,7 +196,7 @@ async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: Gra
     if len(hits) != len(ranked):
         return {}
     cached.hits = len(rankings)
-    remaining = iter(hits)
+    remaining = (structs.replace(hit, is_near_best=one.is_near_best) for hit, one in zip(hits, ranked, strict=True))
     return {place: list(islice(remaining, len(ranking))) for place, ranking in rankings.items()}
 
 
@@ -268,17 +268,18 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         expected=ExpectedAnswer.of(question.asking_part),
         min_meaning=thresholds.meaning,
         # A caller who gives a filter presumes that there is something to find.
-        min_best=None if scope.filters.narrows else thresholds.best,
+        min_best=thresholds.meaning if scope.filters.narrows else thresholds.best,
         min_words=thresholds.words,
+        min_worded=0.0 if scope.filters.narrows else thresholds.worded,
         always=dated if search.days.alone or search.days.is_short else frozenset(),
         other_language=thresholds.other_language,
-    )
+    )[:MAX_RECALLED]
     if dated and search.days.alone:
-        return listed(hits)[:MAX_RECALLED]
-    if named_times(question.asking_part, question.asked_on):
-        return hits[:MAX_RECALLED]
+        return listed(hits)
     facts = {candidate.id for candidate in found if candidate.is_alone}
-    return in_order_of_time(hits[:MAX_RECALLED], facts, question.asking_part)
+    if not named_times(question.asking_part, question.asked_on):
+        hits = in_order_of_time(hits, facts, question.asking_part)
+    return marked_near_best(hits, facts, thresholds)
 
 
 async def _load_evidence(tx: Transaction, search: _Search, candidates: list[Candidate]) -> dict[UUID, PassageEvidence]:

@@ -1,0 +1,67 @@
+"""Which hits come near enough to the best one: the others are company of an answer, and cost whoever reads them.
+
+Whatever means nearly as much comes along. Of what was said in a thread, the score says most: a turn of talk may mean
+little by itself. A memory without a thread says what it says, so it comes by its score only if that is nearly the best,
+or by its words, or by a day (measured: docs/adr/0016-a-second-stage-of-recall.md).
+"""
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from typing import Self
+from uuid import UUID
+
+from msgspec import structs
+
+from recollect.platform.embedding import SimilarityThresholds
+from recollect.retrieval.recall.ranking import MIN_COVERAGE, Hit
+
+NEAR_BEST = 2 / 3
+"""Share of the best score with which a turn of a thread comes; and, as with this share of the most words, what has no
+vector yet."""
+
+NEAR_BEST_OF_FACTS = 0.9
+"""The same for a memory without a thread."""
+
+CERTAIN_TERMS = ("date", "identified")
+"""Terms that say by themselves that a memory is asked for: a day that the question names, and an identifier."""
+
+
+def marked_near_best(hits: Sequence[Hit], facts: Set[UUID], thresholds: SimilarityThresholds) -> list[Hit]:
+    """The hits of one ranking, best first, each with whether it comes near the best one (`Hit.is_near_best`).
+
+    `facts`: the passages that belong to no thread.
+    """
+    if not hits:
+        return []
+    best = _Best.of(hits)
+    return [
+        structs.replace(hit, is_near_best=_is_near(hit, best, thresholds, is_fact=hit.passage_id in facts))
+        for hit in hits
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Best:
+    """The greatest of each kind of evidence, each perhaps of another hit."""
+
+    score: float
+    meaning: float
+    coverage: float
+
+    @classmethod
+    def of(cls, hits: Sequence[Hit]) -> Self:
+        rows = [(hit.score, hit.meaning, hit.terms["coverage"]) for hit in hits]
+        return cls(*map(max, zip(*rows, strict=True)))
+
+
+def _is_near(hit: Hit, best: _Best, thresholds: SimilarityThresholds, *, is_fact: bool) -> bool:
+    share = NEAR_BEST_OF_FACTS if is_fact and hit.meaning else NEAR_BEST
+    if hit.score >= share * best.score:
+        return True
+    coverage = hit.terms["coverage"]
+    if not hit.meaning:  # Its words are all that is known of it.
+        return coverage >= NEAR_BEST * best.coverage > 0
+    if hit.meaning >= thresholds.near * best.meaning:
+        return True
+    has_the_words = hit.meaning >= thresholds.meaning and coverage >= max(best.coverage, MIN_COVERAGE)
+    return is_fact and (has_the_words or any(hit.terms.get(term) for term in CERTAIN_TERMS))
