@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks`: start everything on this machine, measure, print, stop everything.
 
-A full run takes some minutes and ends by itself, at `--limit-seconds` at the latest. `RECOLLECT_*` variables apply to
+A full run ends by itself, at `--limit-seconds` at the latest; most of it is filling. `RECOLLECT_*` variables apply to
 gateway and worker, except addresses and the embedder: the default one where recall is measured, else wordllama.
 `python -m tests.benchmarks.quality` measures how well recall finds.
 """
