@@ -96,6 +96,7 @@ class TestCounting:
             ("route", "GET /v1/graphs/{name}"): (2, 1),
             ("route", "POST /v1/graphs/{name}/recall"): (1, 0),
             ("route", "GET /v1/graphs/{name}/export"): (1, 0),
+            ("work", "embed_passages"): (1, 0),
         }
 
         async def all_there() -> bool:

@@ -119,7 +119,7 @@ def test_what_is_no_name_of_a_zone_is_refused_and_no_path_is_read(subtests: pyte
         "+01:00",
         "\ud800",
     ):
-        with subtests.test(name):
+        with subtests.test(ascii(name)):
             with pytest.raises(InvalidInput) as refused:
                 require_zone(name, "settings.time_zone")
             assert refused.value.path == "settings.time_zone"

@@ -80,7 +80,7 @@ async def own_vectors(owner: asyncpg.Connection, caller: Caller) -> list[asyncpg
     )
 
 
-@pytest.mark.proves("agent: remember", "agent: recall")
+@pytest.mark.proves("agent: recall")
 async def test_each_tool_stores_what_a_paraphrase_finds_at_once(
     gateway: RunningGateway, http: httpx2.AsyncClient, subtests: pytest.Subtests
 ) -> None:

@@ -20,7 +20,7 @@ from msgspec import Struct
 import recollect
 from recollect.platform.connections import APP_ROLE, OWNER_ROLE, session_settings
 from recollect.platform.sql import Queries
-from recollect.retrieval.recall.ranking import Candidate
+from recollect.retrieval.recall.ranking import Candidate, Hit
 from recollect.retrieval.vector_indexes.model import VectorIndex
 from recollect.settings import Settings
 
@@ -28,7 +28,11 @@ CORE = Path(recollect.__file__).parent
 CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in CORE.rglob("queries.sql"))
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
 """Parameters that a view adds to its queries, and a store does not."""
-NOT_READ: Mapping[type, set[str]] = {Candidate: {"win", "date", "asked"}, VectorIndex: {"thoroughness"}}
+NOT_READ: Mapping[type, set[str]] = {
+    Candidate: {"win", "date", "asked"},
+    Hit: {"is_near_best"},
+    VectorIndex: {"thoroughness"},
+}
 """Fields that no query fills, but the second stage of recall, or the rule for building an index."""
 OPERATORS_CAPABILITIES = {
     "accounts.deletions",

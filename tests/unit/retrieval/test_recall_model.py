@@ -240,7 +240,11 @@ def test_a_candidate_without_evidence_is_no_hit(found: list[Candidate]) -> None:
 def test_there_are_no_hits_where_the_best_candidate_is_no_answer(found: list[Candidate]) -> None:
     evident = [c for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE]
     answered = any(
-        (c.meaning is None and c.own_similarity is None) or near(c) >= 0.4 or c.covered / 4 >= 0.6 for c in evident
+        (c.meaning is None and c.own_similarity is None)
+        or near(c) >= 0.4
+        or (c.covered / 4 >= 0.6 and (c.nearness or 0) >= 0)
+        or c.covered / 4 >= 0.999
+        for c in evident
     )
     hits = rank(found, TERMS, expected=NOTHING, min_meaning=0.25, min_best=0.4, min_words=0.6)
     assert {hit.passage_id for hit in hits} == ({c.id for c in evident} if answered else set())
