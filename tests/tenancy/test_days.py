@@ -20,6 +20,7 @@ FOUND = {
 }
 
 
+@pytest.mark.proves("security: searches-of-one-tenant")
 @pytest.mark.parametrize("function", FOUND)
 async def test_the_functions_of_days_show_no_rows_of_another_tenant(
     neighbours: tuple[Neighbour, Neighbour], function: str

@@ -29,6 +29,7 @@ async def listed(agent: Agent, *questions: str, page: Page, **only: object) -> R
         return recalled if recalled.hits else await with_holdings(view, recalled)
 
 
+@pytest.mark.proves("security: searches-of-one-tenant")
 async def test_a_list_has_the_tenants_own_memories_only(neighbours: Neighbours) -> None:
     mine, theirs = neighbours
     [known] = await mine.remember(NewMemory("my platypus", about=("Zuse",), tags=("mine",), kind="pet"))
@@ -68,6 +69,7 @@ async def test_the_graph_of_another_tenant_is_empty(neighbours: Neighbours) -> N
         assert (holdings.memories, holdings.subjects) == (0, ())
 
 
+@pytest.mark.proves("security: searches-of-one-tenant")
 async def test_what_a_graph_holds_names_the_tenants_own_subjects(neighbours: Neighbours) -> None:
     mine, theirs = neighbours
     await theirs.remember(NewMemory("a secret platypus", about=("Secret Agent",)))
@@ -77,6 +79,7 @@ async def test_what_a_graph_holds_names_the_tenants_own_subjects(neighbours: Nei
     assert found.holdings.subjects == ("Ada",)
 
 
+@pytest.mark.proves("security: searches-of-one-tenant")
 @pytest.mark.proves("rules: no-foreign-ids")
 async def test_a_memory_of_another_tenant_cannot_be_superseded(
     neighbours: Neighbours, owner: asyncpg.Connection

@@ -18,6 +18,7 @@ async def recalled(gateway: RunningGateway, http: httpx2.AsyncClient) -> list[st
     return [memory["text"] for memory in result["structuredContent"]["memories"]]
 
 
+@pytest.mark.proves("security: searches-of-one-tenant")
 async def test_a_vector_of_one_tenant_is_no_answer_to_another(
     gateway: RunningGateway,
     issue: NewApiKey,

@@ -1,6 +1,7 @@
 """What is counted and analysed anew of words is of one tenant only."""
 
 import asyncpg
+import pytest
 
 from recollect.graph.passages import service as passages
 from recollect.graph.passages import store, word_rebuild
@@ -12,6 +13,7 @@ from tests.tenancy.conftest import Neighbour
 VERSIONS = "SELECT words_version FROM passages WHERE tenant_id = $1"
 
 
+@pytest.mark.proves("security: searches-of-one-tenant")
 async def test_words_of_another_tenant_are_not_counted(
     neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection
 ) -> None:

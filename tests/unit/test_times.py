@@ -102,6 +102,7 @@ def test_a_zone_is_known_by_its_name(subtests: pytest.Subtests) -> None:
     assert zone_of(None) is UTC
 
 
+@pytest.mark.proves("security: time-zones-by-name")
 def test_what_is_no_name_of_a_zone_is_refused_and_no_path_is_read(subtests: pytest.Subtests) -> None:
     for name in (
         "",

@@ -71,6 +71,7 @@ async def test_a_word_that_was_written_since_the_last_count_stays(agent: Agent) 
     assert await corrected(agent, "What is Vroman?") == []
 
 
+@pytest.mark.proves("security: searches-of-one-tenant")
 async def test_words_of_other_graphs_and_tenants_correct_nothing(
     agent: Agent, db: Database, new_tenant: NewTenant
 ) -> None:

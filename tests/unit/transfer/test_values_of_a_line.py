@@ -84,6 +84,7 @@ def test_values_are_counted_outside_of_strings(monkeypatch: pytest.MonkeyPatch) 
     assert not has_too_many_values('{"cut":"' + ",:{[" * 9)
 
 
+@pytest.mark.proves("security: values-of-an-item")
 def test_the_values_of_one_item_are_bounded(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     """16 million characters of `{},` took 444 MB, decoded; they are refused before that, and a line alone.
 
