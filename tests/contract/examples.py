@@ -90,6 +90,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "remember": {
         "graph": "default",
+        "time_zone": "Europe/Berlin",
         "items": [
             {
                 "text": "Alice leads the anvil project",
@@ -110,6 +111,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "recall": {
         "graph": "default",
+        "time_zone": "Europe/Berlin",
         "query": "Who leads the anvil project?",
         "queries": ["anvil project lead"],
         "limit": 5,
@@ -171,7 +173,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "limit": 10,
         "as_of": _NOW,
     },
-    "open_nodes": {"graph": "default", "names": ["Acme", "Alice"], "as_of": _NOW},
+    "open_nodes": {"graph": "default", "names": ["Acme", "Alice"], "observationsOffset": 0, "as_of": _NOW},
     # The rest of toolset memory, and toolset organize.
     "upsert_entities": {
         "graph": "default",
@@ -367,6 +369,7 @@ EXAMPLES |= {  # lineage
         "name": "scratch",
         "conflict_policy": "manual",
         "kind_whitelist": ["note"],
+        "time_zone": "Europe/Berlin",
         "metadata": {"for": "drafts"},
     },
     "update_graph_config": {
@@ -374,6 +377,7 @@ EXAMPLES |= {  # lineage
         "name": "default",
         "conflict_policy": "lww",
         "kind_whitelist": [],
+        "time_zone": "Asia/Tokyo",
         "metadata": {"for": "everything"},
     },
     "list_graphs": {"graph": None, "limit": 10, "after": ""},
