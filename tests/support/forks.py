@@ -18,7 +18,14 @@ from typing import TextIO
 from recollect_cli.main import main
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["recollect_workers.main", "tests.support.gateway", "tests.support.every_command"])
+_FORKS.set_forkserver_preload(
+    [
+        "recollect_workers.main",
+        "tests.support.gateway",
+        "tests.support.every_command",
+        "tests.support.loaded_words",
+    ]
+)
 
 
 def fork_logging(module: str, variables: Mapping[str, str], log: Path) -> BaseProcess:
