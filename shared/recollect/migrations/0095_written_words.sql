@@ -34,13 +34,30 @@ RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
+DECLARE
+    unknown text[];
 BEGIN
     IF cardinality(unusual) = 0 THEN
         RETURN '{}';
     END IF;
+    -- First, and by itself: nearly all words are known, and looking for similar ones costs far more.
+    unknown := ARRAY(
+        SELECT /* recall.unknown_words */ u.word FROM unnest(unusual, queries) AS u (word, query)
+        WHERE NOT EXISTS (
+            SELECT FROM terms
+            WHERE tenant_id = tenant AND graph_id = graph AND lexeme BETWEEN u.word AND u.word AND written > 0
+        ) AND NOT EXISTS (
+            SELECT FROM search_passages p
+            WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
+                AND p.tsv @@ u.query::tsquery
+        )
+    );
+    IF cardinality(unknown) = 0 THEN
+        RETURN '{}';
+    END IF;
     RETURN (
-        SELECT /* recall.similar_words */ coalesce(jsonb_object_agg(u.word, s.words), '{}')
-        FROM unnest(unusual, queries) AS u (word, query)
+        SELECT /* recall.similar_words */ jsonb_object_agg(u.word, s.words)
+        FROM unnest(unknown) AS u (word)
         CROSS JOIN LATERAL (
             SELECT coalesce(jsonb_agg(w.lexeme ORDER BY w.written DESC, w.lexeme), '[]') AS words
             FROM (
@@ -63,14 +80,6 @@ BEGIN
                 ) AS n
             ) AS w
         ) AS s
-        WHERE NOT EXISTS (
-            SELECT FROM terms
-            WHERE tenant_id = tenant AND graph_id = graph AND lexeme BETWEEN u.word AND u.word AND written > 0
-        ) AND NOT EXISTS (
-            SELECT FROM search_passages p
-            WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
-                AND p.tsv @@ u.query::tsquery
-        )
     );
 END $$;
 
