@@ -28,7 +28,7 @@ _LONG = 8
 """Letters from which a word may be two edits away."""
 
 _ENGLISH_SHARE = 0.6
-"""Share of the words of questions in English that are, at least."""
+"""Share of the words of an English question that are English, at least."""
 
 _WORD = re.compile(r"(?<![\w.@/\\:#%+-])[A-Za-z\u00c0-\u058f]+(?![\w@/\\#%+]|[-.:][\w/\\]|['’](?!s\b)\w)")
 """A word of an alphabet with small letters (Latin, Greek, Cyrillic, Armenian), not a part of an identifier, an address,
@@ -71,7 +71,7 @@ def _nearest(word: str, others: Sequence[str], *, in_english: bool) -> str | Non
 
 
 def _are_english(words: Sequence[str]) -> bool:
-    """Whether most of the words are: it shares some with other languages."""
+    """Whether most of the words are English: other languages share some of them."""
     return sum(english().has(word.lower()) for word in words) >= _ENGLISH_SHARE * len(words)
 
 
