@@ -217,7 +217,7 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' --group build -o infra/locks/build.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--custom-compile-command 'make lock' --extra local --group dev -c infra/locks/runtime.txt \
+		--custom-compile-command 'make lock' --extra local --extra documents --group dev -c infra/locks/runtime.txt \
 		-o infra/locks/dev.txt pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' -o tests/verify/model_apis/requirements.txt tests/verify/model_apis/requirements.in

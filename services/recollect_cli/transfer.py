@@ -14,12 +14,12 @@ from cyclopts import Parameter
 from recollect.errors import InvalidInput, RecollectError, Unavailable
 from recollect.graph.graphs.model import graph_name
 from recollect.printable import printable
-from recollect.transfer.formats import FORMATS, IMPORTED, READERS, Format, FormatName, ImportName, format_named
-from recollect.transfer.formats.jsonl import begins_with_lines
+from recollect.transfer.formats import FORMATS, IMPORTED, READERS, Format, FormatName, format_named
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy
-from recollect_cli.files import STDIO, created, name_of, opened, size_of
+from recollect_cli.files import STDIO, created, name_of, size_of
 from recollect_cli.following import JSON, JobView, Work, follow
 from recollect_cli.gateway import ApiKey, Gateway, Url, connected
+from recollect_cli.import_sources import ImportSource, SourceName, import_source
 from recollect_cli.import_tally import ImportTally
 from recollect_cli.progress import MEGABYTE, Meter, metered
 
@@ -39,7 +39,7 @@ DRY_RUN = Work("dry run", "checking", mend=WHOLE_IMPORT.mend)
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Written = FormatName | None
-Read = ImportName | None
+Read = SourceName | None
 
 
 class ReportedProblem(msgspec.Struct, frozen=True):
@@ -61,43 +61,54 @@ def import_file(
     url: Url = None,
     api_key: ApiKey = None,
 ) -> None:
-    """Import a file into a graph. The graph is created if it does not exist.
+    """Import a file or a folder into a graph. The graph is created if it does not exist.
 
     Parameters
     ----------
     file
-        File to import; - reads standard input.
+        File to import, the archive of an assistant's export, or a folder of documents; - reads standard input.
     graph
         Graph to import into.
     format
-        Format of the file; mem0 and zep are exports of these systems. Default: by the file's name, else jsonl. A
-        memory.json that contains lines is read as jsonl.
+        Format of the file; mem0, zep, chatgpt and claude are exports of these systems. Default: by the file's name and
+        its beginning, else jsonl. A memory.json that contains lines is read as jsonl.
     strategy
-        What to do with existing entities and facts. Default: merge for jsonl, else skip.
+        What to do with existing entities and facts. Default: merge for jsonl, replace for documents, else skip.
     strict
         Import nothing if any item is broken.
     dry_run
         Write nothing, and print what the import would do.
     """
-    name = format or _format(file, None, IMPORTED).name
-    with opened(file) as source, connected(url, api_key) as gateway:
-        if format is None and name == "json" and begins_with_lines(source.peek()):
-            name = "jsonl"  # The official server's old memory.json holds lines, despite its name.
-        query = {"format": name} | ({"strategy": str(strategy)} if strategy else {})
-        query |= {flag: "true" for flag, is_set in (("strict", strict), ("check", dry_run)) if is_set}
-        job = follow(
-            gateway,
-            _upload(gateway, f"/graphs/{graph_name(graph)}/imports", source, READERS[name].media_type, query),
-            DRY_RUN if dry_run else WHOLE_IMPORT if strict or strategy is Strategy.FAIL else IMPORT,
-        )
-        tally = ImportTally.of(job.result or {})
-        _print_problems(gateway, job, tally.broken)
-    item = "lines" if name == "jsonl" and strategy is None else "items"
+    with import_source(file, format, lambda: _format(file, None, IMPORTED).name) as source:
+        tally = _import(source, graph, strategy or source.strategy, strict, dry_run, (url, api_key))
+    for unread in source.unread:
+        print(printable(f"{unread.place}: {unread.reason}"), file=sys.stderr)
+    item = "lines" if source.format == "jsonl" and strategy is None else "items"
     print(f"{graph}: {tally.summary(item)}{' (nothing was written)' if dry_run else ''}")
     if tally.broken and not tally.accepted:
         raise InvalidInput(f"{name_of(file)} contains no {item.removesuffix('s')} that can be imported")
-    if tally.broken:
+    if tally.broken or source.unread:
         raise SystemExit(1)
+
+
+def _import(
+    source: ImportSource,
+    graph: str,
+    strategy: Strategy | None,
+    strict: bool,
+    dry_run: bool,
+    address: tuple[str | None, str | None],
+) -> ImportTally:
+    """Send a source, follow the job that imports it, and print what is broken."""
+    query = {"format": source.format} | ({"strategy": str(strategy)} if strategy else {})
+    query |= {flag: "true" for flag, is_set in (("strict", strict), ("check", dry_run)) if is_set}
+    path, media_type = f"/graphs/{graph_name(graph)}/imports", READERS[source.format].media_type
+    work = DRY_RUN if dry_run else WHOLE_IMPORT if strict or strategy is Strategy.FAIL else IMPORT
+    with connected(*address) as gateway:
+        job = follow(gateway, _upload(gateway, path, source.content, media_type, query), work)
+        tally = ImportTally.of(job.result or {})
+        _print_problems(gateway, job, tally.broken)
+    return tally
 
 
 def export_file(

@@ -108,6 +108,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
             },
             {"text": "Bees make honey"},
         ],
+        "conversation": None,
     },
     "recall": {
         "graph": "default",

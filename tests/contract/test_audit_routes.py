@@ -23,6 +23,7 @@ from tests.support.people import browser, joined, sign_in
 READS_BY_POST = {"POST /v1/graphs/{name}/recall": "it reads"}
 OF_THE_GRAPHS_LOG = {
     "POST /v1/graphs/{name}/memories": "a change of a graph, told by the graph's own log with who made it",
+    "POST /v1/graphs/{name}/conversations": "a change of a graph, told by the graph's own log with who made it",
     "POST /v1/graphs/{name}/deduplicate": "upkeep by a job, which says who asked for it; its changes are in the log",
     "POST /v1/graphs/{name}/reindex": "upkeep by a job, which says who asked for it; it changes nothing that is told",
     "POST /v1/graphs/{name}/reembed": "upkeep by a job, which says who asked for it; it changes nothing that is told",

@@ -157,6 +157,7 @@ DOES_AS = {
     "GET /v1/graphs/{name}/search": ("search",),
     "GET /v1/graphs/{name}/changes": ("recent_changes",),
     "POST /v1/graphs/{name}/memories": ("remember",),
+    "POST /v1/graphs/{name}/conversations": ("remember",),
     "POST /v1/graphs/{name}/recall": ("recall",),
     "POST /v1/graphs/{name}/import": ("import_graph",),
     "POST /v1/graphs/{name}/imports": ("import_graph",),

@@ -318,7 +318,7 @@ async def test_each_error_is_one_sentence(shell: Shell, gateway: RunningGateway,
     assert await refusal("export", "kept.jsonl", "--graph", "nowhere") == "There is no graph named 'nowhere'."
     assert target.read_bytes() == b"as it was"
     assert await refusal("import", "missing.jsonl", "--graph", "g") == "missing.jsonl: No such file or directory"
-    assert await refusal("import", ".", "--graph", "g") == ".: Is a directory"
+    assert await refusal("import", ".", "--graph", "g", "--format", "json") == ".: Is a directory"
     assert (await refusal("import", str(SOUND), "--graph", "../keys")).startswith("graph: A graph's name has")
     assert (
         await refusal("export", "no/such/folder", "--graph", "default") == "no/such/folder: No such file or directory"

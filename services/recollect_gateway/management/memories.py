@@ -1,4 +1,4 @@
-"""/v1/graphs/{name}/memories and /recall: what the tools `remember` and `recall` do, without MCP."""
+"""/v1/graphs/{name}/memories, /conversations and /recall: what `remember` and `recall` do, without MCP."""
 
 from typing import Any
 
@@ -13,6 +13,12 @@ from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.operations import memories
+from recollect_gateway.operations.conversations import (
+    ConversationBody,
+    RememberedConversation,
+    conversation_body,
+    remember_conversation,
+)
 from recollect_gateway.operations.memories import (
     RecallBody,
     RecalledMemories,
@@ -54,6 +60,34 @@ class MemoryController(Controller):
         """
         request.user.require(Scope.MEMORY_WRITE)
         return remembered_body(await memories.remember(Call(request.user, services, "remember"), name, data))
+
+    @post(
+        "/conversations",
+        responses=ACT_RESPONSES,
+        response_description="What became of each turn, in their order.",
+        summary="Store a conversation",
+        opt=mirrors("remember"),
+        status_code=200,
+        before_request=valid_body(ConversationBody, stored=True),
+    )
+    async def store_conversation(
+        self,
+        request: AnyRequest,
+        services: NamedDependency[Services],
+        name: GraphInPath,
+        data: JSONBody[ConversationBody],
+    ) -> RememberedConversation:
+        """Store the turns of a conversation in one revision: messages as model APIs have them, or plain text.
+
+        Known turns are not duplicated: send the conversation again when it has grown. A graph that does not exist is
+        created.
+        """
+        request.user.require(Scope.MEMORY_WRITE)
+        call = Call(request.user, services, "remember")
+        kept = await remember_conversation(
+            call, name, data, tags=data.tags, source=data.source, time_zone=data.time_zone
+        )
+        return conversation_body(kept)
 
     @post(
         "/recall",

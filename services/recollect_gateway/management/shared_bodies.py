@@ -5,6 +5,13 @@ from dataclasses import dataclass
 
 from recollect.accounts.usage.model import StoredCounts, UsagePoint, UsageRow
 from recollect_gateway.management.fields import SUBJECT
+from recollect_gateway.operations.conversations import (
+    ContentPart,
+    ConversationBody,
+    Message,
+    RememberedConversation,
+    RememberedTurn,
+)
 from recollect_gateway.operations.memories import (
     DEFAULT_LIMIT,
     CloseMemory,
@@ -110,6 +117,51 @@ SHARED: Mapping[type, SharedBody] = {
             "name": "Name of one more entity that the fact is about; null: none",
             "metadata": _METADATA,
             "supersedes": "Ids of memories that become outdated by this one, with its id as the reason",
+        },
+    ),
+    ConversationBody: SharedBody(
+        "A conversation to store, or what it has gained.",
+        {
+            "thread": "Id or name of the conversation, the thread of its memories",
+            "messages": "Its messages, 500 at most, in their order; or else `text`",
+            "text": "Its text, in lines like `Ada: I moved to Berlin` or `[2027-01-31 12:00] Ada: …`. A speaker has a "
+            "usual name, such as User, or two turns at least; other lines belong to the turn before. Null: `messages`",
+            "tags": "Tags of its memories",
+            "source": "Where it came from, such as the name of a client; null: not stated",
+            "time_zone": f"{_ZONE}; null: the graph's",
+        },
+    ),
+    Message: SharedBody(
+        "A message as the APIs of OpenAI and Anthropic have it. Other fields are ignored.",
+        {
+            "content": "What was said: a text, or parts, of which those with a text are read. Null: nothing",
+            "role": "Who speaks, such as `user` or `assistant`. Messages of `system`, `developer`, `tool` and "
+            "`function` are left out; null: not stated",
+            "name": "Name of who speaks, which is told in place of the role; null: none",
+            "at": "Time at which it was said; null: not stated",
+        },
+    ),
+    ContentPart: SharedBody(
+        "A part of a message.",
+        {
+            "type": "Its type. Parts of `text`, `input_text` and `output_text` are read, others left out",
+            "text": "Its text; null: none",
+        },
+    ),
+    RememberedConversation: SharedBody(
+        "What became of a conversation.",
+        {
+            "thread": "Its thread",
+            "memories": "Its memories, in the order of the conversation: one for each message, several for a long one",
+            "left_out": "Numbers of the messages, or turns of a text, in which nobody says anything, from 0",
+        },
+    ),
+    RememberedTurn: SharedBody(
+        "A memory of a conversation.",
+        {
+            "id": _MEMORY_ID,
+            "message": "Number of its message, or turn of a text, from 0",
+            "status": "`new`, `updated` (it was known, and changed) or `known` (it was known, and stays as it was)",
         },
     ),
     RememberedMemories: SharedBody(

@@ -48,6 +48,15 @@ async def remember(
     return remembered
 
 
+async def remember_turns(tx: Transaction, revision: Revision, turns: Sequence[NewMemory]) -> list[Remembered]:
+    """Store the turns of a conversation, about no entity; return their outcomes in order.
+
+    They are compared with nothing older: in a conversation, nothing replaces what was said before.
+    """
+    outcomes = await _remember_facts(tx, revision, turns, [[] for _ in turns])
+    return [outcomes[place] for place in range(len(turns))]
+
+
 def _close(item: NewMemory, near: Sequence[NearDuplicate]) -> list[NearDuplicate]:
     """The near duplicates that an item leaves as they are. In a thread nothing replaces what was said before."""
     others = (older for older in near if older.memory_id not in item.supersedes)

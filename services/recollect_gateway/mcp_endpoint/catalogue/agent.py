@@ -10,8 +10,8 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="remember",
         title="Remember",
-        description="Store facts for later. Name the entities that each is about, so that it is found with them. A "
-        "known fact is updated, not duplicated. Similar memories are returned, so that you can revise one instead.",
+        description="Store facts for later, with the entities that each is about. A known fact is updated, not "
+        "duplicated. Similar memories are returned: revise one instead.",
         toolsets=frozenset({"agent"}),
         arguments=memories.Remember,
         result=RememberedMemories,
@@ -33,7 +33,7 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="relate",
         title="Relate",
-        description="Store how entities relate, as triples in active voice. The entities need not exist yet. Metadata "
+        description="Store how entities relate, as triples in active voice. They need not exist yet. Metadata "
         "replaces that of a known triple.",
         toolsets=frozenset({"agent"}),
         arguments=relations.Relate,
@@ -53,7 +53,7 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="forget",
         title="Forget",
-        description="Mark memories or nodes as outdated (kept, recalled only with include_outdated), or delete them.",
+        description="Mark memories or nodes outdated (kept, recalled only with include_outdated), or delete them.",
         toolsets=frozenset({"agent"}),
         arguments=changes.Forget,
         result=changes.ForgottenMemories,
@@ -65,7 +65,7 @@ AGENT: tuple[ToolSpec, ...] = (
     ToolSpec(
         name="explore",
         title="Explore",
-        description="Show what surrounds a node, or the paths between two nodes.",
+        description="Show what surrounds a node, or the paths between two.",
         toolsets=frozenset({"agent"}),
         arguments=relations.Explore,
         result=relations.ExploredGraph,

@@ -11,6 +11,8 @@
 
     mem0      another memory's export                read only
     zep       another memory's export                read only
+    chatgpt   an assistant's conversations           read only
+    claude    an assistant's conversations           read only
 
 docs/transfer.md says which data each format holds. `writer.py` is the interface of writers; `decoding.py`, `cells.py`,
 `lines.py`, `xml.py`, `json_stream.py` and `foreign.py` hold code that several formats share.
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recollect.errors import InvalidInput
-from recollect.transfer.formats import csv, graphml, json, jsonl, mem0, zep
+from recollect.transfer.formats import chats, csv, graphml, json, jsonl, mem0, zep
 from recollect.transfer.formats.decoding import Read
 from recollect.transfer.formats.dot import DotWriter
 from recollect.transfer.formats.gexf import GexfWriter
@@ -31,7 +33,7 @@ from recollect.transfer.formats.writer import Writer
 
 ReadableName = Literal["json", "jsonl", "csv", "graphml"]
 """The names of the formats that can be imported, as the type of an argument."""
-ImportName = Literal[ReadableName, "mem0", "zep"]
+ImportName = Literal[ReadableName, "mem0", "zep", "chatgpt", "claude"]
 """These formats, and the exports of other systems, which Recollect does not write."""
 FormatName = Literal[ReadableName, "gexf", "dot", "markdown", "mermaid"]
 
@@ -80,6 +82,10 @@ class Reader:
 READERS = {format_.name: Reader(format_.media_type, format_.read, format_.by_line) for format_ in _ALL if format_.read}
 """The readers of the formats that can be imported, by the name of the format."""
 READERS |= {name: Reader("application/json", module.read) for name, module in (("mem0", mem0), ("zep", zep))}
+READERS |= {
+    "chatgpt": Reader("application/json", chats.read_chatgpt),
+    "claude": Reader("application/json", chats.read_claude),
+}
 
 
 def reader_named(name: str) -> Reader:

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from math import ceil
+from typing import Annotated
 
+from msgspec import Meta, field
+
+from recollect.errors import InvalidInput
 from recollect.memory.model import Remembered
 from recollect.retrieval.recall.model import MemoryAttributes, NearDuplicate, Recalled
 from recollect.retrieval.recall.ranking import Hit
@@ -12,23 +16,39 @@ from recollect.times import in_zone, with_offset, zone_of
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.agent.lines import in_one_line, under_its_line
+from recollect_gateway.operations.conversations import (
+    MAX_TRANSCRIPT,
+    Conversation,
+    conversation_text,
+    parse_conversation,
+    remember_conversation,
+)
 from recollect_gateway.operations.memories import (
     DEFAULT_LIMIT,
     DEFAULT_TOKENS,
     RecallBody,
     RememberBody,
+    RememberItem,
     note_of,
     recall,
     recalled_body,
     remember,
     remembered_body,
 )
-from recollect_gateway.shapes import GraphChoice
+from recollect_gateway.shapes import MAX_ITEMS, GraphChoice
+
+ConversationAsSent = Annotated[
+    Annotated[str, Meta(max_length=MAX_TRANSCRIPT)] | Conversation,
+    Meta(description="Or {thread, messages}"),
+]
+"""A conversation, or its JSON: listed as a text, since its schema would take a tenth of the toolset's."""
 
 
 class Remember(RememberBody, frozen=True):
-    """Arguments of `remember`."""
+    """Arguments of `remember`: items, or a conversation."""
 
+    items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)] = field(default_factory=list)
+    conversation: ConversationAsSent | None = None
     graph: GraphChoice | None = None
 
 
@@ -39,9 +59,20 @@ class Recall(RecallBody, frozen=True):
 
 
 async def remember_items(call: Call, arguments: Remember) -> Reply:
-    """Keep memories; answer the outcome of each, and older memories close to it."""
+    """Keep memories; answer the outcome of each, and older memories close to it. Of a conversation, what is new."""
+    if bool(arguments.items) == (arguments.conversation is not None):
+        raise InvalidInput("Give either items or a conversation", path="items")
+    if arguments.conversation is not None:
+        return await _remember_conversation(call, arguments, arguments.conversation)
     remembered = await remember(call, arguments.graph, arguments)
     return Reply(remembered_body(remembered), _remembered_text(remembered))
+
+
+async def _remember_conversation(call: Call, arguments: Remember, sent: str | Conversation) -> Reply:
+    conversation = await parse_conversation(call, sent, arguments.time_zone) if isinstance(sent, str) else sent
+    kept = await remember_conversation(call, arguments.graph, conversation, time_zone=arguments.time_zone)
+    new = [memory for memory in kept.memories if not memory.known]
+    return Reply(remembered_body(new), conversation_text(kept))
 
 
 async def recall_memories(call: Call, arguments: Recall) -> Reply | Listing:

@@ -1,0 +1,227 @@
+"""Remember a conversation as it is, by tool or by route."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from functools import partial
+from math import inf
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from recollect.errors import InvalidInput, InvalidInputs
+from recollect.memory import conversations, remembering
+from recollect.memory.conversations import Turn
+from recollect.memory.model import NewMemory, Remembered, RememberOutcome
+from recollect.platform.computing import compute, in_one_slice
+from recollect.times import require_zone, zone_of
+from recollect_gateway.calls import Call
+from recollect_gateway.lenient_parsing import parse_leniently
+from recollect_gateway.local_times import FIELD
+from recollect_gateway.parsing import utc
+from recollect_gateway.shapes import Tag, Time, TimeZone
+
+MAX_MESSAGES = 500
+"""Messages of one call, and memories that a call makes of them, at most."""
+
+MAX_PARTS = 100
+"""Parts of a message's content, at most."""
+
+MAX_MESSAGE = 100_000
+"""Characters of a message, at most."""
+
+MAX_TRANSCRIPT = 500_000
+"""Characters of a conversation in plain text, at most."""
+
+_PATH = "conversation"
+"""The argument in which a tool gets one."""
+
+Role = Annotated[str, Meta(max_length=64)]
+Speaker = Annotated[str, Meta(max_length=256)]
+Words = Annotated[str, Meta(max_length=MAX_MESSAGE)]
+
+
+class ContentPart(Struct, frozen=True):
+    """A part of a message. Those without a text, such as images and calls of tools, are left out."""
+
+    type: Annotated[str, Meta(max_length=64)] = "text"
+    text: Words | None = None
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it is part of what was said, and not of what a model thought or a tool answered."""
+        return self.text is not None and self.type in ("text", "input_text", "output_text")
+
+
+class Message(Struct, frozen=True):
+    """A message as the APIs of OpenAI and Anthropic have it, with when it was said. Other fields are ignored.
+
+    `name`: who speaks, where the role does not say it.
+    """
+
+    content: (
+        Annotated[str, Meta(max_length=MAX_MESSAGE)] | Annotated[list[ContentPart], Meta(max_length=MAX_PARTS)] | None
+    ) = None
+    role: Role | None = None
+    name: Speaker | None = None
+    at: Time | None = None
+
+    @property
+    def words(self) -> str:
+        """What was said."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n\n".join(part.text for part in self.content or () if part.is_said and part.text)
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """A conversation, or the part of it that is new: its messages, or its text."""
+
+    thread: Annotated[str, Meta(min_length=1, max_length=256, description="The conversation's id or name")]
+    messages: Annotated[list[Message], Meta(max_length=MAX_MESSAGES)] = []
+    text: Annotated[str, Meta(max_length=MAX_TRANSCRIPT, description="Or its text, lines like `Ada: …`")] | None = None
+
+
+class ConversationBody(Conversation, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """A conversation to remember, in whichever graph."""
+
+    tags: Annotated[list[Tag], Meta(max_length=50)] = []
+    source: Annotated[str, Meta(max_length=256)] | None = None
+    time_zone: TimeZone | None = None
+
+
+class RememberedTurn(Struct, frozen=True):
+    """A memory of a conversation, and what became of it. `message`: the number of its message or turn, from 0."""
+
+    id: str
+    message: int
+    status: str
+
+
+class RememberedConversation(Struct, frozen=True):
+    """What became of a conversation. `left_out`: the numbers, from 0, of messages in which nobody says anything."""
+
+    thread: str
+    memories: list[RememberedTurn]
+    left_out: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptConversation:
+    """What became of each turn's memories, in order; none of turns in which nobody said anything."""
+
+    thread: str
+    turns: Sequence[Sequence[Remembered]]
+
+    @property
+    def memories(self) -> list[Remembered]:
+        """What became of all memories, in order."""
+        return [memory for turn in self.turns for memory in turn]
+
+    @property
+    def left_out(self) -> list[int]:
+        """The numbers of turns that became no memory, from 0."""
+        return [number for number, turn in enumerate(self.turns) if not turn]
+
+
+async def parse_conversation(call: Call, text: str, time_zone: str | None) -> Conversation:
+    """The conversation of a JSON text, which a thread reads; raises InvalidInput for what is none."""
+    zone = UTC if time_zone is None else zone_of(require_zone(time_zone, FIELD))
+    parse = partial(_parsed, text, zone)
+    return await compute(call.caller.tenant_id, in_one_slice(parse), seconds=inf, advice="")
+
+
+def _parsed(text: str, zone: tzinfo) -> Conversation:
+    try:
+        sent = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        raise InvalidInput("Must be a conversation: {thread, messages} or {thread, text}", path=_PATH) from None
+    try:
+        return parse_leniently(Conversation, sent, zone=zone)
+    except InvalidInputs as faults:
+        raise InvalidInputs([_within(fault) for fault in faults.faults]) from None
+    except InvalidInput as error:
+        raise _within(error) from None
+
+
+def _within(error: InvalidInput) -> InvalidInput:
+    return InvalidInput(error.message, path=f"{_PATH}.{error.path}" if error.path else _PATH)
+
+
+async def remember_conversation(
+    call: Call,
+    graph: str | None,
+    conversation: Conversation,
+    *,
+    tags: Sequence[str] = (),
+    source: str | None = None,
+    time_zone: str | None = None,
+) -> KeptConversation:
+    """Keep the turns of a conversation that are new; return what became of each.
+
+    Raises InvalidInput for a conversation without a turn, for one with both messages and text, and for one that makes
+    more than MAX_MESSAGES memories.
+    """
+    if bool(conversation.messages) == bool(conversation.text):
+        raise InvalidInput("Give either messages or text", path="messages")
+    zone = await _zone(call, graph, conversation, time_zone)
+    make = partial(_memories_by_turn, conversation, tuple(tags), source, zone)
+    by_turn = await compute(call.caller.tenant_id, in_one_slice(make), seconds=inf, advice="")
+    memories = [memory for turn in by_turn for memory in turn]
+    _require_a_few(memories, "text" if conversation.text else "messages")
+    prepared = await call.prepare((None, memory.text) for memory in memories)
+    async with call.writing(graph, prepared=prepared) as (tx, revision):
+        remembered = iter(await remembering.remember_turns(tx, revision, memories))
+    return KeptConversation(conversation.thread, [[next(remembered) for _ in turn] for turn in by_turn])
+
+
+async def _zone(call: Call, graph: str | None, conversation: Conversation, time_zone: str | None) -> tzinfo:
+    """The zone of times in a plain text; those of messages have offsets by now."""
+    if time_zone is not None:
+        return zone_of(require_zone(time_zone, FIELD))
+    return zone_of(await call.time_zone(graph)) if conversation.text else UTC
+
+
+def _memories_by_turn(
+    conversation: Conversation, tags: Sequence[str], source: str | None, zone: tzinfo
+) -> list[list[NewMemory]]:
+    if conversation.text:
+        turns = conversations.turns_of_text(conversation.text, zone)
+    else:
+        turns = [_turn(message, number) for number, message in enumerate(conversation.messages)]
+    return conversations.memories_of(turns, conversation.thread, tags=tags, source=source)
+
+
+def _turn(message: Message, number: int) -> Turn:
+    utc(message.at, f"messages.{number}.at")  # Refuses what its offset moves out of the calendar.
+    return Turn(message.words, conversations.speaker_of(message.role, message.name), message.at)
+
+
+def _require_a_few(memories: Sequence[NewMemory], path: str) -> None:
+    if not memories:
+        raise InvalidInput("Nobody says anything in it", path=path)
+    if len(memories) > MAX_MESSAGES:
+        raise InvalidInput(
+            f"It would make {len(memories)} memories, more than {MAX_MESSAGES}: send its parts one after another",
+            path=path,
+        )
+
+
+def conversation_body(kept: KeptConversation) -> RememberedConversation:
+    """What became of a conversation, as the route answers it."""
+    memories = [
+        RememberedTurn(str(memory.id), number, memory.outcome)
+        for number, turn in enumerate(kept.turns)
+        for memory in turn
+    ]
+    return RememberedConversation(kept.thread, memories, kept.left_out)
+
+
+def conversation_text(kept: KeptConversation) -> str:
+    """What became of a conversation, in a sentence."""
+    outcomes = [memory.outcome for memory in kept.memories]
+    new = outcomes.count(RememberOutcome.NEW)
+    known = len(outcomes) - new
+    left_out = f"; {len(kept.left_out)} left out, in which nobody says anything" if kept.left_out else ""
+    return f"{kept.thread}: {new} new, {known} known{left_out}"
