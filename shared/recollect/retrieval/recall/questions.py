@@ -24,6 +24,7 @@ from recollect.retrieval.recall.matching import depends_on_day, has_times
 from recollect.retrieval.recall.model import Question
 from recollect.retrieval.recall.prompts import part_that_counts
 from recollect.retrieval.recall.question_analysis import is_first_person
+from recollect.retrieval.recall.user_mentions import without_user
 
 log = structlog.get_logger(__name__)
 
@@ -124,7 +125,7 @@ def _statement(text: str, embedder: Embedder, prepared: PreparedTexts) -> Questi
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
     askers = await map_yielding(texts, lambda text: caller.subject if is_first_person(text) else None)
     try:
-        embedded = await embed_questions(embedder, texts)
+        embedded = await embed_questions(embedder, await map_yielding(texts, without_user))
     except Unavailable as error:
         log.warning("embedding failed, searching without vectors", reason=str(error))
         return [

@@ -1,0 +1,40 @@
+"""Mentions of the user in a question, which say nothing: nearly all that an agent remembers is about the user.
+
+"What is the name of the user's dog?" means more of what "What is the name of dog?" does than of what any memory about
+the user does. With the mention, a question that nothing answers is near to everything that begins with "User …"
+(measured: docs/adr/0006-embedders.md). In questions in English.
+"""
+
+import re
+
+from recollect.platform.embedding.stop_words import STOP_WORDS
+
+_AUXILIARY = r"do|does|did|has|have|had|can|could|shall|should|will|would|may|might|must"
+_BE = r"is|are|was|were"
+
+_MENTION = re.compile(
+    rf"""
+    \b(?:the\ )?user['’]s\s+(?=\w)                              # the user's dog
+    | \b (?P<auxiliary>{_AUXILIARY}) \s+ the\ user \b(?!['’])   # does the user have a dog
+    | \b (?P<be>{_BE}) \s+ the\ user \s+ (?=\w+(?:ing|ed)\b)    # is the user looking for a dog
+    | \b the\ user (?= \s*(?:[?.,;:!]|$) | \s+(?:{"|".join(sorted(STOP_WORDS - {"own"}))})\b)  # is the user a vet
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Not "the user table" nor "the user guide": it is a mention where no noun follows, as far as this can be told."""
+
+_WORD = re.compile(r"\w+")
+_GAP = re.compile(r"\s+(?=[?.,;:!]|\s|$)")
+
+
+def without_user(question: str) -> str:
+    """A question without mentions of the user; as it is where nothing else would be left to ask for."""
+    if "user" not in question.lower():
+        return question
+    rest = _GAP.sub("", _MENTION.sub(_kept, question)).strip()
+    return rest if any(word.lower() not in STOP_WORDS for word in _WORD.findall(rest)) else question
+
+
+def _kept(mention: re.Match[str]) -> str:
+    auxiliary, be = mention["auxiliary"], mention["be"]
+    return auxiliary or (f"{be} " if be else "")
