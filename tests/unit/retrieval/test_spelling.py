@@ -72,3 +72,18 @@ def test_english_words_count_in_an_english_question(question: str, similar: list
 )
 def test_only_whole_words_are_replaced(question: str, corrected: str) -> None:
     assert correct(question, {"clster": "cluster"}) == corrected
+
+
+@pytest.mark.parametrize(
+    ("question", "unusual"),
+    [
+        ("Wann kommt der Wagen, und warum nicht?", []),
+        ("Quel jour parlons-nous au comptabel ?", ["comptabel"]),
+        ("Bis wann muss ich die Miete überweißen?", ["überweißen"]),
+        ("How do I get into the wifi?", []),
+        ("Is the repo async, say the admins?", []),
+        ("Which neighbour has a favourite colour?", []),
+    ],
+)
+def test_short_words_of_other_languages_and_words_of_software_are_right(question: str, unusual: list[str]) -> None:
+    assert unusual_words([question]) == unusual

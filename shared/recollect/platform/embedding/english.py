@@ -82,6 +82,11 @@ def _languages_of() -> Mapping[str, set[str]]:
     return languages
 
 
+def is_function_word(word: str) -> bool:
+    """Whether a word in lower case is a function word of English, or of another language in the Latin script."""
+    return word in _languages_of()
+
+
 def is_english(text: str) -> bool:
     """Whether a text is English, or in no language that can be told from it."""
     read = text[:_READ]

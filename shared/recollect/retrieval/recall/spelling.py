@@ -5,6 +5,10 @@ Nothing knows a word that no passage has and that is not English: a question may
 of the graph, and the most frequent. English words count where the question is English, and not for a word with a
 capital: an unknown one is a name. Four of five misspellings are one edit (Damerau 1964), and the first and the last
 letter are seldom both wrong.
+
+Of other languages nothing tells which words are right. So in a question in one of them only words of six letters are
+corrected: the short ones are near to too much ("jour" to "hour"), most of all where memories are in English. Function
+words are known in the languages of `embedding/english.py`.
 """
 
 import re
@@ -15,6 +19,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import extractOne
 
 from recollect.graph.passages.model import LEAST_LETTERS, MOST_LETTERS
+from recollect.platform.embedding.english import is_english, is_function_word
 from recollect.retrieval.recall.english import english
 
 MAX_UNUSUAL = 4
@@ -26,6 +31,9 @@ most frequent. A word is compared with 10,000 at most, in 1 ms or so (measured).
 
 _LONG = 8
 """Letters from which a word may be two edits away."""
+
+_LEAST_LETTERS_ELSEWHERE = 6
+"""Letters of a word of a question that is not English from which it may be mistyped."""
 
 _ENGLISH_SHARE = 0.6
 """Share of the words of an English question that are English, at least."""
@@ -39,7 +47,8 @@ def unusual_words(questions: Sequence[str]) -> list[str]:
     """The words of questions, in small letters, that may be mistyped: those that English does not have."""
     found = (match[0] for question in questions for match in _WORD.finditer(_composed(question)))
     words = dict.fromkeys(word.lower() for word in found if not any(letter.isupper() for letter in word[1:]))
-    return [word for word in words if _may_be_mistyped(word)][:MAX_UNUSUAL]
+    least = LEAST_LETTERS if all(map(is_english, questions)) else _LEAST_LETTERS_ELSEWHERE
+    return [word for word in words if len(word) >= least and _may_be_mistyped(word)][:MAX_UNUSUAL]
 
 
 def most_edits(word: str) -> int:
@@ -76,7 +85,7 @@ def _are_english(words: Sequence[str]) -> bool:
 
 
 def _may_be_mistyped(word: str) -> bool:
-    return LEAST_LETTERS <= len(word) <= MOST_LETTERS and not english().has(word)
+    return len(word) <= MOST_LETTERS and not english().has(word) and not is_function_word(word)
 
 
 def _composed(text: str) -> str:
