@@ -21,6 +21,7 @@ TOLD = [
     "会议改到了星期五下午。",
     "Klucz do piwnicy leży pod doniczką.",
     "The bakery on the corner closes at noon on Saturdays.",
+    "हमारी बेटी युवा मंडली में वायलिन बजाती है।",
 ]
 
 ASKED = {
@@ -32,6 +33,7 @@ ASKED = {
     "Where is the key to the cellar?": TOLD[4],
     "Où dort le chien ?": TOLD[2],
     "How often is the instrument in the hall tuned?": TOLD[1],
+    "बेटी क्या बजाती है?": TOLD[6],
 }
 
 

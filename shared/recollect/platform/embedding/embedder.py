@@ -16,9 +16,10 @@ class SimilarityThresholds:
     `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
     where there is little lexical evidence: otherwise nothing in the graph answers the question. `words`: the share of
     the question's words, weighted by rarity, that is so much lexical evidence: the better a model tells answers from
-    noise, the more. `other_language`: the share of both cosines that is enough for a passage without tokens where the
-    question has some: its language is another. `worded`: the cosine that is needed with
-    these words. `near`: the share of the best memory's cosine from which another one comes, too.
+    noise, the more. `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine
+    from which another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its
+    cosine. Where the question has tokens and a passage has none, its language is another: then its cosine counts
+    `other_scale` times, and the share `other_language` of `meaning`, `best` and `near` is enough.
     """
 
     meaning: float
@@ -27,6 +28,8 @@ class SimilarityThresholds:
     other_language: float = 1.0
     worded: float = 0.0
     near: float = 0.7
+    coverage: float = 0.3
+    other_scale: float = 1.0
 
 
 UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)

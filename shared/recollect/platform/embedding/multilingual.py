@@ -2,10 +2,13 @@
 
 A text that is English has both halves, of equal weight; any other has the second alone, for MiniLM knows English only.
 So a question that is English is compared with English passages by both models, which finds more than either, and all
-other pairs of question and passage by the second, in which languages meet. Only texts that are English have tokens.
+other pairs of question and passage by the second, in which languages meet. Only texts that are English have tokens. A
+text in a script that neither model knows, such as Devanagari, has the zero vector, and is found by its words.
 """
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,9 @@ _FIRST = MiniLMEmbedder.dimensions
 
 _WEIGHT, _WEIGHT_IN_QUESTIONS = 1.7, 1.1
 """The weights of the first half, where the second has 1, in the vectors of passages and of questions. The second counts
-more in questions, so that passages in other languages do not stand back too far behind English ones (measured)."""
+more in questions, so that passages in other languages do not stand back too far behind English ones (measured).
+A passage in another language has the second half alone: its cosine with an English question is that of the second
+halves, divided by the length of the question's two together."""
 
 _NO_TOKENS = np.zeros((0, 0), np.uint8)
 
@@ -32,10 +37,12 @@ class MultilingualEmbedder(MiniLMEmbedder):
     model = "multilingual/minilm-l6-v2_use-v3_896"
     dimensions = _FIRST + _SECOND
     similarity_thresholds = SimilarityThresholds(
-        meaning=0.17, best=0.26, words=0.6, other_language=0.25
+        meaning=0.17, best=0.26, words=0.6, other_language=0.37, other_scale=math.hypot(_WEIGHT_IN_QUESTIONS, 1)
     )  # Measured, as the others: docs/adr/0024-every-language-in-one-vector.md.
-    thresholds_of_others = SimilarityThresholds(meaning=0.04, best=0.06, words=0.6)
+    thresholds_of_others = SimilarityThresholds(meaning=0.03, best=0.05, words=0.6, near=0.3)
     """For questions that are not English."""
+    thresholds_of_unread = SimilarityThresholds(meaning=0.03, best=0.05, coverage=0.1)
+    """For questions in a script that neither model knows: words are all there is, and fewer of them are evidence."""
 
     def __init__(self, *, threads: int = 1) -> None:
         """Load both models: two seconds, and 250 MB of memory. `threads` and errors: as MiniLMEmbedder."""
@@ -44,7 +51,9 @@ class MultilingualEmbedder(MiniLMEmbedder):
 
     def thresholds_of(self, question: str) -> SimilarityThresholds:
         """See LanguageAware."""
-        return self.similarity_thresholds if is_english(question) else self.thresholds_of_others
+        if is_english(question):
+            return self.similarity_thresholds
+        return self.thresholds_of_others if self._second.can_read(question) else self.thresholds_of_unread
 
     async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
         """See TokenEmbedder. Raises EmbeddingFailed."""
@@ -53,10 +62,11 @@ class MultilingualEmbedder(MiniLMEmbedder):
 
     def _embed(self, texts: list[str], encode_states: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
         english = np.array([is_english(text) for text in texts], np.bool_)
-        first = super()._embed([text for text, here in zip(texts, english, strict=True) if here], encode_states)
+        first = super()._embed(list(compress(texts, english)), encode_states)
         halves = np.zeros((len(texts), self.dimensions), np.float32)
         halves[english, :_FIRST] = _WEIGHT * first.vectors
-        halves[:, _FIRST:] = self._second.encode(texts)
+        readable = np.array([self._second.can_read(text) for text in texts], np.bool_)
+        halves[readable, _FIRST:] = self._second.encode(list(compress(texts, readable)))
         remaining = iter(first.tokens)
         tokens: list[Any] = [next(remaining) if here else _NO_TOKENS for here in english]
         return Embedded(unit_length(halves), tokens)

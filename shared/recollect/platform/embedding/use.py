@@ -5,6 +5,7 @@ docs/adr/0024-every-language-in-one-vector.md.
 """
 
 import io
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,15 @@ _LONGEST_TOKENS = 256
 
 _BEGIN, _END = 1, 2
 
+_KNOWN_LETTER = re.compile(
+    r"[A-Za-z\u00aa-\u024f\u0400-\u052f\u0600-\u077f\u0e00-\u0e7f\u1100-\u11ff\u1e00-\u1eff\u3040-\u31ff\u3400-\u9fff"
+    r"\uac00-\ud7ff\uf900-\ufaff\uff21-\uffdc\U00020000-\U0003ffff]"
+)
+"""A letter of the scripts of the sixteen languages: Latin, Cyrillic, Arabic, Thai, Han, kana and Hangul."""
+
+_READ = 2_000
+"""Characters of a text whose script is looked at, at most."""
+
 
 class UniversalSentenceEncoder:
     """Vectors of texts in sixteen languages: what means the same is near in any of them. Safe to use in threads."""
@@ -47,9 +57,19 @@ class UniversalSentenceEncoder:
         self._pieces: Any = sentencepiece.SentencePieceProcessor(model_proto=checked_file(PACKAGE, *PIECES))
         return_freed_memory()
 
+    @staticmethod
+    def can_read(text: str) -> bool:
+        """Whether at least half of a text's letters are of a script that the model knows.
+
+        It has learnt nothing of the others: it takes texts in them for alike, whatever they say.
+        """
+        read = text[:_READ]
+        return read.isascii() or 2 * len(_KNOWN_LETTER.findall(read)) >= sum(map(str.isalpha, read))
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text, of length one. Texts are computed one by one, as `MiniLMEmbedder` does."""
-        return unit_length(np.concatenate([self._sentence(text) for text in texts]))
+        nothing = np.zeros((0, DIMENSIONS), np.float32)
+        return unit_length(np.concatenate([nothing, *(self._sentence(text) for text in texts)]))
 
     def _sentence(self, text: str) -> Vectors:
         tokens = np.array([_BEGIN, *self._pieces.encode(text)[: _LONGEST_TOKENS - 2], _END])

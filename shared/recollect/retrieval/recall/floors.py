@@ -6,7 +6,7 @@ or by its words, or by a day (measured: docs/adr/0016-a-second-stage-of-recall.m
 """
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 from uuid import UUID
 
@@ -26,18 +26,23 @@ CERTAIN_TERMS = ("date", "identified")
 """Terms that say by themselves that a memory is asked for: a day that the question names, and an identifier."""
 
 
-def marked_near_best(hits: Sequence[Hit], facts: Set[UUID], thresholds: SimilarityThresholds) -> list[Hit]:
+def marked_near_best(
+    hits: Sequence[Hit], facts: Set[UUID], thresholds: SimilarityThresholds, others: Set[UUID] = frozenset()
+) -> list[Hit]:
     """The hits of one ranking, best first, each with whether it comes near the best one (`Hit.is_near_best`).
 
-    `facts`: the passages that belong to no thread.
+    `facts`: the passages that belong to no thread; `others`: those in another language than the question.
     """
     if not hits:
         return []
     best = _Best.of(hits)
-    return [
-        structs.replace(hit, is_near_best=_is_near(hit, best, thresholds, is_fact=hit.passage_id in facts))
-        for hit in hits
-    ]
+    of_others = replace(thresholds, near=thresholds.near * thresholds.other_language) if others else thresholds
+
+    def is_near(hit: Hit) -> bool:
+        own = of_others if hit.passage_id in others else thresholds
+        return _is_near(hit, best, own, is_fact=hit.passage_id in facts)
+
+    return [structs.replace(hit, is_near_best=is_near(hit)) for hit in hits]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from operator import mul
 from uuid import UUID
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
@@ -29,7 +29,7 @@ MAX_BY_ALIAS = 20
 """Passages of an entity that the question names by an alias, at most, whatever their words."""
 
 MIN_COVERAGE = 0.3
-"""Share of the question's words, weighted by rarity, from which a passage is evidence whatever its cosine."""
+"""Share of the question's words, weighted by rarity, that makes a passage evidence whatever its cosine, as a rule."""
 
 ALL_WORDS = 0.999
 """The same share for a passage that has all of them: it is an answer whatever its cosine."""
@@ -191,12 +191,14 @@ def rank(
     always: Set[UUID] = frozenset(),
     other_language: float = 1.0,
     min_worded: float = 0.0,
+    min_coverage: float = MIN_COVERAGE,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
-    Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence. `min_best`:
-    the cosine that some candidate must reach for there to be an answer at all, unless one has `min_words` of the
-    question, weighted by rarity, and a cosine of `min_worded`, or all of its words, or no vector yet; None: no minimum.
+    Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence;
+    `min_coverage`: the share of the question's words, weighted by rarity, that is evidence without it. `min_best`: the
+    cosine that some candidate must reach for there to be an answer at all, unless one has `min_words` of these words
+    and a cosine of `min_worded`, or all of them, or no vector yet; None: no minimum.
     `other_language`: the share of both that is enough for a passage without tokens, where others have some. `always`:
     passages that are evidence, and an answer, whatever their words and vectors.
     """
@@ -208,7 +210,7 @@ def rank(
         if c.id in always
         or c.identified
         or (c.nearness or 0.0) >= min_meaning * shares(c)
-        or (weight > 0 and c.covered / weight >= MIN_COVERAGE)
+        or (weight > 0 and c.covered / weight >= min_coverage)
     ]
     if min_best is not None and not any(
         c.id in always or _is_answer(c, weight, min_best * shares(c), min_words, min_worded) for c in evident
@@ -230,11 +232,32 @@ def rank(
     return list(best.values())
 
 
+def in_other_languages(candidates: Sequence[Candidate]) -> Set[UUID]:
+    """The candidates in another language than the question: those without tokens, where others have some."""
+    if all(candidate.win is None for candidate in candidates):
+        return frozenset()
+    return {candidate.id for candidate in candidates if candidate.win is None}
+
+
+def scaled_across(candidates: Sequence[Candidate], scale: float) -> list[Candidate]:
+    """The candidates, those in another language than the question with `scale` times their cosines."""
+    others = in_other_languages(candidates) if scale != 1.0 else frozenset[UUID]()
+
+    def scaled(cosine: float | None) -> float | None:
+        return None if cosine is None else scale * cosine
+
+    return [
+        structs.replace(each, meaning=scaled(each.meaning), own_similarity=scaled(each.own_similarity))
+        if each.id in others
+        else each
+        for each in candidates
+    ]
+
+
 def _shares_of_minima(candidates: Sequence[Candidate], other_language: float) -> Callable[[Candidate], float]:
     """The share of the least cosines that a candidate needs."""
-    if other_language == 1.0 or all(candidate.win is None for candidate in candidates):
-        return lambda _: 1.0
-    return lambda candidate: other_language if candidate.win is None else 1.0
+    others = in_other_languages(candidates) if other_language != 1.0 else frozenset[UUID]()
+    return lambda candidate: other_language if candidate.id in others else 1.0
 
 
 def _is_answer(candidate: Candidate, weight: float, min_best: float, min_words: float, min_worded: float) -> bool:

@@ -48,7 +48,15 @@ from recollect.retrieval.recall.model import (
 )
 from recollect.retrieval.recall.pages import Page
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
-from recollect.retrieval.recall.ranking import Candidate, Hit, HitKey, Term, rank
+from recollect.retrieval.recall.ranking import (
+    Candidate,
+    Hit,
+    HitKey,
+    Term,
+    in_other_languages,
+    rank,
+    scaled_across,
+)
 from recollect.retrieval.recall.spelling import correct, nearest_words
 from recollect.retrieval.recall.terms import counted_words, question_terms
 from recollect.retrieval.recall.updates import in_order_of_time, probably_replaces
@@ -273,13 +281,15 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         min_worded=0.0 if scope.filters.narrows else thresholds.worded,
         always=dated if search.days.alone or search.days.is_short else frozenset(),
         other_language=thresholds.other_language,
+        min_coverage=thresholds.coverage,
     )[:MAX_RECALLED]
     if dated and search.days.alone:
         return listed(hits)
     facts = {candidate.id for candidate in found if candidate.is_alone}
+    others = in_other_languages(matched)
     if not named_times(question.asking_part, question.asked_on):
         hits = in_order_of_time(hits, facts, question.asking_part)
-    return marked_near_best(hits, facts, thresholds)
+    return marked_near_best(hits, facts, thresholds, others)
 
 
 async def _load_evidence(tx: Transaction, search: _Search, candidates: list[Candidate]) -> dict[UUID, PassageEvidence]:
@@ -308,7 +318,8 @@ async def _match(
         date = score_dates(times, said_on, dates)
         return structs.replace(candidate, win=wins.get(candidate.id), date=date, asked=asked or 0.0)
 
-    return await map_yielding(candidates, matched)
+    with_wins = await map_yielding(candidates, matched)
+    return scaled_across(with_wins, question.similarity_thresholds.other_scale)
 
 
 async def find_near_duplicates(
