@@ -74,6 +74,12 @@ def test_an_identifier_in_few_passages_is_evident_and_a_year_is_not() -> None:
     assert evident == {"jira-4711": True, "jira-12": False, "2023": False, "tea": False}
 
 
+def test_the_name_of_a_product_is_a_word_and_that_of_a_class_an_identifier() -> None:
+    asked = terms_of("Does UserService use TypeScript or SQLAlchemy?", {})
+    assert [term.lexeme for term in asked if term.is_evident] == ["userservice"]
+    assert {"typescript", "sqlalchemy"} < {term.lexeme for term in asked}
+
+
 def test_a_single_sign_is_taken_for_a_common_word() -> None:
     [sign] = terms_of("茶", {}, 1_000)
     assert (sign.query, sign.passages) == ("'茶':*", 50)

@@ -23,26 +23,32 @@ _PART = 5_000
 
 _OF_SOFTWARE = frozenset(
     """
-    admin admins airflow analytics ansible apis apps async auth autoscaling avro backoff bash blog blogs bootstrap
-    boto caddy cgroup changelog charset chatbot chatbots checksum cluster codebase codec codecs compiler config
-    configs containerd cors cpus cron crypto csrf datacenter datetime debian deduplicate deployer deserialize devops
-    diff diffs django docker dockerfile docs dotenv downtime ebpf elasticsearch emoji emojis enum enums eslint etcd
-    ethernet exif faqs fastapi ffmpeg filesystem firebase firmware flask fulltext gcloud github gitlab golang gpus
-    grafana graphql grpc gunicorn gzip hackathon haproxy hashmap hasura helm heroku hostname hostnames hotfix html
-    http https iframe ingress init inode iptables java javascript jenkins jinja jira json kafka kanban keycloak
-    kotlin kube kubectl kubelet kubernetes lerna linter linters linux localhost logins lookup macos mariadb markdown
-    memcached metadata microservice microservices middleware mongo mongodb monorepo mqtt mutex mypy mysql namespace
-    namespaces netlify nextjs nginx ngrok nodejs nosql numpy oauth okta onboarding oncall opensearch openssl
-    pagerduty pandas param params parquet plugin plugins podcast podcasts podman postgres postgresql posthog preprod
-    prettier prisma prod proto protobuf pubsub pydantic pytest python pytorch queryable rabbitmq rails readme redis
-    redux refactor refactored refactoring regex regexes repo repos retry rollout rollouts rsync runbook runbooks
-    runtime runtimes rustc saas sandbox scala schema schemas scrum sdks selenium serde serializer serverless
-    sharding signup signups smartphone smartphones smtp snapshot sqlalchemy sqlite stderr stdin stdout subdomain
-    subdomains subnet subnets sudo svelte swagger symlink symlinks sync syntax sysadmin systemd tailwind tensorflow
-    terraform timestamp timestamps timezone timezones todo todos tokenizer toml toolchain tooling tsconfig tuple
-    tuples turborepo typescript ubuntu uninstall unix upsert uptime urls username usernames uuid uuids uvicorn
-    valkey vercel vite vitest vlan vpns vscode wasm webapp webhook webhooks webpack websocket websockets whitelist
-    wifi wiki wikis wireguard workflow workflows wsgi xcode yaml yarn zookeeper
+    actionscript admin admins airflow airtable analytics ansible apis applescript apps async auth autocad
+    autoscaling avro backoff bash bigquery bitbucket blog blogs bootstrap boto caddy cassandra cgroup changelog
+    charset chatbot chatbots chatgpt checksum circleci clickhouse cloudflare cloudformation cloudfront cluster
+    cockroachdb codebase codec codecs codepen coffeescript compiler config configs containerd cors cpus cron crypto
+    csrf datacenter datadog datetime debian deduplicate deployer deserialize devops devtools diff diffs django
+    docker dockerfile docs dotenv downtime dropbox dynamodb ebpf elasticsearch emoji emojis enum enums eslint etcd
+    ethernet evernote exif facetime faqs fastapi ffmpeg filesystem firebase firmware flask freebsd fulltext gcloud
+    github gitlab golang gpus grafana graphql grpc gunicorn gzip hackathon haproxy hashmap hasura helm heroku
+    hostname hostnames hotfix html http https hubspot iframe ingress init inode intellij iphone iptables java
+    javascript jenkins jinja jira json jupyter kafka kanban keycloak kotlin kube kubectl kubelet kubernetes
+    langchain lerna lightgbm linkedin linter linters linux localhost logins lookup macbook macos mailchimp mariadb
+    markdown matplotlib memcached metadata microservice microservices middleware mongo mongodb monorepo mqtt mutex
+    mypy mysql namespace namespaces netbsd netlify nextjs nginx ngrok nodejs nosql numpy oauth okta onboarding
+    oncall onedrive onenote openai openbsd opensearch openshift openssl openstack opentelemetry pagerduty pandas
+    param params parquet paypal photoshop plugin plugins podcast podcasts podman postgres postgresql posthog
+    powerpoint powershell preprod prettier prisma prod proto protobuf pubsub pycharm pydantic pytest python pytorch
+    queryable quickbooks rabbitmq rails readme redis redux refactor refactored refactoring regex regexes repo repos
+    retry rollout rollouts rsync runbook runbooks runtime runtimes rustc saas salesforce sandbox scala schema
+    schemas scrum sdks selenium sendgrid serde serializer serverless sharding sharepoint signup signups smartphone
+    smartphones smtp snapshot sqlalchemy sqlite stackoverflow stderr stdin stdout subdomain subdomains subnet
+    subnets sudo svelte swagger symlink symlinks sync syntax sysadmin systemd tailwind tensorflow terraform tiktok
+    timestamp timestamps timezone timezones todo todos tokenizer toml toolchain tooling tsconfig tuple tuples
+    turborepo typescript ubuntu uninstall unix upsert uptime urls username usernames uuid uuids uvicorn valkey
+    vercel virtualbox vite vitest vlan vmware vpns vscode wasm webapp webhook webhooks webpack websocket websockets
+    webstorm whatsapp whitelist wifi wiki wikis wireguard woocommerce wordpress workflow workflows wsgi xcode
+    xgboost yaml yarn youtube zookeeper
     """.split()  # noqa: SIM905
 )
 """Words that are often written in small letters, known, and never taken for what was meant."""

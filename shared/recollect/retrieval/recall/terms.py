@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recollect.platform.words.analysis import AskedWord, passages_with, query_of
+from recollect.retrieval.recall.english import english
 from recollect.retrieval.recall.ranking import Term
 
 MAX_TERMS = 32
@@ -78,8 +79,16 @@ def _is_content(word: CountedWord) -> bool:
 
 def _term(word: CountedWord, passages: int) -> Term:
     count = max(word.passages, passages // SIGN_SHARE if word.word.is_sign and word.word.is_beginning else 0, 1)
-    is_evident = word.word.is_identifier and word.passages <= MAX_EVIDENT
+    is_evident = word.word.is_identifier and word.passages <= MAX_EVIDENT and not _is_product(word.word.forms[0])
     return Term(word.word.forms[0], idf(count, passages), count, tsquery=query_of(word.word), is_evident=is_evident)
+
+
+def _is_product(form: str) -> bool:
+    """Whether a word with capitals inside is the name of something that many questions name beside what they ask for.
+
+    TypeScript or PostgreSQL, unlike UserService, says of what a memory is as any other word does.
+    """
+    return form.isalpha() and form in english().frequencies
 
 
 def idf(count: int, passages: int) -> float:
