@@ -118,3 +118,19 @@ def test_words_are_an_answer_with_some_meaning_or_if_they_are_all_there(subtests
                 min_worded=0.25,
             )
             assert bool(hits) == expected
+
+
+def test_a_turn_of_talk_has_a_higher_floor(subtests: pytest.Subtests) -> None:
+    for nearness, is_alone, expected in ((0.39, True, True), (0.39, False, False), (0.41, False, True)):
+        with subtests.test(nearness=nearness, is_alone=is_alone):
+            found = structs.replace(_candidate(covered=0.0, nearness=nearness), is_alone=is_alone)
+            hits = rank(
+                [found],
+                TERMS,
+                expected=ExpectedAnswer(),
+                min_meaning=0.25,
+                min_best=0.3,
+                min_best_turn=0.4,
+                min_words=0.6,
+            )
+            assert bool(hits) == expected

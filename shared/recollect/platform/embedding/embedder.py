@@ -14,12 +14,13 @@ class SimilarityThresholds:
     """Cosines of question and memory that separate answers from noise; each model has a scale of its own.
 
     `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
-    where there is little lexical evidence: otherwise nothing in the graph answers the question. `words`: the share of
-    the question's words, weighted by rarity, that is so much lexical evidence: the better a model tells answers from
-    noise, the more. `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine
-    from which another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its
-    cosine. Where the question has tokens and a passage has none, its language is another: then its cosine counts
-    `other_scale` times, and the share `other_language` of `meaning`, `best` and `near` is enough.
+    where there is little lexical evidence: otherwise nothing in the graph answers the question. `best_turn`: the same
+    for a turn of a thread, as talk is near to everything (None: `best`). `words`: the share of the question's words,
+    weighted by rarity, that is so much lexical evidence: the better a model tells answers from noise, the more.
+    `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine from which
+    another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its cosine. Where
+    the question has tokens and a passage has none, its language is another: then its cosine counts `other_scale` times,
+    and the share `other_language` of `meaning`, `best` and `near` is enough.
     """
 
     meaning: float
@@ -30,6 +31,7 @@ class SimilarityThresholds:
     near: float = 0.7
     coverage: float = 0.3
     other_scale: float = 1.0
+    best_turn: float | None = None
 
 
 UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)

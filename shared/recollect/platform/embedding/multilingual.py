@@ -37,7 +37,12 @@ class MultilingualEmbedder(MiniLMEmbedder):
     model = "multilingual/minilm-l6-v2_use-v3_896"
     dimensions = _FIRST + _SECOND
     similarity_thresholds = SimilarityThresholds(
-        meaning=0.17, best=0.26, words=0.6, other_language=0.37, other_scale=math.hypot(_WEIGHT_IN_QUESTIONS, 1)
+        meaning=0.17,
+        best=0.26,
+        best_turn=0.34,
+        words=0.6,
+        other_language=0.37,
+        other_scale=math.hypot(_WEIGHT_IN_QUESTIONS, 1),
     )  # Measured, as the others: docs/adr/0024-every-language-in-one-vector.md.
     thresholds_of_others = SimilarityThresholds(meaning=0.03, best=0.05, words=0.6, near=0.3)
     """For questions that are not English."""

@@ -192,13 +192,15 @@ def rank(
     other_language: float = 1.0,
     min_worded: float = 0.0,
     min_coverage: float = MIN_COVERAGE,
+    min_best_turn: float | None = None,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
     Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence;
     `min_coverage`: the share of the question's words, weighted by rarity, that is evidence without it. `min_best`: the
     cosine that some candidate must reach for there to be an answer at all, unless one has `min_words` of these words
-    and a cosine of `min_worded`, or all of them, or no vector yet; None: no minimum.
+    and a cosine of `min_worded`, or all of them, or no vector yet; None: no minimum. `min_best_turn`: the same for
+    candidates of a thread; None: as for others.
     `other_language`: the share of both that is enough for a passage without tokens, where others have some. `always`:
     passages that are evidence, and an answer, whatever their words and vectors.
     """
@@ -212,9 +214,13 @@ def rank(
         or (c.nearness or 0.0) >= min_meaning * shares(c)
         or (weight > 0 and c.covered / weight >= min_coverage)
     ]
-    if min_best is not None and not any(
-        c.id in always or _is_answer(c, weight, min_best * shares(c), min_words, min_worded) for c in evident
-    ):
+    of_alone, of_turns = min_best, min_best if min_best_turn is None else min_best_turn
+
+    def is_answer(c: Candidate) -> bool:
+        minimum = of_alone if c.is_alone else of_turns
+        return minimum is None or c.id in always or _is_answer(c, weight, minimum * shares(c), min_words, min_worded)
+
+    if not any(map(is_answer, evident)):
         return []
     weights = _weights_of(evident)
     columns = _scaled_terms(evident, weight, expected)

@@ -282,6 +282,7 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         always=dated if search.days.alone or search.days.is_short else frozenset(),
         other_language=thresholds.other_language,
         min_coverage=thresholds.coverage,
+        min_best_turn=None if scope.filters.narrows else thresholds.best_turn,
     )[:MAX_RECALLED]
     if dated and search.days.alone:
         return listed(hits)
