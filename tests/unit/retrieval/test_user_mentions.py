@@ -1,7 +1,15 @@
-"""Which mentions of the user a question loses before it is embedded."""
+"""Which mentions of the user a question loses before it is embedded, and what is searched for."""
 
+from collections.abc import Sequence
+from uuid import UUID
+
+import numpy as np
 import pytest
 
+from recollect.accounts.identity.model import worker_caller
+from recollect.platform.embedding import UNMEASURED, Vectors
+from recollect.platform.embedding.vectors import unit_length
+from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.retrieval.recall.user_mentions import without_user
 
 WITHOUT = {
@@ -44,3 +52,25 @@ def test_a_long_question_takes_no_long_time() -> None:
     """Nothing in the pattern repeats without a bound, so that time grows with the text alone."""
     text = "does the user " * 500 + " " * 500
     assert "user" not in without_user(f"{text}like tea?")
+
+
+class _ByLength:
+    """An embedder whose vectors tell how many characters and words a text has."""
+
+    model, dimensions, similarity_thresholds = "lengths", 2, UNMEASURED
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        return unit_length(np.array([[len(text), len(text.split())] for text in texts], np.float32))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+async def test_what_is_searched_for_is_the_mean_of_the_question_with_the_user_and_without() -> None:
+    mentioning, other = "Does the user like tea?", "Where is the key?"
+    encoder = QuestionEncoder(_ByLength())
+    asked = await encoder.questions(worker_caller(UUID(int=1)), [mentioning, other])
+    whole, rest, key = await _ByLength().embed([mentioning, "Does like tea?", other])
+    assert [question.text for question in asked] == [mentioning, other]
+    assert asked[0].vector == pytest.approx(unit_length((whole + rest)[None])[0])
+    assert asked[1].vector == pytest.approx(key)

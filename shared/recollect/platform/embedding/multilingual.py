@@ -41,6 +41,7 @@ class MultilingualEmbedder(MiniLMEmbedder):
         best=0.26,
         best_turn=0.34,
         words=0.6,
+        worded=0.2,
         other_language=0.37,
         other_scale=math.hypot(_WEIGHT_IN_QUESTIONS, 1),
     )  # Measured, as the others: docs/adr/0024-every-language-in-one-vector.md.

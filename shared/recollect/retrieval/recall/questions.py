@@ -13,12 +13,15 @@ from recollect.graph.passages.model import texts_to_prepare
 from recollect.platform.computing import map_yielding
 from recollect.platform.embedding import (
     NOTHING_PREPARED,
+    Embedded,
     Embedder,
     PreparedTexts,
+    Vectors,
     embed_questions,
     prepare_texts,
     thresholds_of,
 )
+from recollect.platform.embedding.vectors import unit_length
 from recollect.platform.embedding_cache import CachedEmbedder
 from recollect.retrieval.recall.matching import depends_on_day, has_times
 from recollect.retrieval.recall.model import Question
@@ -122,10 +125,25 @@ def _statement(text: str, embedder: Embedder, prepared: PreparedTexts) -> Questi
     return Question(text, vector, embedder.model, similarity_thresholds=embedder.similarity_thresholds)
 
 
+async def _embed(embedder: Embedder, texts: Sequence[str]) -> Embedded[Vectors]:
+    """The vectors of questions, and those of their tokens.
+
+    One that mentions the user has the mean of its vector and that of what it asks besides, and the tokens of this.
+    """
+    asked = await map_yielding(texts, without_user)
+    if asked == list(texts):
+        return await embed_questions(embedder, texts)
+    distinct = list(dict.fromkeys([*texts, *asked]))
+    embedded = await embed_questions(embedder, distinct)
+    rows, asked_rows = ([distinct.index(text) for text in of] for of in (texts, asked))
+    vectors = unit_length(embedded.vectors[rows] + embedded.vectors[asked_rows])
+    return Embedded(vectors, [embedded.tokens[row] for row in asked_rows])
+
+
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
     askers = await map_yielding(texts, lambda text: caller.subject if is_first_person(text) else None)
     try:
-        embedded = await embed_questions(embedder, await map_yielding(texts, without_user))
+        embedded = await _embed(embedder, texts)
     except Unavailable as error:
         log.warning("embedding failed, searching without vectors", reason=str(error))
         return [

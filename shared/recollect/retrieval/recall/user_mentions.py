@@ -1,8 +1,8 @@
 """Mentions of the user in a question, which say nothing: nearly all that an agent remembers is about the user.
 
-"What is the name of the user's dog?" means more of what "What is the name of dog?" does than of what any memory about
-the user does. With the mention, a question that nothing answers is near to everything that begins with "User …"
-(measured: docs/adr/0006-embedders.md). In questions in English.
+With the mention, "What is the name of the user's dentist?" is near to everything that begins with "User …"; without it,
+"What is the name of dentist?" is farther from "The user's name is …" than it should be. So what is searched for is the
+mean of both (measured: docs/adr/0006-embedders.md). In questions in English.
 """
 
 import re
