@@ -15,7 +15,7 @@ def told(number: int, text: str, score: float, **known: object) -> Hit:
     """A fact of its own that was told on the day of its number."""
     key = UUID(int=number)
     what: dict[str, object] = {"name": None, "node_id": key, "outdated": False, "covered": 0.8}
-    what |= known
+    what |= {"meaning": 0.5 * score} | known
     covered = what.pop("covered")
     return Hit(
         key,
@@ -23,7 +23,6 @@ def told(number: int, text: str, score: float, **known: object) -> Hit:
         text=text,
         at=MONDAY + timedelta(days=number),
         score=score,
-        meaning=0.5,
         terms={"coverage": covered},  # type: ignore[dict-item]
         **what,  # type: ignore[arg-type]
     )
@@ -71,6 +70,14 @@ def test_the_oldest_comes_first_where_a_question_asks_for_it() -> None:
 )
 def test_another_memory_stays_where_it_is(newer: Hit) -> None:
     assert order(OLD, newer) == [1, 2]
+
+
+def test_of_two_that_mean_as_much_the_newer_comes_first_whatever_its_score() -> None:
+    """Scores are scaled within an answer: of two facts alone, the second has the least of all terms."""
+    as_near, farther = (told(2, "Maria lives in Bergen", 0.2, meaning=meaning) for meaning in (0.44, 0.42))
+    assert order(OLD, as_near) == [2, 1]
+    assert order(OLD, farther) == [1, 2]
+    assert order(as_near, OLD, question="Where did Maria live before?") == [1, 2]
 
 
 def test_in_threads_the_order_stays() -> None:

@@ -58,7 +58,7 @@ class MiniLMEmbedder:
     model = "minilm/all-minilm-l6-v2_int8_384"
     dimensions = 384
     similarity_thresholds = SimilarityThresholds(
-        meaning=0.25, best=0.31, best_turn=0.4, words=0.6, worded=0.25, near=0.82
+        meaning=0.25, best=0.3, best_turn=0.4, words=0.6, worded=0.25, near=0.82
     )  # Measured: docs/adr/0006-embedders.md.
 
     def __init__(self, *, threads: int = 1) -> None:

@@ -42,6 +42,9 @@ _USUAL = _Margins(min_shared=0.5, min_content=0.0, min_score=0.7, max_less_cover
 _FOR_THE_NEWEST = _Margins(min_shared=0.34, min_content=0.4, min_score=0.3, max_less_covered=0.45)
 """Where a question asks for what is so now. Scores are scaled within an answer: among few they are far apart."""
 
+_AS_MUCH = 0.95
+"""The share of the better fact's cosine from which another one means as much of the question."""
+
 _FIRST = re.compile(
     r"\b(?:first|initial(?:ly)?|original(?:ly)?|earlier|earliest|previous(?:ly)?|former(?:ly)?|before|used to|oldest|"
     r"at the beginning|in the past|back then)\b",
@@ -139,12 +142,16 @@ class _Told:
         """Whether this fact says nearly the same as one with a better score, about the same entity or none."""
         return (
             (self.hit.name is None or better.hit.name is None or self.hit.node_id == better.hit.node_id)
-            and self.hit.score >= margins.min_score * better.hit.score
+            and (self.hit.score >= margins.min_score * better.hit.score or self._means_as_much_as(better))
             and self.hit.terms["coverage"] >= better.hit.terms["coverage"] - margins.max_less_covered
             and _share_enough(self.words, better.words, margins.min_shared)
             and _share_enough(self.content, better.content, margins.min_content)
             and not _names_only(asked, better.hit.text, self.hit.text)
         )
+
+    def _means_as_much_as(self, better: "_Told") -> bool:
+        """Whether both are as near to the question: where two facts alone come, the second has the least of scores."""
+        return self.hit.meaning >= _AS_MUCH * better.hit.meaning > 0
 
 
 @dataclass(frozen=True, slots=True)
