@@ -11,7 +11,7 @@ from uuid import UUID
 
 from recollect.errors import ErrorCode, NotFound
 from recollect.json_values import same_json
-from recollect.spelling import with_apostrophes, written_forms
+from recollect.spelling import APOSTROPHE, TYPED, with_apostrophes, written_forms
 
 T = TypeVar("T")
 
@@ -24,11 +24,11 @@ _LONGEST_KEY = 2048
 
 
 def name_key(name: str) -> str:
-    """What names are compared by: the name in normal form NFC, without white space at its ends.
+    """What names are compared by: in normal form NFC, with plain apostrophes, without white space at the ends.
 
     A name whose normal form is longer than 2,048 bytes is its own key. PostgreSQL's function `name_key` does the same.
     """
-    key = unicodedata.normalize("NFC", name.strip())
+    key = unicodedata.normalize("NFC", APOSTROPHE.sub(TYPED, name.strip()))
     return key if len(key.encode(errors="surrogatepass")) <= _LONGEST_KEY else name
 
 
