@@ -19,10 +19,13 @@ from recollect.memory.model import (
     RankedNodes,
 )
 from recollect.memory.reading import require_nodes
+from recollect.platform.computing import interleave
+from recollect.platform.words.analysis import asked_words
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.ranking import Hit
+from recollect.retrieval.recall.terms import counted_words, label_words
 from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fusion import fuse
@@ -33,7 +36,7 @@ MAX_SIMILAR_EDGES = 1_000
 """Relations returned with similar facts, at most."""
 
 MIN_LABEL_COVERAGE = 0.4
-"""Share of the question's words, weighted by rarity, that the labels of a node must have."""
+"""Share of the question's words that the labels of a node must have."""
 
 _WORD_TERMS = ("own", "near", "far", "coverage", "about")
 LABEL_SCORE = sum(WEIGHTS_WITHOUT_TOKENS[term] for term in _WORD_TERMS) / sum(WEIGHTS_WITHOUT_TOKENS.values())
@@ -201,10 +204,7 @@ async def _ranked(
     recalled = await recall.recall(
         view, [question], filters, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
     )
-    (words,) = await passages.count_terms(view.tx, view.graph.id, [question.asking_part])
-    labels = LabelQuery(
-        tuple(words), MIN_LABEL_COVERAGE, filters.kinds, filters.tags, filters.fresh_only, recall.MAX_RECALLED
-    )
+    labels = await _label_query(view, question, filters)
     labelled = await search.match_labels(view, labels)
     hits = [
         *(NodeHit(hit.version_ref, hit.score, hit.text) for hit in recalled.hits),
@@ -212,3 +212,18 @@ async def _ranked(
     ]
     best = sorted(hits, key=lambda hit: -hit.score)
     return unique_by(lambda hit: hit.version_ref, best), recalled.waiting
+
+
+async def _label_query(view: GraphView, question: Question, filters: RecallFilter) -> LabelQuery:
+    asked = await interleave(asked_words(question.asking_part))
+    counts = await passages.count_words(view.tx, view.graph.id, asked)
+    words, optional = label_words(counted_words(asked, counts))
+    return LabelQuery(
+        tuple(words),
+        MIN_LABEL_COVERAGE,
+        optional,
+        filters.kinds,
+        filters.tags,
+        filters.fresh_only,
+        recall.MAX_RECALLED,
+    )

@@ -11,9 +11,10 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Revision
-from recollect.graph.passages import service as passages
+from recollect.platform.computing import finish
 from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
+from recollect.platform.words.analysis import asked_words
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, LabelQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant
@@ -85,8 +86,7 @@ async def test_tags_and_labels_are_found_whatever_their_apostrophe(db: Database,
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, None)
             for asked in tags:
-                (words,) = await passages.count_terms(tx, view.graph.id, [asked])
-                matches = await search.match_labels(view, LabelQuery(tuple(words), 1.0))
+                matches = await search.match_labels(view, LabelQuery(tuple(finish(asked_words(asked))), 1.0))
                 assert sorted(match.text for match in matches) == sorted(tags)
             for question in ("where is Zoë O'Hara?", "where is ZOË O’HARA?", "Where is Zoe\u0308 O'Hara?"):
                 assert len(await search.find_mentioned(tx, view.graph, question)) == 1

@@ -17,12 +17,21 @@ from recollect.graph.graphs.model import as_of_parameters
 from recollect.graph.graphs.view import GraphView
 from recollect.platform.db import Database
 from recollect.platform.sql import Queries
+from recollect.platform.words.analysis import AskedWord, all_of, query_of
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fuzzy import NearForm, bounds, least_similarity
 from recollect.retrieval.search.model import LabelQuery, like_pattern
-from recollect.retrieval.search.store import GATHERED, WALKED, near_parameters, substring_patterns, term_patterns
-from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
+from recollect.retrieval.search.store import (
+    EXAMINED,
+    GATHERED,
+    SAMPLED,
+    WALKED,
+    near_parameters,
+    substring_patterns,
+    term_patterns,
+)
+from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, expandable, word_pattern
 from recollect.spelling import written_forms
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
@@ -63,12 +72,12 @@ async def known(crowd: Agent, postgres: LocalPostgres, request: pytest.FixtureRe
     is_known: bool = request.param
     superuser = await asyncpg.connect(postgres.url(), server_settings={"search_path": "recollect, public"})
     try:
-        await superuser.execute("ANALYZE nodes, observations")
+        await superuser.execute("ANALYZE nodes, observations, passages")
         if not is_known:
             await superuser.execute(
-                "DELETE FROM pg_statistic WHERE starelid IN ('nodes'::regclass, 'observations'::regclass) "
-                "OR starelid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN ('nodes'::regclass, "
-                "'observations'::regclass))"
+                "DELETE FROM pg_statistic WHERE starelid = ANY ($1::regclass[])"
+                " OR starelid IN (SELECT indexrelid FROM pg_index WHERE indrelid = ANY ($1::regclass[]))",
+                ["nodes", "observations", "passages"],
             )
     finally:
         await superuser.close()
@@ -88,8 +97,9 @@ async def plan(agent: Agent, query: str, arguments: dict[str, Any], similarity: 
         graph = await graphs.get_graph(tx, "default")
         await tx.execute(queries.set_similarity, similarity=str(similarity))
         explain = explained(getattr(queries, query), AS_JSON)
-        moment = {name: none for name, none in as_of_parameters(None).items() if name in explain.parameters}
-        told = await tx.fetchval(explain, graph_id=graph.id, **moment, **NO_FILTER, **arguments)
+        common = as_of_parameters(None) | NO_FILTER
+        used = {name: none for name, none in common.items() if name in explain.parameters}
+        told = await tx.fetchval(explain, graph_id=graph.id, **used, **arguments)
     found: dict[str, Any] = msgspec.json.decode(told)[0]["Plan"]
     return found
 
@@ -117,6 +127,20 @@ def ranked(*words: str) -> Search:
         "entities": SIZE,
         **PAGE,
     }
+
+
+def written_forms_of(*words: str) -> Search:
+    asked = expandable(words)
+    return "sample_words", {
+        "words": [query_of(forms) for forms in asked.values()],
+        "regexes": [word_pattern(word) for word in asked],
+        "examined": EXAMINED,
+        "sampled": SAMPLED,
+    }
+
+
+def all_words(text: str) -> Search:
+    return "fuzzy_words", {"words": all_of(text), "examined": EXAMINED}
 
 
 def expression(query: str) -> Search:
@@ -147,6 +171,8 @@ RARE = {
     "boolean on names": (expression("name:58420"), "nodes_trigrams"),
     "boolean on tags": (expression("tag:tag4300"), "nodes_tag_trigrams"),
     "boolean on anything": (expression(f"{NEEDLE} OR tag4300"), "nodes_tag_trigrams"),
+    "other forms of a word": (written_forms_of(NEEDLE), "passages_words"),
+    "fuzzy by words": (all_words(f"{NEEDLE} others"), "passages_words"),
     "fuzzy on observations": (fuzzy("statements", "entity 1 likes tee with"), "observations_length"),
     "fuzzy in two normal forms": (fuzzy("statements", "Ångström likes tee with"), "observations_length"),
 }
@@ -157,6 +183,8 @@ COMMON = {
     "substring of two characters": substring("zy"),
     "common substring": common_substring("likes tea"),
     "common substring of few entities": common_substring("zy"),
+    "other forms of common words": written_forms_of("likes", "tea", "name"),
+    "fuzzy by common words": all_words("likes tea"),
     "ranked by common words": ranked("likes", "tea"),
     "boolean on anything, and not": expression("tea NOT type:1"),
     "fuzzy on names": fuzzy("entities", "name of 58420"),
@@ -211,13 +239,14 @@ async def test_a_fuzzy_query_is_compared_with_few_names(crowd: Agent) -> None:
 
 @pytest.mark.proves("memgraph: searched-fields")
 async def test_labels_are_found_by_their_index(crowd: Agent, known: bool) -> None:
-    asked = LabelQuery(("tag4300",), 0.4)
+    asked = LabelQuery((AskedWord(("tag4300",)),), 0.4)
     async with crowd.db.transaction(crowd.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
         told = await tx.fetchval(
             explained(queries.match_labels, AS_JSON),
             graph_id=graph.id,
-            words=asked.words,
+            words=[query_of(word) for word in asked.words],
+            optional=[False],
             any_word=asked.any_word,
             limit=asked.limit,
             min_share=asked.share,
@@ -230,4 +259,4 @@ async def test_labels_are_found_by_their_index(crowd: Agent, known: bool) -> Non
     done = msgspec.json.decode(told)[0]["Plan"]
     assert found.text == "tag4300"
     assert looked_at(done) < (SIZE / 10 if known else 100 * SIZE)
-    assert not known or "nodes_labels" in indexes(done)
+    assert not known or "nodes_labels_in_words" in indexes(done)

@@ -36,6 +36,7 @@ from recollect.graph.traversal import service as traversal
 from recollect.memory import links, reading, writing
 from recollect.memory.model import NewMemory
 from recollect.platform.sql import Query
+from recollect.platform.words.analysis import AskedWord
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from recollect.retention.expiry import service as expiry
@@ -297,7 +298,9 @@ class Calls:
             "search the past by boolean": lambda: asking(search.search_boolean, BooleanQuery("tea AND wine")),
             "search the past fuzzily": lambda: asking(search.search_fuzzy, FuzzyQuery("likes tea 7")),
             "search the past by date": lambda: asking(search.search_dates, DateQuery()),
-            "match past labels": lambda: asking(search.match_labels, LabelQuery(("tag", "tea"), 0.5)),
+            "match past labels": lambda: asking(
+                search.match_labels, LabelQuery((AskedWord(("tag",)), AskedWord(("tea",))), 0.5)
+            ),
             "recall the past": lambda: self.recall_the_past(RecallFilter()),
             "recall the past of few": lambda: self.recall_the_past(RecallFilter(about=tuple(NAMES[:3]))),
             "find the similar of the past": lambda: self.find_similar(str(PAST)),

@@ -11,10 +11,13 @@ from recollect.platform.computing import finish
 from recollect.platform.embedding.stop_words import STOP_WORDS
 from recollect.platform.words.analysis import (
     MAX_ASKED,
+    MAX_LABEL_CHARACTERS,
     AskedWord,
     Lexemes,
     all_of,
     asked_words,
+    has_any,
+    label_vector,
     lexemes_of,
     passage_vector,
     passages_with,
@@ -251,3 +254,41 @@ def test_long_words_are_cut_alike_in_passages_and_questions() -> None:
 def test_stop_words_are_no_list_that_swallows_a_name() -> None:
     for word in STOP_WORDS:
         assert finds(f"{word.capitalize()} was here", word.capitalize())
+
+
+def test_a_mark_without_a_letter_is_a_sign_of_its_own() -> None:
+    for mark in ("\u17d2", "\u1039", "\u0e31"):
+        assert list(bigrams(mark)) == [mark]
+        assert finish(asked_words(f"a {mark} b"))
+        assert passage_vector(mark)
+
+
+def test_labels_have_the_least_weight_and_count_where_the_text_has_them_not() -> None:
+    vector = passage_vector("Tea is served", labels=["tea", "Teatime", "München"])
+    assert {"'tea':1", "'teatim':1B", "'munchen':1B"} <= set(vector.split())
+    assert "'tea':1B" not in vector
+    assert passage_vector("Tea is served") == " ".join(part for part in vector.split() if not part.endswith("B"))
+
+
+def test_the_words_of_a_node_s_labels_are_those_of_its_tags_and_of_its_summary() -> None:
+    found = label_vector("Serves tea", ["Straße", "部署流程"])
+    assert found is not None
+    assert {"'straße':1B", "'strass':1B", "'部署':2B", "'serv':6", "'tea':7"} <= set(found.split())
+    assert label_vector(None, []) is None
+    assert label_vector(None, ["!"]) == ""
+    many = label_vector("the summary", (f"tag{n}" for n in range(MAX_LABEL_CHARACTERS)))
+    assert many is not None
+    assert len(many) < 5 * MAX_LABEL_CHARACTERS
+    assert "summari" not in many
+
+
+def test_a_tag_has_a_word_in_whichever_form() -> None:
+    for tag, question in (
+        ("Straße", "strasse"),
+        ("部署流程", "怎么部署"),
+        ("JIRA-4711", "4711"),
+        ("Wills", "will wills"),
+    ):
+        assert has_any(tag, finish(asked_words(question)))
+    assert not has_any("Straße", finish(asked_words("street")))
+    assert has_any("東京都", finish(asked_words("東")))

@@ -1,9 +1,10 @@
-"""Analyse the words of passages anew that a former release wrote."""
+"""Analyse the words of passages and of labels anew that a former release wrote."""
 
 import random
 from uuid import UUID
 
 from recollect.accounts.identity.model import worker_caller
+from recollect.graph.nodes import label_rebuild
 from recollect.graph.passages import word_rebuild
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
@@ -13,7 +14,7 @@ MAX_PAGES = 10
 
 
 async def rebuild(context: WorkerContext) -> None:
-    """Analyse all passages anew that a former analysis made, a few pages of each tenant in turn, until none is left."""
+    """Analyse anew what a former analysis found words in, a few pages of each tenant in turn, until nothing is left."""
     while await _round(context):
         pass
 
@@ -34,8 +35,14 @@ async def _round(context: WorkerContext) -> bool:
 
 
 async def _rebuild_page(context: WorkerContext, tenant_id: UUID) -> int:
+    """A page of labels and one of passages, each in its transaction: none waits for locks with those of the other."""
     async with (
         context.part(tenant_id),
         context.database.transaction(worker_caller(tenant_id), durable=False) as tx,
     ):
-        return await word_rebuild.rebuild_page(tx)
+        labels = await label_rebuild.rebuild_page(tx, limit=word_rebuild.REBUILT_AT_ONCE)
+    async with (
+        context.part(tenant_id),
+        context.database.transaction(worker_caller(tenant_id), durable=False) as tx,
+    ):
+        return max(labels, await word_rebuild.rebuild_page(tx))

@@ -2,17 +2,18 @@
 -- New entities. A placeholder of the same name, or of another form of it, becomes the entity under the name that it has; a
 -- name that is taken is skipped. The versions follow by append_versions.
 INSERT INTO nodes AS n (tenant_id, graph_id, id, version, version_id, name, kind, tags, importance, metadata, source,
-    content, added_revision, created_at, created_by, updated_at)
+    content, labels, labels_version, added_revision, created_at, created_by, updated_at)
 SELECT :tenant_id, :graph_id, i.id, 1, i.version_id, coalesce((
     SELECT known.name FROM nodes_named(:tenant_id, :graph_id, i.name) AS known
 ), i.name), i.kind, i.tags, i.importance, i.metadata, i.source,
-    i.content, :revision, :revision_time, :subject, :revision_time
+    i.content, i.labels, i.labels_version, :revision, :revision_time, :subject, :revision_time
 FROM jsonb_to_recordset(:entities::jsonb) AS i (id uuid, version_id uuid, name text, kind text, tags text[],
-    importance double precision, metadata jsonb, source text, content text)
+    importance double precision, metadata jsonb, source text, content text, labels tsvector, labels_version smallint)
 ON CONFLICT (tenant_id, graph_id, name) WHERE removed_revision IS NULL AND name IS NOT NULL
 DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = excluded.kind,
     tags = excluded.tags, importance = excluded.importance, metadata = excluded.metadata,
-    source = excluded.source, content = excluded.content, placeholder = false, created_at = excluded.created_at,
+    source = excluded.source, content = excluded.content, labels = excluded.labels,
+    labels_version = excluded.labels_version, placeholder = false, created_at = excluded.created_at,
     created_by = excluded.created_by, updated_at = excluded.updated_at
 WHERE n.placeholder
 RETURNING n.id, n.version_id, n.name, n.version > 1 AS promoted;

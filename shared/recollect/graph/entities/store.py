@@ -15,6 +15,7 @@ from recollect.ids import new_id
 from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
+from recollect.platform.words.analysis import LABELS_VERSION, label_vector
 
 queries = Queries(__package__)
 
@@ -35,7 +36,7 @@ async def insert_entities(
 
     By the name that the batch has.
     """
-    given = [_row(entity) for entity in entities]
+    given = await map_yielding(entities, _row)
     names = {row["version_id"]: row["name"] for row in given}
     rows = await tx.fetch(queries.insert_entities, **revision.parameters, subject=tx.caller.subject, entities=given)
     return {names[row["version_id"]]: InsertedEntity(row["id"], row["name"], row["promoted"]) for row in rows}
@@ -121,6 +122,8 @@ def _row(entity: NewEntity) -> dict[str, Any]:
         "metadata": entity.metadata,
         "source": entity.source,
         "content": entity.content,
+        "labels": label_vector(None, entity.tags),
+        "labels_version": LABELS_VERSION,
     }
 
 

@@ -1,14 +1,14 @@
 -- fragment: fields
--- The columns of a version of a node: NodeFields.
+-- The columns of a version of a node: NodeFields, and the words of its labels.
 name, kind, content, summary, tags, importance, metadata, parent_id, status, source, thread, said_at, freshness_at,
-        ttl_days, expires_at, last_dedup_at, placeholder, reason, said_offset;
+        ttl_days, expires_at, last_dedup_at, placeholder, reason, said_offset, labels, labels_version;
 
 -- fragment: typed_fields
 -- The same with their types, for a list of JSON objects; each also has the ids of the node and of its new version.
 id uuid, version_id uuid, name text, kind text, content text, summary text, tags text[], importance double precision,
     metadata jsonb, parent_id uuid, status text, source text, thread text, said_at timestamptz, freshness_at timestamptz,
     ttl_days double precision, expires_at timestamptz, last_dedup_at timestamptz, placeholder boolean, reason text,
-    said_offset smallint;
+    said_offset smallint, labels tsvector, labels_version smallint;
 
 -- fragment: head
 -- A node as it is now: NodeHead.
@@ -51,12 +51,15 @@ WITH input AS (
     ) AS known
     FROM jsonb_to_recordset(:facts::jsonb) AS i (place integer, id uuid, version_id uuid, kind text, content text,
         tags text[], importance double precision, metadata jsonb, source text, thread text, said_at timestamptz,
-        ttl_days double precision, expires_at timestamptz, status text, said_offset smallint)
+        ttl_days double precision, expires_at timestamptz, status text, said_offset smallint, labels tsvector,
+        labels_version smallint)
 ), inserted AS (
     INSERT INTO nodes (tenant_id, graph_id, id, version, version_id, kind, content, tags, importance, metadata, source,
-        thread, said_at, ttl_days, expires_at, status, said_offset, added_revision, created_at, created_by, updated_at)
+        thread, said_at, ttl_days, expires_at, status, said_offset, labels, labels_version, added_revision, created_at,
+        created_by, updated_at)
     SELECT :tenant_id, :graph_id, id, 1, version_id, kind, content, tags, importance, metadata, source, thread, said_at,
-        ttl_days, expires_at, status, said_offset, :revision, :revision_time, :subject, :revision_time
+        ttl_days, expires_at, status, said_offset, labels, labels_version, :revision, :revision_time, :subject,
+        :revision_time
     FROM input
     WHERE known IS NULL
     RETURNING *
@@ -413,3 +416,20 @@ CROSS JOIN LATERAL (
 SELECT id, graph_id FROM nodes
 WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND coalesce(removed_revision, 0) = 0 AND NOT placeholder
     AND (expires_at IS NULL OR expires_at > statement_timestamp());
+
+-- name: list_other_labels
+-- The oldest live nodes of the tenant whose labels were analysed before :labels_version, at most :limit, locked; without
+-- nodes that others have locked.
+SELECT id, summary, tags FROM nodes
+WHERE tenant_id = :tenant_id AND labels_version < 1 AND labels_version < :labels_version AND removed_revision IS NULL
+    AND (summary IS NOT NULL OR tags <> '{}')
+ORDER BY id
+LIMIT :limit
+FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: replace_labels
+-- Replace the words of the labels of nodes (:ids, in order) by those of another analysis.
+UPDATE nodes n SET labels = i.labels::tsvector, labels_version = :labels_version
+FROM unnest(:ids::uuid[], :labels::text[]) AS i (id, labels)
+WHERE n.tenant_id = :tenant_id AND n.id = ANY (:ids::uuid[]) AND n.id = i.id AND n.labels_version < :labels_version
+RETURNING n.id;

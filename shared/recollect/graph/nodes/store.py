@@ -25,6 +25,7 @@ from recollect.ids import new_id
 from recollect.platform.computing import batches, map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import Transaction
+from recollect.platform.words.analysis import LABELS_VERSION, label_vector
 
 queries = Queries(__package__)
 
@@ -55,6 +56,15 @@ class RemovedNode:
     observations: int
 
 
+@dataclass(frozen=True, slots=True)
+class LabelledNode:
+    """A node's labels."""
+
+    id: UUID
+    summary: str | None
+    tags: Sequence[str]
+
+
 async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequence[str]) -> list[NodeRef]:
     """Create a placeholder for each of these names that no live node has; return the new placeholders."""
     ids, version_ids = [new_id() for _ in names], [new_id() for _ in names]
@@ -66,7 +76,7 @@ async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequen
 
 async def insert_facts(tx: Transaction, revision: Revision, facts: Sequence[NewFact]) -> list[RememberedFact]:
     """Create facts; return them in order, a fact that the graph had already with its older id."""
-    new_facts = [_fact_row(place, fact) for place, fact in enumerate(facts)]
+    new_facts = await map_yielding(enumerate(facts), lambda fact: _fact_row(*fact))
     rows = await tx.fetch(queries.insert_facts, **_stamp(tx, revision), facts=new_facts)
     return [RememberedFact(**row) for row in rows]
 
@@ -126,7 +136,7 @@ async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[
     """Give live nodes other fields by new versions; return the ids of nodes that have siblings, or had until now."""
     divided = set[UUID]()
     for batch in tx.batches(rewrites, MAX_WRITTEN):
-        heads = [_rewrite_row(rewrite) for rewrite in batch]
+        heads = await map_yielding(batch, _rewrite_row)
         rows = await tx.fetch(queries.rewrite_heads, **_stamp(tx, revision), heads=heads)
         divided.update(row["node_id"] for row in rows)
     return divided
@@ -140,10 +150,16 @@ async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID])
 async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
     """Give lineages, deleted ones too, their former fields and a new version number."""
     for batch in tx.batches(restored, MAX_WRITTEN):
-        rows = [
-            {"id": r.id, "version_id": new_id(), "began_at": r.began_at, "below": len(r.siblings), **_columns(r.fields)}
-            for r in batch
-        ]
+        rows = await map_yielding(
+            batch,
+            lambda r: {
+                "id": r.id,
+                "version_id": new_id(),
+                "began_at": r.began_at,
+                "below": len(r.siblings),
+                **_columns(r.fields),
+            },
+        )
         await tx.execute(queries.restore_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
 
 
@@ -250,12 +266,25 @@ async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UU
     return {row["id"]: row["graph_id"] for row in await tx.fetch(queries.find_homes, node_ids=node_ids)}
 
 
+async def list_other_labels(tx: Transaction, *, limit: int) -> list[LabelledNode]:
+    """The oldest nodes of the tenant whose labels a former analysis of words found, locked."""
+    rows = await tx.fetch(queries.list_other_labels, labels_version=LABELS_VERSION, limit=limit)
+    return [LabelledNode(**row) for row in rows]
+
+
+async def replace_labels(tx: Transaction, ids: Sequence[UUID], labels: Sequence[str | None]) -> int:
+    """Give nodes the words of their labels; return to how many."""
+    rows = await tx.fetch(queries.replace_labels, ids=ids, labels=labels, labels_version=LABELS_VERSION)
+    return len(rows)
+
+
 def _stamp(tx: Transaction, revision: Revision) -> dict[str, Any]:
     return {**revision.parameters, "subject": tx.caller.subject}
 
 
 def _columns(fields: NodeFields) -> dict[str, Any]:
-    return {name: getattr(fields, name) for name in FIELD_NAMES}
+    own = {name: getattr(fields, name) for name in FIELD_NAMES}
+    return {**own, "labels": label_vector(fields.summary, fields.tags), "labels_version": LABELS_VERSION}
 
 
 def _refs(rows: Sequence[asyncpg.Record]) -> dict[str, NodeRef]:
@@ -299,4 +328,6 @@ def _fact_row(place: int, fact: NewFact) -> dict[str, Any]:
         "expires_at": fact.expires_at,
         "status": fact.status,
         "said_offset": fact.said_offset,
+        "labels": label_vector(None, fact.tags),
+        "labels_version": LABELS_VERSION,
     }

@@ -686,11 +686,6 @@ SELECT count_waiting(:tenant_id, :graph_id, :limit);
 -- that were not counted, up to :max_looked_at passages are looked at (0: they are left out).
 SELECT count_words(:tenant_id, :graph_id, :lexemes::text[], :max_looked_at) AS counts;
 
--- name: words_of
--- The lexemes of texts by PostgreSQL's analysis of English, which labels are found by, each with how many passages of a
--- graph contain it (at least 1).
-SELECT place, words FROM words_of(:tenant_id, :graph_id, :texts::text[]) ORDER BY place;
-
 -- name: tenants_with_other_words
 -- Tenants with passages of former analyses of words; runs without a tenant.
 SELECT tenant_id FROM tenants_with_other_words();

@@ -202,11 +202,6 @@ async def count_words(
     return await store.count_words(tx, graph_id, lexemes_of(words), looked_at=looked_at)
 
 
-async def count_terms(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
-    """The lexemes of each text that labels are found by, with how many passages of the graph have each (at least 1)."""
-    return await store.words_of(tx, graph_id, texts)
-
-
 async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
     """Graphs that have changed much since their words were last counted, at most `limit`, in no fixed order."""
     return await store.graphs_to_count(tx, limit=limit)

@@ -368,11 +368,6 @@ async def forget_counts(tx: Transaction, graph_id: UUID) -> None:
     await tx.execute(queries.forget_counts, graph_id=graph_id)
 
 
-async def words_of(tx: Transaction, graph_id: UUID, texts: Sequence[str]) -> list[dict[str, int]]:
-    """The lexemes of each text by which labels are found, with how many passages contain each (at least 1)."""
-    return [row["words"] for row in await tx.fetch(queries.words_of, graph_id=graph_id, texts=texts)]
-
-
 async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
     """Graphs whose words are to be counted again, in no fixed order."""
     return [row["graph_id"] for row in await tx.fetch(queries.graphs_to_count, limit=limit)]

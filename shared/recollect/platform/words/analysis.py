@@ -1,7 +1,7 @@
 """The lexemes of passages, and the words that questions ask for."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -17,8 +17,17 @@ WORDS_VERSION = 2
 """Of this analysis: raise it with any change in what passages are found by, PyStemmer's version included; a migration
 then has the worker analyse them anew."""
 
+LABELS_VERSION = 1
+"""The same of the labels of nodes."""
+
 MAX_ASKED = 2_000
 """Different words of a question, at most."""
+
+LABEL = "B"
+"""The weight of words that only label a text: tags and the like. They rank lowest, and count for no length."""
+
+MAX_LABEL_CHARACTERS = 10_000
+"""Characters of the tags and the summary of a node that are analysed, at most."""
 
 _WORDS_PER_SLICE = 250
 _MAX_POSITION = 16_383
@@ -60,15 +69,18 @@ class Lexemes:
     positions: dict[str, list[str]] = field(default_factory=dict)
     count: int = 0
 
-    def add(self, text: str, *, is_name: bool = False) -> None:
-        """Add the lexemes of a text. `is_name`: it is one, so that its words are no function words."""
+    def add(self, text: str, *, is_name: bool = False, weight: str = "") -> None:
+        """Add the lexemes of a text. `is_name`: it is one, so that its words are no function words.
+
+        `weight`: of all of them; "": as described above.
+        """
         text = normalised(text)
         chunks = list(CHUNK.finditer(text))
         language = _language(chunks)
         positions = self.positions
         for chunk in chunks:
             if chunk.lastgroup != "word":
-                self._put_signs(chunk.group())
+                self._put_signs(chunk.group(), weight)
                 continue
             self.count += 1
             word = chunk["word"]
@@ -78,13 +90,20 @@ class Lexemes:
                     continue
                 if word[0].isupper() and (is_name or _is_name(text, word, chunk.start())):
                     variants = (*variants, word)
-            place = str(min(self.count, _MAX_POSITION))
+            place = str(min(self.count, _MAX_POSITION)) + weight
             for lexeme in main:
                 positions.setdefault(lexeme, []).append(place)
             if variants:
-                place += "C"
+                place += "" if weight else "C"
                 for lexeme in variants:
                     positions.setdefault(lexeme, []).append(place)
+
+    def add_labels(self, labels: Iterable[str]) -> None:
+        """Add the lexemes of labels that are not there yet, with the least weight."""
+        others = Lexemes()
+        for label in labels:
+            others.add(label, is_name=True, weight=LABEL)
+        self.positions = {lexeme: [f"1{LABEL}"] for lexeme in others.positions} | self.positions
 
     def add_day(self, day: date) -> None:
         """Add the words of a day, as in "7 May 2023"."""
@@ -95,24 +114,61 @@ class Lexemes:
         """All of them as the text of a tsvector."""
         return " ".join([f"{_quoted(lexeme)}:{','.join(places)}" for lexeme, places in self.positions.items()])
 
-    def _put_signs(self, run: str) -> None:
+    def _put_signs(self, run: str, weight: str) -> None:
         for word in bigrams(run):
-            self._put(word)
+            self._put(word, weight)
 
-    def _put(self, lexeme: str) -> None:
+    def _put(self, lexeme: str, weight: str = "") -> None:
         self.count += 1
-        self.positions.setdefault(lexeme, []).append(str(min(self.count, _MAX_POSITION)))
+        self.positions.setdefault(lexeme, []).append(str(min(self.count, _MAX_POSITION)) + weight)
 
 
-def passage_vector(text: str, *, about: str | None = None, said_on: date | None = None) -> str:
-    """What a passage is found by, as the text of a tsvector: its words, those of the entity's names, and its day."""
+def passage_vector(
+    text: str, *, about: str | None = None, said_on: date | None = None, labels: Sequence[str] = ()
+) -> str:
+    """What a passage is found by, as the text of a tsvector: its words, those of the entity's names, and its day.
+
+    `labels`: its memory's tags and the like, whose words it has with the least weight.
+    """
     lexemes = Lexemes()
     if about:
         lexemes.add(about, is_name=True)
     lexemes.add(text)
     if said_on is not None:
         lexemes.add_day(said_on)
+    if labels:
+        lexemes.add_labels(labels)
     return lexemes.text()
+
+
+def label_vector(summary: str | None, tags: Iterable[str]) -> str | None:
+    """What the labels of a node are found by, as the text of a tsvector; None of a node without any.
+
+    The words of its tags have the weight of labels, those of its summary the others. The first MAX_LABEL_CHARACTERS
+    count, of the tags first.
+    """
+    lexemes, room, is_labelled = Lexemes(), MAX_LABEL_CHARACTERS, summary is not None
+    for tag in tags:
+        is_labelled = True
+        lexemes.add(tag[: max(room, 0)], is_name=True, weight=LABEL)
+        room -= len(tag)
+        if room <= 0:
+            break
+    if summary and room > 0:
+        lexemes.add(summary[:room])
+    return lexemes.text() if is_labelled else None
+
+
+def has_any(text: str, words: Iterable[AskedWord]) -> bool:
+    """Whether a short text, such as a tag, has any of the words of a question."""
+    lexemes = Lexemes()
+    lexemes.add(text, is_name=True)
+    found = lexemes.positions
+    return any(
+        any(lexeme.startswith(form) for lexeme in found) if word.is_beginning else form in found
+        for word in words
+        for form in word.forms
+    )
 
 
 def asked_words(text: str) -> Slices[list[AskedWord]]:
@@ -181,7 +237,7 @@ def _asked(text: str, word: str, start: int, language: str | None) -> list[Asked
 
 
 def _asked_signs(run: str) -> list[AskedWord]:
-    if sign_count(run) == 1:
+    if sign_count(run) <= 1:
         return [AskedWord((run,), is_beginning=True, is_sign=True)]
     return [AskedWord((word,), is_sign=True) for word in list(bigrams(run))[:-1]]
 

@@ -70,7 +70,7 @@ def bigrams(run: str) -> Iterator[str]:
 
     A single sign is then found as the beginning of a word, wherever it stands.
     """
-    signs = _clusters(run) if _is_clustered(run) else list(run)
+    signs = (_is_clustered(run) and _clusters(run)) or list(run)
     for first, second in pairwise(signs):
         yield first + second
     yield signs[-1]

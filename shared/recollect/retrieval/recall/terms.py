@@ -67,6 +67,19 @@ def question_terms(words: Sequence[CountedWord], passages: int, *, all_known: bo
     return sorted(terms, key=lambda term: (term.passages, term.lexeme))[:MAX_TERMS]
 
 
+def label_words(words: Sequence[CountedWord]) -> tuple[list[AskedWord], frozenset[AskedWord]]:
+    """The words of a question by which labels are found, and which of these do not count where no label has them.
+
+    Function words count only where there are no others. Whether passages have a word does not matter: labels may.
+    """
+    chosen = [word for word in words if not word.word.is_function] or list(words)
+    is_prompt = len(chosen) >= PROMPT_WORDS
+    unknown = (word.word for word in chosen if word.passages == 0)
+    optional = frozenset(w for w in unknown if is_prompt or w.is_sign or w.is_name or w.parts)
+    rarest = sorted(chosen, key=lambda word: (word.passages, word.word.forms[0]))[:MAX_TERMS]
+    return [word.word for word in rarest], optional
+
+
 def _is_void(word: AskedWord, *, is_prompt: bool) -> bool:
     """Whether a word that no passage has does not count. Two signs side by side may be parts of two words."""
     return not word.is_beginning and (is_prompt or word.is_sign)

@@ -12,6 +12,9 @@ which at least n - m are insertions, lacks at most 3d - (n - m) of the query's t
 A text of n characters has at most n + 1 trigrams, so that the similarity of pg_trgm (shared by union) of a near text
 has a lower bound. If that is not above zero (short queries, low thresholds, repeated words), trigrams exclude nothing
 and only the length does.
+
+*By words.* Texts with all words of the query, in any form that recall finds them by, are compared without accents, too:
+so is "Zoë" near to "zoe", and a full-width text to the usual one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,6 +22,8 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
+from recollect.platform.words.characters import normalised
+from recollect.platform.words.stemming import without_accents
 from recollect.spelling import normal
 
 _LOST_BY_EDIT = 3
@@ -80,6 +85,12 @@ def nearness(query: str, texts: Iterable[str], threshold: float) -> float | None
         if similarity >= threshold and (best is None or similarity > best):
             best = similarity
     return best
+
+
+def folded(text: str) -> str:
+    """A text in small letters, in normal form NFKC, without accents and with plain apostrophes."""
+    lowered = normalised(text).lower()
+    return lowered if lowered.isascii() else without_accents(lowered)
 
 
 def _most(length: int, threshold: float) -> int:

@@ -1,13 +1,16 @@
 """The queries of the classic searches, and their results."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from uuid import UUID
 
 from recollect.graph.entities.model import Entity
 from recollect.graph.nodes.model import unique
+from recollect.platform.words.analysis import AskedWord, query_of
 from recollect.spelling import APOSTROPHE, TYPED, normal, with_apostrophes, written_forms
 
 MIN_ANY_CASE = 4
@@ -21,6 +24,9 @@ MAX_NAME_PIECES = 8
 
 _PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
 """A word or a mark; where words are written without spaces, a character."""
+
+_FINDABLE = re.compile(r"[^\W_]{3}|[^\W_]{2}[^\w%]|[^\w%][^\W_]{2}")
+"""Three letters or digits side by side, or two and the end of a word: a trigram."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +90,15 @@ class DateQuery(SearchFilter):
 
 @dataclass(frozen=True, slots=True)
 class LabelQuery:
-    """Lexemes; a summary or tags should contain at least the share `share` (0..1) of them.
+    """Words of a question; a summary or tags should contain at least the share `share` (0..1) of them.
 
-    Only nodes of these kinds and with any of these tags match; empty tuples filter nothing. `fresh_only`: only nodes
-    whose freshness has not run out.
+    `optional`: of the words, those that do not count where no label has them. Only nodes of these kinds and with any of
+    these tags match; empty tuples filter nothing. `fresh_only`: only nodes whose freshness has not run out.
     """
 
-    words: tuple[str, ...]
+    words: tuple[AskedWord, ...]
     share: float
+    optional: frozenset[AskedWord] = frozenset()
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     fresh_only: bool = False
@@ -100,7 +107,7 @@ class LabelQuery:
     @property
     def any_word(self) -> str:
         """A tsquery for texts that contain any of the words."""
-        return " | ".join("'" + word.replace("\\", "\\\\").replace("'", "''") + "'" for word in self.words)
+        return " | ".join(map(query_of, self.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,19 +174,41 @@ def like_pattern(text: str) -> str:
 
 
 def like_patterns(text: str) -> list[str]:
-    """LIKE patterns that find a text in all its written forms, the normal form NFC first."""
-    return [like_pattern(form) for form in written_forms(text)]
+    """LIKE patterns that find a text in all its written forms, the normal form NFC first.
+
+    The last one finds more than the text, where some letters may be composed and others not (`loose_pattern`).
+    """
+    loose = loose_pattern(text)
+    return [*map(like_pattern, written_forms(text)), *([] if loose is None else [loose])]
 
 
-def plain_pattern(text: str) -> str | None:
-    """A LIKE pattern that finds `text` in texts whose apostrophes are plain; None where it has no apostrophe."""
-    return _literally(APOSTROPHE.sub(TYPED, text)) if APOSTROPHE.search(text) else None
+def loose_pattern(text: str) -> str | None:
+    """A LIKE pattern with anything for each letter that Unicode writes in several forms, and for marks.
+
+    It finds `text` where some of its letters are composed and others decomposed. None where no letter has several
+    forms, or where no trigram is left, by which an index finds.
+    """
+    runs = [(varies, "".join(run)) for varies, run in groupby(normal(text), _has_forms)]
+    plain = [run for varies, run in runs if not varies]
+    if len(plain) == len(runs) or not any(map(_FINDABLE.search, plain)):
+        return None
+    return f"%{''.join('%' if varies else like_pattern(run)[1:-1] for varies, run in runs)}%"
 
 
 def plain_patterns(text: str) -> list[str] | None:
-    """The same in all written forms of the text."""
-    patterns = [pattern for form in written_forms(text) if (pattern := plain_pattern(form)) is not None]
-    return patterns or None
+    """The pattern of the text in normal form NFC with plain apostrophes, where the others find more than the text."""
+    if not APOSTROPHE.search(text) and loose_pattern(text) is None:
+        return None
+    return [plain_pattern(text)]
+
+
+def plain_pattern(text: str) -> str:
+    """A LIKE pattern that finds `text` in texts that are in normal form NFC and have plain apostrophes."""
+    return _literally(APOSTROPHE.sub(TYPED, normal(text)))
+
+
+def _has_forms(character: str) -> bool:
+    return unicodedata.combining(character) != 0 or not unicodedata.is_normalized("NFD", character)
 
 
 def _literally(text: str) -> str:

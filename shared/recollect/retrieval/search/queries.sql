@@ -155,7 +155,8 @@ SELECT ARRAY(
 ) AS ids, false AS is_common;
 
 -- name: search_ranked
--- Entities that contain a word of the query, by TF-IDF, best first. :patterns: the words as patterns of ILIKE;
+-- Entities that contain a word of the query, by TF-IDF, best first. :patterns: the words, in all their forms, as patterns of
+-- ILIKE;
 -- :regexes: as regular expressions for lower case; :word: the regular expression of any word, :apostrophe: that of a letter
 -- which is an apostrophe where it is between others; :entities: the number of live entities, archived ones included, if
 -- nothing is filtered, null if it is not known. Expired ones are not in it, so only archived ones that have not expired are
@@ -207,6 +208,46 @@ GROUP BY c.id, c.created_at
 ORDER BY score DESC, c.created_at, c.id
 OFFSET :offset
 LIMIT :limit;
+
+-- fragment: written
+-- The names and texts of up to :sampled of the passages p with a word w: first those in which it is not as the query has it
+-- (pattern).
+CROSS JOIN LATERAL (
+    SELECT concat_ws(' ', n.name, p.text) AS text FROM (SELECT name FROM nodes
+    WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id ORDER BY id LIMIT 1) AS n
+) AS t
+    ORDER BY normalize(lower(t.text), NFC) ~ w.pattern
+    LIMIT :sampled
+
+-- name: sample_words
+-- Names and texts that have the words :words (each a tsquery) in any form: of each word :sampled at most, among :examined
+-- passages, first those that do not have it as it is written (:regexes).
+SELECT t.text
+FROM unnest(:words::text[], :regexes::text[]) AS w (word, pattern)
+CROSS JOIN LATERAL (
+    SELECT t.text
+    FROM (
+        SELECT node_id, text FROM search_passages
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND tsv @@ w.word::tsquery
+        LIMIT :examined
+    ) AS p
+    -- include: written
+) AS t;
+
+-- name: sample_words_at
+-- The same for the past.
+SELECT t.text
+FROM unnest(:words::text[], :regexes::text[]) AS w (word, pattern)
+CROSS JOIN LATERAL (
+    SELECT t.text
+    FROM (
+        SELECT node_id, text FROM search_passages
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND added_revision <= :as_of_revision
+            AND (removed_revision IS NULL OR removed_revision > :as_of_revision) AND tsv @@ w.word::tsquery
+        LIMIT :examined
+    ) AS p
+    -- include: written
+) AS t;
 
 -- name: search_boolean
 -- Entities that match a boolean query, oldest first. Its terms, once in each of their written forms: their places :places,
@@ -305,6 +346,49 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS e;
 
+-- name: fuzzy_words
+-- Entities whose name and observation, or name, have every word of a fuzzy query in one of its forms (:words), and these
+-- texts: so are names found that differ from the query in accents or width. Of :examined matches.
+SELECT m.node_id AS id, array_remove(ARRAY[e.name, o.content], NULL) AS texts
+FROM (
+    SELECT node_id, memory_id, source FROM search_passages
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND tsv @@ :words::tsquery
+    LIMIT :examined
+) AS m
+CROSS JOIN LATERAL (
+    SELECT e.name FROM entity_of(:tenant_id, :graph_id, m.node_id, :as_of_revision, :as_of_time) e
+    WHERE -- include: fits
+    OFFSET 0
+) AS e
+LEFT JOIN LATERAL (
+    SELECT content FROM search_observations
+    WHERE tenant_id = :tenant_id AND id = m.memory_id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0
+        AND coalesce(expires_at > statement_timestamp(), true) AND m.source = 'observation'
+    LIMIT 1
+) AS o ON true;
+
+-- name: fuzzy_words_at
+-- The same for the past.
+SELECT m.node_id AS id, array_remove(ARRAY[e.name, o.content], NULL) AS texts
+FROM (
+    SELECT node_id, memory_id, source FROM search_passages
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND added_revision <= :as_of_revision
+        AND (removed_revision IS NULL OR removed_revision > :as_of_revision) AND tsv @@ :words::tsquery
+    LIMIT :examined
+) AS m
+CROSS JOIN LATERAL (
+    SELECT e.name FROM entity_of(:tenant_id, :graph_id, m.node_id, :as_of_revision, :as_of_time) e
+    WHERE -- include: fits
+    OFFSET 0
+) AS e
+LEFT JOIN LATERAL (
+    SELECT content FROM observations
+    WHERE tenant_id = :tenant_id AND id = m.memory_id AND graph_id = :graph_id AND added_revision <= :as_of_revision
+        AND coalesce(removed_revision > :as_of_revision, true) AND coalesce(expires_at > :as_of_time, true)
+        AND m.source = 'observation'
+    ORDER BY added_revision DESC LIMIT 1
+) AS o ON true;
+
 -- name: search_dates
 -- Entities that were created or last changed between :since and :until, oldest first.
 SELECT e.id
@@ -316,20 +400,33 @@ ORDER BY e.created_at, e.id
 OFFSET :offset
 LIMIT :limit;
 
+-- fragment: completed
+-- The conditions for live names that a completion may tell.
+tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder AND status <> 'archived'
+            AND (expires_at IS NULL OR expires_at > statement_timestamp())
+
 -- name: complete_names
--- Names of live entities that begin with :prefix, in any case, in alphabetical order; at most :limit. The first is
--- found by index. A collation may sort other names between them (marks and spaces count for little there): at most
--- :examined names are read.
-SELECT name
-FROM (
-    SELECT name FROM search_nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL
-        AND lower(name) >= lower(:prefix::text)
-        AND NOT placeholder AND status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+-- Names of live entities that begin with :prefix, in any case, with or without accents, in alphabetical order; at most
+-- :limit. The first are found by index: names with accents and the like by what they are without them, others as they
+-- are. A collation may sort other names between them (marks and spaces count for little there): at most :examined names
+-- of each kind are read.
+SELECT name FROM (
+    (SELECT name FROM search_nodes
+    WHERE name IS NOT NULL AND lower(name) >= lower(:prefix::text) AND -- include: completed
     ORDER BY lower(name)
-    LIMIT :examined
+    LIMIT :examined)
+    UNION
+    (SELECT name FROM search_nodes
+    WHERE name IS NOT NULL AND lower(name) >= folded_name(:prefix) AND -- include: completed
+    ORDER BY lower(name)
+    LIMIT :examined)
+    UNION
+    (SELECT name FROM search_nodes
+    WHERE nullif(folded_name(name), lower(name)) >= folded_name(:prefix) AND -- include: completed
+    ORDER BY nullif(folded_name(name), lower(name))
+    LIMIT :examined)
 ) AS near
-WHERE starts_with(lower(name), lower(:prefix))
+WHERE starts_with(lower(name), lower(:prefix)) OR starts_with(folded_name(name), folded_name(:prefix))
 ORDER BY lower(name), name
 LIMIT :limit;
 
@@ -338,34 +435,46 @@ LIMIT :limit;
 -- has :min_length characters or more. At most :limit, oldest first.
 SELECT entities_named(:tenant_id, :graph_id, :names, :lowered_names, :min_length, :limit);
 
+-- fragment: labelled
+-- The columns of nodes with labels, but for the words of these.
+kind, summary, tags, status, freshness_at, expires_at
+
 -- name: match_labels
--- Active nodes whose summary, or whose tags, contain at least the share :min_share of a question's words (:words;
--- :any_word matches any of them), now (:as_of_revision null) or at a revision and its time :as_of_time; best first,
--- with the text that contains most of them; at most :limit.
-SELECT best.id AS node_id, best.text, best.share
+-- Active nodes whose summary, or whose tags, contain at least the share :min_share of a question's words (:words, each a
+-- tsquery; :any_word matches any of them), now (:as_of_revision null) or at a revision and its time :as_of_time; best first,
+-- and of equal ones the summary (is_tags false); at most :limit. :optional words do not count where no match has them.
+-- Labels that were not analysed yet, and versions from before that analysis, have the words that PostgreSQL finds.
+WITH asked AS MATERIALIZED (
+    SELECT word::tsquery AS word, optional FROM unnest(:words::text[], :optional::boolean[]) AS w (word, optional)
+), matches AS MATERIALIZED (
+    SELECT id, labels AS words, -- include: labelled
+    FROM search_nodes
+    WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id
+        AND removed_revision IS NULL AND NOT placeholder AND labels IS NOT NULL AND labels @@ :any_word::text::tsquery
+    UNION ALL
+    SELECT id, english_labels(summary, tags), -- include: labelled
+    FROM search_nodes
+    WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id
+        AND labels_version < 1 AND removed_revision IS NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}')
+        AND label_words(coalesce(summary, '') || ' ' || joined(tags)) @@ :any_word::text::tsquery
+    UNION ALL
+    SELECT node_id, coalesce(labels, english_labels(summary, tags)), -- include: labelled
+    FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+    WHERE :as_of_revision::bigint IS NOT NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}')
+        AND coalesce(labels, english_labels(summary, tags)) @@ :any_word::text::tsquery
+), counted AS MATERIALIZED (
+    SELECT count(*) AS words FROM asked a
+    WHERE NOT a.optional OR EXISTS (SELECT FROM matches m WHERE m.words @@ a.word)
+)
+SELECT best.id AS node_id, best.summary, best.tags, best.is_tags, best.share
 FROM (
-    SELECT DISTINCT ON (n.id) n.id, told.text, held.share
-    FROM (
-        SELECT id, kind, summary, tags, status, freshness_at, expires_at FROM search_nodes
-        WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id
-            AND removed_revision IS NULL AND NOT placeholder
-            AND (summary IS NOT NULL OR tags <> '{}')
-            AND label_words(coalesce(summary, '') || ' ' || joined(tags)) @@ :any_word::text::tsquery
-        UNION ALL
-        SELECT node_id, kind, summary, tags, status, freshness_at, expires_at FROM nodes_at(:tenant_id, :graph_id,
-            :as_of_revision)
-        WHERE :as_of_revision::bigint IS NOT NULL AND NOT placeholder
-            AND label_words(coalesce(summary, '') || ' ' || joined(tags)) @@ :any_word::text::tsquery
-    ) AS n
+    SELECT DISTINCT ON (n.id) n.id, n.summary, n.tags, part.is_tags, held.share
+    FROM matches n
     CROSS JOIN LATERAL (
-        SELECT n.summary AS text WHERE n.summary IS NOT NULL
-        UNION ALL
-        SELECT string_agg(t.tag, ', ') FROM unnest(n.tags) AS t (tag)
-        WHERE label_words(t.tag) @@ :any_word::text::tsquery
-    ) AS told
+        VALUES (false, ts_filter(n.words, '{c,d}')), (true, ts_filter(n.words, '{b}'))
+    ) AS part (is_tags, words)
     CROSS JOIN LATERAL (
-        SELECT count(*)::double precision / cardinality(:words::text[]) AS share FROM unnest(:words::text[]) AS w (word)
-        WHERE w.word = ANY (tsvector_to_array(label_words(told.text)))
+        SELECT count(*)::double precision / (SELECT words FROM counted) AS share FROM asked a WHERE part.words @@ a.word
     ) AS held
     WHERE n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > coalesce(:as_of_time, statement_timestamp()))
         AND (cardinality(:kinds::text[]) = 0
@@ -374,7 +483,7 @@ FROM (
             SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
         AND (NOT :fresh_only OR n.freshness_at IS NULL OR n.freshness_at > coalesce(:as_of_time, statement_timestamp()))
         AND held.share >= :min_share
-    ORDER BY n.id, held.share DESC, told.text = n.summary DESC
+    ORDER BY n.id, held.share DESC, part.is_tags
 ) AS best
 ORDER BY best.share DESC, best.id
 LIMIT :limit;

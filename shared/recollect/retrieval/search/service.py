@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from itertools import chain
 from uuid import UUID
 
 from recollect.errors import ErrorCode, TooLarge
@@ -12,8 +13,9 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
 from recollect.platform.transactions import Transaction
+from recollect.platform.words.analysis import all_of
 from recollect.retrieval.search import boolean, store
-from recollect.retrieval.search.fuzzy import NearForm, bounds, least_similarity, nearness
+from recollect.retrieval.search.fuzzy import NearForm, bounds, folded, least_similarity, nearness
 from recollect.retrieval.search.model import (
     MAX_MENTIONED,
     BooleanQuery,
@@ -29,14 +31,14 @@ from recollect.retrieval.search.model import (
     phrases,
     ranked_hit,
 )
-from recollect.retrieval.search.words import words_of
+from recollect.retrieval.search.words import expandable, other_forms, words_of
 from recollect.spelling import normal, written_forms
 
 TEXTS_PER_TURN = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""
 
 MAX_EXAMINED = 1_000
-"""Names that a completion examines, at most."""
+"""Names of each kind that a completion examines, at most, and matches by words of a fuzzy search."""
 
 MAX_FUZZY_CHARACTERS = 20_000_000
 """Characters of the texts that a fuzzy search compares, at most: seconds, for which its transaction waits."""
@@ -53,17 +55,25 @@ async def search_ranked(view: GraphView, query: RankedQuery) -> RankedHits:
     The enhanced memory server's formula: the sum of TF · IDF over the query's words, a repeated word each time. TF is
     the number of the word's occurrences in name, kind and observations, divided by their number of words;
     IDF = ln(N / n), where n of the N entities that pass the filters contain the word. A word in all of them adds
-    nothing.
+    nothing. Each form of a word that recall finds it by counts as the word.
     """
     words = words_of(normal(query.text))
     if not words:
         return RankedHits([])
+    others = await _other_forms(view, words)
     entity_count = None if view.at or query.is_filtered else (await graphs.head_of(view)).entities
-    found = await store.search_ranked(view, query, words, entities=entity_count)
+    found = await store.search_ranked(view, query, words, others, entities=entity_count)
     scores = dict(found[: query.limit])
     best = await entities.entities_by_id(view, list(scores), told=2)  # The matching ones are told again.
-    hits = [ranked_hit(entity, scores[entity.id], words) for entity in best]
+    forms = [*words, *chain.from_iterable(others.values())]
+    hits = [ranked_hit(entity, scores[entity.id], forms) for entity in best]
     return RankedHits(hits, _next_offset(query, found))
+
+
+async def _other_forms(view: GraphView, words: Sequence[str]) -> dict[str, list[str]]:
+    """How the graph writes the words of a query otherwise, by the words in small letters."""
+    asked = expandable(words)
+    return other_forms(asked, await store.sample_words(view, asked)) if asked else {}
 
 
 async def search_boolean(view: GraphView, query: BooleanQuery) -> Subgraph:
@@ -87,6 +97,10 @@ async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
         similarity = nearness(forms[0].text, candidate.texts, query.threshold)
         if similarity is not None:
             near[candidate.id] = max(similarity, near.get(candidate.id, 0.0))
+    for candidate in await _with_all_words(view, query):
+        similarity = nearness(folded(query.text), map(folded, candidate.texts), query.threshold)
+        if similarity is not None:
+            near[candidate.id] = max(similarity, near.get(candidate.id, 0.0))
     ranked = sorted(near, key=lambda node_id: (-near[node_id], node_id))
     return await _found(view, query, ranked[query.offset : query.offset + query.limit + 1])
 
@@ -102,7 +116,10 @@ async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
 
 
 async def complete_names(view: GraphView, prefix: str, *, limit: int) -> tuple[list[str], bool]:
-    """Names of live entities with a prefix, in any case, in alphabetical order; and whether there are more."""
+    """Names of live entities with a prefix, in alphabetical order; and whether there are more.
+
+    Case, accents, width and apostrophes do not count.
+    """
     if not view.is_there:
         return [], False
     found = await store.complete_names(view, prefix, examined=MAX_EXAMINED, limit=limit + 1)
@@ -130,6 +147,12 @@ async def _candidates(view: GraphView, query: FuzzyQuery, forms: Sequence[NearFo
             if number % TEXTS_PER_TURN == 0:
                 await asyncio.sleep(0)
             yield texts
+
+
+async def _with_all_words(view: GraphView, query: FuzzyQuery) -> list[FuzzyTexts]:
+    """Names and observations with all words of the query, up to MAX_EXAMINED; an entity may come several times."""
+    words = all_of(query.text)
+    return await store.fuzzy_words(view, query, words, examined=MAX_EXAMINED) if words else []
 
 
 async def _found(view: GraphView, query: SearchFilter, found: Sequence[UUID]) -> Subgraph:

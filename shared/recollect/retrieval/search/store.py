@@ -1,14 +1,18 @@
 """One function per query of `queries.sql`. A view of the past is searched as it was."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import asyncpg
+
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes.model import any_case
+from recollect.graph.nodes.model import any_case, unique
+from recollect.platform.computing import map_yielding
 from recollect.platform.sql import Queries
 from recollect.platform.transactions import STREAMED, Transaction
+from recollect.platform.words.analysis import AskedWord, has_any, query_of
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search.fuzzy import NearForm, least_similarity
 from recollect.retrieval.search.model import (
@@ -22,13 +26,13 @@ from recollect.retrieval.search.model import (
     SearchFilter,
     SubstringQuery,
     in_small_letters,
-    like_pattern,
     like_patterns,
+    loose_pattern,
     plain_pattern,
     plain_patterns,
 )
 from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
-from recollect.spelling import written_forms
+from recollect.spelling import APOSTROPHE
 
 queries = Queries(__package__)
 
@@ -43,6 +47,13 @@ FETCHED_CHARACTERS = 500_000
 
 MAX_FETCHED = 2_000
 """Texts that it fetches at a time, however short: reading them takes the event loop a few milliseconds."""
+
+
+EXAMINED = 1_000
+"""Passages with a word that are looked through for other forms of it, at most."""
+
+SAMPLED = 50
+"""Of these, the passages from which the forms are taken."""
 
 
 async def search_substring(
@@ -61,19 +72,38 @@ async def search_substring(
     return [row["id"] for row in rows]
 
 
+async def sample_words(view: GraphView, asked: Mapping[str, AskedWord]) -> list[str]:
+    """Names and texts of passages that have words in any form; those come first that have them in other forms."""
+    rows = await view.fetch(
+        queries.sample_words,
+        words=[query_of(forms) for forms in asked.values()],
+        regexes=[word_pattern(word) for word in asked],
+        examined=EXAMINED,
+        sampled=SAMPLED,
+    )
+    return [row["text"] for row in rows]
+
+
 async def search_ranked(
-    view: GraphView, query: RankedQuery, words: Sequence[str], *, entities: int | None
+    view: GraphView,
+    query: RankedQuery,
+    words: Sequence[str],
+    others: Mapping[str, Sequence[str]],
+    *,
+    entities: int | None,
 ) -> list[tuple[UUID, float]]:
     """Entities that contain one of these words, with their scores, best first; up to one more than the query's limit.
 
-    `entities`: the number of live ones, archived ones included and expired ones not, if it is known and nothing is
-    filtered.
+    `others`: other forms of words in small letters, which count as these. `entities`: the number of live ones, archived
+    ones included and expired ones not, if it is known and nothing is filtered.
     """
     rows = await view.fetch(
         queries.search_ranked,
         **_filter(query),
-        patterns=[pattern for word in words for pattern in like_patterns(word)],
-        regexes=[word_pattern(word) for word in words],
+        patterns=unique(
+            pattern for word in words for form in (word, *_others(word, others)) for pattern in like_patterns(form)
+        ),
+        regexes=[word_pattern(word, *_others(word, others)) for word in words],
         word=WORD,
         apostrophe=LETTER_AS_APOSTROPHE,
         entities=entities,
@@ -82,11 +112,16 @@ async def search_ranked(
     return [(row["id"], row["score"]) for row in rows]
 
 
+def _others(word: str, others: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    return others.get(word.lower(), ())
+
+
 async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
     """Nodes whose summary or tags contain enough of the words, those with most of them first."""
     rows = await view.fetch(
         queries.match_labels,
-        words=query.words,
+        words=[query_of(word) for word in query.words],
+        optional=[word in query.optional for word in query.words],
         any_word=query.any_word,
         limit=query.limit,
         min_share=query.share,
@@ -94,7 +129,13 @@ async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
         tags=any_case(query.tags),
         fresh_only=query.fresh_only,
     )
-    return [LabelMatch(**row) for row in rows]
+    return await map_yielding(rows, lambda row: _label_match(row, query.words))
+
+
+def _label_match(row: asyncpg.Record, words: Sequence[AskedWord]) -> LabelMatch:
+    """A match with its summary, or with those of its tags that have words of the question."""
+    tags = [tag for tag in row["tags"] if has_any(tag, words)] if row["is_tags"] else []
+    return LabelMatch(row["node_id"], ", ".join(tags) if row["is_tags"] else row["summary"], row["share"])
 
 
 async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.BooleanPlan) -> list[UUID]:
@@ -134,6 +175,12 @@ async def fuzzy_statements(view: GraphView, query: FuzzyQuery, forms: Sequence[N
     near = {**near_parameters(forms), "min_similarity": least_similarity(forms) or 0.0}
     async for row in view.stream(queries.fuzzy_statements, prefetch=_prefetch(forms), **_filter(query), **near):
         yield FuzzyTexts(**row)
+
+
+async def fuzzy_words(view: GraphView, query: FuzzyQuery, words: str, *, examined: int) -> list[FuzzyTexts]:
+    """Names and observations of entities with all words of a fuzzy query (`words`, a tsquery): `examined` at most."""
+    rows = await view.fetch(queries.fuzzy_words, **_filter(query), words=words, examined=examined)
+    return [FuzzyTexts(**row) for row in rows]
 
 
 async def search_dates(view: GraphView, query: DateQuery) -> list[UUID]:
@@ -182,14 +229,24 @@ def substring_patterns(text: str) -> dict[str, Any]:
 
 
 def term_patterns(terms: Sequence[boolean.SubstringTerm]) -> dict[str, Any]:
-    """The parameters of the terms of a boolean query, each once in each of its written forms."""
-    forms = [(place, term.field, form) for place, term in enumerate(terms) for form in written_forms(term.text)]
+    """The parameters of the terms of a boolean query, each once for each of its patterns."""
+    forms = [
+        (place, term, pattern, plain_pattern(term.text) if is_loose else None)
+        for place, term in enumerate(terms)
+        for pattern, is_loose in _term_patterns(term.text)
+    ]
     return {
-        "places": [place for place, _, _ in forms],
-        "fields": [field for _, field, _ in forms],
-        "patterns": [like_pattern(form) for _, _, form in forms],
-        "plain_patterns": [plain_pattern(form) for _, _, form in forms],
+        "places": [place for place, *_ in forms],
+        "fields": [term.field for _, term, *_ in forms],
+        "patterns": [pattern for _, _, pattern, _ in forms],
+        "plain_patterns": [plain for *_, plain in forms],
     }
+
+
+def _term_patterns(text: str) -> list[tuple[str, bool]]:
+    """The patterns of a text, and whether each finds more than that."""
+    has_apostrophe, loose = APOSTROPHE.search(text) is not None, loose_pattern(text)
+    return [(pattern, has_apostrophe or pattern == loose) for pattern in like_patterns(text)]
 
 
 def near_parameters(forms: Sequence[NearForm]) -> dict[str, Any]:
