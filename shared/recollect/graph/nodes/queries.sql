@@ -257,8 +257,8 @@ CROSS JOIN LATERAL (
 ) AS s;
 
 -- name: memories_of_nodes
--- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and observations. Each
--- comes with its author and with the names of its entity: its name and its aliases. All is looked up node by node, by a
+-- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and, where
+-- :with_observations is set, observations. Each comes with its author and with the names of its entity: its name and its aliases. All is looked up node by node, by a
 -- range of one id, in order, whatever the planner knows.
 WITH live AS (
     SELECT n.*, a.names AS aliases, nullif(concat_ws(' ', n.name, a.names), '') AS about
@@ -271,20 +271,20 @@ WITH live AS (
         AND NOT n.placeholder
 )
 SELECT m.memory_id, m.node_id, m.source, m.text, m.created_by, m.about, m.thread, m.said_at, m.expires_at, m.kind, m.tags,
-    m.importance, m.outdated, m.version_id, m.said_offset, m.name
+    m.importance, m.outdated, m.version_id, m.said_offset, m.name, m.labels
 FROM (
     SELECT id AS memory_id, id AS node_id, 'name' AS source, name AS text, created_by, aliases AS about,
         NULL AS thread, NULL::timestamptz AS said_at, expires_at, NULL AS kind, NULL::text[] AS tags,
         NULL::double precision AS importance, false AS outdated, NULL::uuid AS version_id, NULL::smallint AS said_offset,
-        name
+        name, '{}'::text[] AS labels
     FROM live WHERE name IS NOT NULL
     UNION ALL
     SELECT id, id, 'fact', content, created_by, about, thread, said_at, expires_at, NULL, NULL, NULL, false, NULL,
-        said_offset, name
+        said_offset, name, memory_labels(kind, tags, source, metadata)
     FROM live WHERE content IS NOT NULL
     UNION ALL
     SELECT l.id, l.id, 'fact', v.content, v.created_by, l.about, v.thread, v.said_at, v.expires_at, NULL, NULL, NULL, false,
-        v.id, v.said_offset, l.name
+        v.id, v.said_offset, l.name, memory_labels(v.kind, v.tags, v.source, v.metadata)
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM node_versions
@@ -295,11 +295,13 @@ FROM (
     WHERE v.content IS NOT NULL
     UNION ALL
     SELECT o.id, o.node_id, 'observation', o.content, o.created_by, l.about, o.thread, o.said_at, o.expires_at, o.kind,
-        nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL, o.said_offset, l.name
+        nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL, o.said_offset, l.name,
+        memory_labels(o.kind, o.tags, o.source, o.metadata)
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM observations
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN l.id AND l.id AND removed_revision IS NULL
+        WHERE :with_observations::boolean AND tenant_id = :tenant_id AND node_id BETWEEN l.id AND l.id
+            AND removed_revision IS NULL
         ORDER BY node_id OFFSET 0
     ) AS o
 ) AS m

@@ -26,6 +26,7 @@ from recollect.graph.nodes.model import (
 )
 from recollect.graph.nodes.store import AppendedVersion
 from recollect.graph.passages import service as passages
+from recollect.graph.passages.labels import memory_labels
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.platform.transactions import Transaction
 
@@ -177,6 +178,8 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
     divided = await store.rewrite_heads(tx, revision, rewrites)
     changed = [r.head.id for r in rewrites if r.head.id in divided or _text(r.fields) != _text(r.head.fields)]
     await reindex(tx, revision, changed)
+    relabelled = [r.head.id for r in rewrites if r.fields.content is not None and _labels(r.fields) != _labels(r.head)]
+    await _relabel(tx, revision, sorted(set(relabelled) - set(changed)))
 
 
 async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) -> int:
@@ -314,6 +317,14 @@ async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UU
     return await store.find_homes(tx, unique(node_ids))
 
 
+async def _relabel(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
+    """Renew the passages of the nodes' own texts, which are found by the nodes' labels, too; vectors stay."""
+    if node_ids:
+        own = await store.memories_of_nodes(tx, node_ids, with_observations=False)
+        await passages.renew_memories(tx, revision, own)
+        await passages.hide_names(tx, revision, node_ids)
+
+
 def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
     for node in fields:  # A use case whose arguments hold the kind has checked it before, and named the argument.
         graph.require_kind(node.kind, None)
@@ -378,6 +389,10 @@ def _text(fields: NodeFields) -> tuple[object, ...]:
     return fields.name, fields.content, fields.expires_at, fields.thread, said, fields.placeholder
 
 
+def _labels(fields: NodeFields) -> list[str]:
+    return memory_labels(fields.kind, fields.tags, fields.source, fields.metadata)
+
+
 def _fact(node_id: UUID, fact: NewFact, author: str) -> IndexedText:
     return IndexedText(
         node_id,
@@ -390,4 +405,5 @@ def _fact(node_id: UUID, fact: NewFact, author: str) -> IndexedText:
         fact.said_at,
         fact.expires_at,
         said_offset=fact.said_offset,
+        labels=memory_labels(fact.kind, fact.tags, fact.source, fact.metadata),
     )

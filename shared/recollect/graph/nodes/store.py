@@ -204,9 +204,11 @@ async def count_observations(tx: Transaction, node_ids: Sequence[UUID]) -> dict[
     return {row["id"]: row["count"] for row in await tx.fetch(queries.count_observations, node_ids=node_ids)}
 
 
-async def memories_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> list[IndexedText]:
+async def memories_of_nodes(
+    tx: Transaction, node_ids: Sequence[UUID], *, with_observations: bool = True
+) -> list[IndexedText]:
     """The texts of live nodes that search finds."""
-    rows = await tx.fetch(queries.memories_of_nodes, node_ids=node_ids)
+    rows = await tx.fetch(queries.memories_of_nodes, node_ids=node_ids, with_observations=with_observations)
     return await map_yielding(rows, lambda row: IndexedText(**row))
 
 

@@ -23,6 +23,7 @@ from recollect.graph.observations.model import (
 )
 from recollect.graph.observations.store import RemovedObservation
 from recollect.graph.passages import service as passages
+from recollect.graph.passages.labels import memory_labels
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
 from recollect.platform.computing import map_yielding
@@ -300,6 +301,7 @@ def _memory(o: Observation, entity: NamedEntity | None) -> IndexedText:
         outdated=not o.is_active,
         said_offset=o.said_offset,
         name=entity.name if entity else None,
+        labels=memory_labels(o.kind, o.tags, o.source, o.metadata),
     )
 
 

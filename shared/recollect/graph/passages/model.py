@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import Any, Self
 from uuid import UUID
 
+from recollect.times import with_offset
+
 MAX_WORDS = 80
 """Words of one passage, at most: a longer text is better found by its best part (measured; docs/recall.md)."""
 
@@ -90,6 +92,7 @@ class IndexedText:
     own: where they are None, filters use those of its node. `version_id`: of the sibling head, below the highest, that
     the text is from. `said_offset`: the minutes by which the clock of who said it was ahead of UTC; None: not known.
     the text is from. `name` is the node's name, with which the text is embedded; it is not needed beside a name.
+    `labels`: what the memory says of itself beside the text (`labels.py`), by whose words its first passage is found.
     """
 
     memory_id: UUID
@@ -108,6 +111,7 @@ class IndexedText:
     version_id: UUID | None = None
     said_offset: int | None = None
     name: str | None = None
+    labels: Sequence[str] = ()
 
     @property
     def attributes(self) -> dict[str, Any] | None:
@@ -156,15 +160,32 @@ class ClaimedPassage(PendingPassage):
 class AnalysedPassage:
     """A passage whose lexemes a former analysis of words made.
 
-    `about`: the names of its entity, as of now. `said_at`: in UTC; None for a name.
+    `about`: the names of its entity, as of now. `said_at`: in UTC; None for a name. `said_offset`: as in IndexedText.
+    `labels`: of its memory, of the first passage of one.
     """
 
     id: UUID
     graph_id: UUID
     text: str
     said_at: datetime | None
+    said_offset: int | None
     is_live: bool
     about: str | None
+    labels: Sequence[str]
+
+    @property
+    def said(self) -> datetime | None:
+        """When it was said, by the clock of who said it; None for a name."""
+        return None if self.said_at is None else with_offset(self.said_at, self.said_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Reanalysis:
+    """What another analysis finds in a passage: its lexemes, and the days that it names."""
+
+    id: UUID
+    words: str
+    named_days: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -692,17 +692,31 @@ SELECT tenant_id FROM tenants_with_other_words();
 
 -- name: list_other_words
 -- The oldest passages of the tenant that were analysed before :words_version, at most :limit, with what they are found by
--- beside their texts: the name and the aliases of their entity as they are now.
-SELECT p.id, p.graph_id, p.text, p.said_at, p.removed_revision IS NULL AS is_live,
-    CASE WHEN p.source = 'name' THEN n.aliases WHEN n.name IS NOT NULL THEN concat_ws(' ', n.name, n.aliases) END AS about
+-- beside their texts: the name and the aliases of their entity as they are now, and the labels of their memories, of live
+-- ones and with the first passage of each.
+SELECT p.id, p.graph_id, p.text, p.said_at, p.said_offset, p.removed_revision IS NULL AS is_live,
+    CASE WHEN p.source = 'name' THEN n.aliases WHEN n.name IS NOT NULL THEN concat_ws(' ', n.name, n.aliases) END AS about,
+    coalesce(CASE WHEN p.place > 0 OR p.removed_revision IS NOT NULL THEN NULL
+        WHEN p.source = 'observation' THEN (
+            SELECT memory_labels(kind, tags, source, metadata) FROM observations
+            WHERE tenant_id = :tenant_id AND id = p.memory_id AND graph_id = p.graph_id AND coalesce(removed_revision, 0) = 0
+            ORDER BY added_revision DESC LIMIT 1
+        )
+        WHEN p.source = 'fact' AND p.version_id IS NULL THEN n.labels
+        WHEN p.source = 'fact' THEN (
+            SELECT memory_labels(kind, tags, source, metadata) FROM node_versions
+            WHERE tenant_id = :tenant_id AND id BETWEEN p.version_id AND p.version_id ORDER BY id LIMIT 1
+        )
+    END, '{}') AS labels
 FROM (
-    SELECT id, graph_id, node_id, source, text, said_at, removed_revision FROM passages
-    WHERE tenant_id = :tenant_id AND words_version < 2 AND words_version < :words_version
+    SELECT id, graph_id, node_id, memory_id, version_id, source, place, text, said_at, said_offset, removed_revision
+    FROM passages
+    WHERE tenant_id = :tenant_id AND words_version < 3 AND words_version < :words_version
     ORDER BY id
     LIMIT :limit
 ) AS p
 LEFT JOIN LATERAL (
-    SELECT name, (
+    SELECT name, memory_labels(kind, tags, source, metadata) AS labels, (
         SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
         WHERE a.tenant_id = :tenant_id AND a.node_id BETWEEN p.node_id AND p.node_id AND coalesce(a.removed_revision, 0) = 0
     ) AS aliases
@@ -712,13 +726,14 @@ LEFT JOIN LATERAL (
 ORDER BY p.id;
 
 -- name: replace_words
--- Replace the lexemes of passages of a graph (:ids, in order) by those of another analysis, under the lock of the graph's
--- index, and put those that are live into the worker's queue, behind all that is new, so that the words around them are
+-- Replace the lexemes of passages of a graph (:ids, in order) by those of another analysis, and the days that they name,
+-- under the lock of the graph's index, and put those that are live into the worker's queue, behind all that is new, so that the words around them are
 -- replaced, too. What was removed keeps its lexemes beside the new ones: the names that its entity had are among them.
 UPDATE passages p SET tsv = CASE WHEN p.removed_revision IS NULL THEN i.words::tsvector ELSE p.tsv || i.words::tsvector END,
+    named_days = CASE WHEN p.removed_revision IS NULL THEN i.named_days::integer[] ELSE p.named_days END,
     words_version = :words_version, settled = p.settled AND p.removed_revision IS NOT NULL,
     bulk = p.bulk OR p.removed_revision IS NULL
-FROM unnest(:ids::uuid[], :words::text[]) AS i (id, words)
+FROM unnest(:ids::uuid[], :words::text[], :named_days::text[]) AS i (id, words, named_days)
 WHERE p.tenant_id = :tenant_id AND p.id = ANY (:ids::uuid[]) AND p.id = i.id AND p.graph_id = :graph_id
     AND p.words_version < :words_version
 RETURNING p.id;
@@ -727,7 +742,7 @@ RETURNING p.id;
 -- Whether a graph has live passages that were analysed before :words_version.
 SELECT EXISTS (
     SELECT 1 FROM passages
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND words_version < 2 AND words_version < :words_version
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND words_version < 3 AND words_version < :words_version
 );
 
 -- name: forget_counts

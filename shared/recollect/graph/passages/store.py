@@ -27,6 +27,7 @@ from recollect.graph.passages.model import (
     FailedPassage,
     IndexedText,
     PendingPassage,
+    Reanalysis,
     RefusedPassage,
     Source,
     is_dated,
@@ -351,9 +352,16 @@ async def list_other_words(tx: Transaction, *, limit: int) -> list[AnalysedPassa
     return [AnalysedPassage(**row) for row in rows]
 
 
-async def replace_words(tx: Transaction, graph_id: UUID, ids: Sequence[UUID], words: Sequence[str]) -> int:
-    """Give passages of a graph these lexemes; return how many. The graph's index is locked before."""
-    rows = await tx.fetch(queries.replace_words, graph_id=graph_id, ids=ids, words=words, words_version=WORDS_VERSION)
+async def replace_words(tx: Transaction, graph_id: UUID, analysed: Sequence[Reanalysis]) -> int:
+    """Give passages of a graph other lexemes and named days; return how many. The graph's index is locked before."""
+    rows = await tx.fetch(
+        queries.replace_words,
+        graph_id=graph_id,
+        ids=[passage.id for passage in analysed],
+        words=[passage.words for passage in analysed],
+        named_days=[_integers(passage.named_days) for passage in analysed],
+        words_version=WORDS_VERSION,
+    )
     return len(rows)
 
 
@@ -413,7 +421,7 @@ async def _split_all(memories: Sequence[IndexedText], revision: Revision) -> lis
     texts = list(dict.fromkeys(memory.text for memory in memories))
     pieces = dict(zip(texts, await map_yielding(texts, _split), strict=True))
     passages = [(memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text])]
-    words = await map_yielding(passages, lambda passage: _words(passage[0], passage[2], revision.at))
+    words = await map_yielding(passages, lambda passage: _words(*passage, revision.at))
     return [(*passage, lexemes) for passage, lexemes in zip(passages, words, strict=True)]
 
 
@@ -473,6 +481,11 @@ def _said_at(memory: IndexedText, revision: Revision) -> datetime | None:
     return None if memory.source == Source.NAME else with_offset(memory.said_at or revision.at, memory.said_offset)
 
 
+def _integers(numbers: Sequence[int]) -> str | None:
+    """Numbers as the text of a PostgreSQL array: a list of arrays of several lengths is none. None without any."""
+    return f"{{{','.join(map(str, numbers))}}}" if numbers else None
+
+
 def _multirange(ranges: Sequence[DateRange]) -> str:
     """Ranges of days as the text of a PostgreSQL datemultirange."""
     return f"{{{','.join(f'[{days.first},{days.last}]' for days in ranges)}}}"
@@ -500,7 +513,8 @@ def _split(text: str) -> list[_Piece]:
     ]
 
 
-def _words(memory: IndexedText, piece: _Piece, written_at: datetime) -> str:
+def _words(memory: IndexedText, place: int, piece: _Piece, written_at: datetime) -> str:
     said = with_offset(memory.said_at or written_at, memory.said_offset)
     said_on = None if memory.source == Source.NAME else said.date()
-    return passage_vector(piece.text, about=memory.about, said_on=said_on)
+    labels = memory.labels if place == 0 else ()  # Once: else all passages of a long text would match a tag.
+    return passage_vector(piece.text, about=memory.about, said_on=said_on, labels=labels)

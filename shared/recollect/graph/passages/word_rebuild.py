@@ -1,7 +1,7 @@
 """Use cases of another analysis of words: passages of before are analysed anew, step by step, while both are found.
 
-The worker does this after an upgrade. What is live also goes through its queue, without being embedded again: that
-replaces the words around each passage.
+The worker does this after an upgrade. The days that their texts name are found, too. What is live also goes through its
+queue, without being embedded again: that replaces the words around each passage.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,15 @@ from itertools import groupby
 from uuid import UUID
 
 from recollect.graph.passages import store
-from recollect.graph.passages.model import AnalysedPassage
+from recollect.graph.passages.date_phrases import LANGUAGES
+from recollect.graph.passages.dates import named_days, ranges_of, times_in
+from recollect.graph.passages.model import AnalysedPassage, Reanalysis
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.platform.computing import map_yielding
 from recollect.platform.db import Database
 from recollect.platform.transactions import Transaction
 from recollect.platform.words.analysis import passage_vector
+from recollect.spelling import normal
 
 REBUILT_AT_ONCE = 200
 """Passages that one transaction analyses anew."""
@@ -42,13 +45,17 @@ async def rebuild_page(tx: Transaction) -> int:
 
 
 async def _rebuild(tx: Transaction, graph_id: UUID, passages: Sequence[AnalysedPassage]) -> None:
-    words = await map_yielding(passages, _words)
+    analysed = await map_yielding(passages, _analysed)
     await store.raise_index_epoch(tx, graph_id)
-    await store.replace_words(tx, graph_id, [passage.id for passage in passages], words)
+    await store.replace_words(tx, graph_id, analysed)
     if not await store.any_other_words(tx, graph_id):
         await store.forget_counts(tx, graph_id)
 
 
-def _words(passage: AnalysedPassage) -> str:
-    said_on = None if passage.said_at is None else passage.said_at.date()
-    return passage_vector(passage.text, about=passage.about, said_on=said_on)
+def _analysed(passage: AnalysedPassage) -> Reanalysis:
+    said = passage.said
+    if said is None:
+        return Reanalysis(passage.id, passage_vector(passage.text, about=passage.about), ())
+    words = passage_vector(passage.text, about=passage.about, said_on=said.date(), labels=passage.labels)
+    times = times_in(LANGUAGES, normal(passage.text))
+    return Reanalysis(passage.id, words, named_days(ranges_of(times, said.date())))

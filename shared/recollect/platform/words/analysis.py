@@ -13,7 +13,7 @@ from recollect.platform.words.compounds import MAX_CACHED_LENGTH, compound, is_c
 from recollect.platform.words.languages import language_of
 from recollect.platform.words.stemming import CACHED, MAX_LENGTH, forms
 
-WORDS_VERSION = 2
+WORDS_VERSION = 3
 """Of this analysis: raise it with any change in what passages are found by, PyStemmer's version included; a migration
 then has the worker analyse them anew."""
 

@@ -8,7 +8,7 @@ SELECT n.id FROM search_nodes n WHERE n.tenant_id = :tenant_id AND n.graph_id = 
 lexical AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
     WHERE e.tsv @@ :words::tsquery
-    ORDER BY (SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.4, 1.0}', e.tsv, t.query)) FROM terms t) DESC, e.id
+    ORDER BY (SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.03, 1.0}', e.tsv, t.query)) FROM terms t) DESC, e.id
     LIMIT :candidates
 ), contextual AS (
     SELECT e.id, e.node_id, e.source FROM eligible e
@@ -171,12 +171,13 @@ CROSS JOIN LATERAL (
 ) AS n
 CROSS JOIN LATERAL (SELECT lower(coalesce(p.speaker, n.name, '')) AS said_by) AS s
 CROSS JOIN LATERAL (
-    SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.4, 1.0}', f.own, t.query)) AS own, sum(t.idf * ts_rank(f.near, t.query)) AS near,
+    SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.03, 1.0}', f.own, t.query)) AS own, sum(t.idf * ts_rank(f.near, t.query)) AS near,
         sum(t.idf * ts_rank(f.far, t.query)) AS far,
         sum(t.idf) FILTER (WHERE f.own @@ t.query OR f.far @@ t.query) AS covered,
         bool_or(t.is_evident AND f.own @@ t.query) AS identified
     FROM (
-        SELECT p.tsv AS own, setweight(coalesce(p.near, p.tsv), 'D') AS near, setweight(coalesce(p.far, p.tsv), 'D') AS far
+        SELECT p.tsv AS own, setweight(coalesce(p.near, ts_filter(p.tsv, '{c,d}')), 'D') AS near,
+            setweight(coalesce(p.far, ts_filter(p.tsv, '{c,d}')), 'D') AS far
         OFFSET 0
     ) AS f CROSS JOIN terms t
 ) AS w
