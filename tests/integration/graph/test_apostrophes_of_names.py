@@ -35,7 +35,7 @@ async def store_both(agent: Agent, owner: asyncpg.Connection) -> None:
 async def opened(agent: Agent, *asked: str) -> list[str | None]:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         found = await reading.get_entities(await graphs.view(tx, None), asked)
-    return [entity and entity.name for entity in found]
+    return [None if entity is None else entity.name for entity in found]
 
 
 async def test_every_form_finds_the_only_entity_of_the_name_once(agent: Agent) -> None:

@@ -44,7 +44,7 @@ async def test_days_are_found_as_when_they_are_written(
     written = await owner.fetch(STORED, agent.caller.tenant_id)
     assert [bool(row["named_days"]) for row in written] == [False, True, True, True]
     await owner.execute(OLD, agent.caller.tenant_id)
-    sizes = []
+    sizes: list[int] = []
     while not sizes or sizes[-1]:
         async with agent.db.transaction(agent.caller) as tx:
             sizes.append(await word_rebuild.rebuild_page(tx))
