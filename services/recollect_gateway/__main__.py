@@ -5,21 +5,23 @@ import signal
 import sys
 
 from recollect.errors import RecollectError
-from recollect.platform.telemetry import configure_logging, configure_tracing
-from recollect.settings import Settings
+from recollect.platform.telemetry import configure_logging, configure_tracing, warn_of_unknown_settings
+from recollect.settings import Settings, read_settings
 from recollect_gateway.app import create_app
 from recollect_gateway.draining import Drain
 from recollect_gateway.server import GatewayServer, allow_open_files, server_config
+from recollect_gateway.starting import Starting
 from recollect_gateway.tracing import traced
 
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT."""
-    settings = Settings()
-    configure_logging(settings)
     # uvicorn raises the signal again when it has stopped; this lets the last spans be exported before the process ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
+        settings = read_settings()
+        configure_logging(settings)
+        warn_of_unknown_settings()
         shutdown = configure_tracing(settings, "recollect-gateway")
         try:
             serve(settings)
@@ -30,13 +32,18 @@ def main() -> None:
 
 
 def serve(settings: Settings) -> None:
-    """Serve the gateway; raises InvalidInput for settings that would not be safe."""
+    """Serve the gateway; raises InvalidInput for settings that would not be safe, and what keeps it from starting."""
     settings.require_own_secret()
     allow_open_files(settings)
     app = create_app(settings, on_start=freeze_loaded_objects)
     drain: Drain = app.state.drain
-    config = server_config(traced(app, settings), settings, drain)
-    GatewayServer(config, drain, settings.drain_seconds).run()
+    starting = Starting(traced(app, settings))
+    try:
+        GatewayServer(server_config(starting, settings, drain), drain, settings.drain_seconds).run()
+    except SystemExit:  # uvicorn ends the process where the application does not start.
+        if starting.refusal is None:
+            raise
+        raise starting.refusal from None
 
 
 def freeze_loaded_objects() -> None:

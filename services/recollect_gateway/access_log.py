@@ -81,7 +81,7 @@ def _counting_receive(receive: Any, entry: AccessLogEntry) -> Any:
 def _watched_send(send: Any, entry: AccessLogEntry) -> Any:
     async def watched(message: Any) -> None:
         if message["type"] == "http.response.start":
-            entry.status = message["status"]
+            entry.status = int(message["status"])  # Some applications send an `HTTPStatus`.
         entry.bytes_sent += len(message.get("body", b""))
         await send(message)
 

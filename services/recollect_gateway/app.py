@@ -38,6 +38,7 @@ from recollect.retrieval.recall.cache import RecallCache
 from recollect.retrieval.recall.english import load_english
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
+from recollect.settings.storage import server_of
 from recollect_gateway.access_log import note_route
 from recollect_gateway.admission import AddressLimits, Admission, add_limit_headers, by_address
 from recollect_gateway.calls import Services
@@ -85,7 +86,7 @@ from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token import TokenController
-from recollect_gateway.readiness import Readiness, checked_embedder, reported_readiness
+from recollect_gateway.readiness import Readiness, awaited_readiness, checked_embedder, reported_readiness
 from recollect_gateway.remembered import RememberedCallers, remembered_callers
 from recollect_gateway.streams import Streams
 from recollect_gateway.urlencoded import MAX_FORM_BYTES
@@ -236,6 +237,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
     state.db = await _database(redis, settings, callers, stack)
     state.readiness = Readiness(state.drain, (state.db, *state.db.other_cells), embedder)
+    await stack.enter_async_context(awaited_readiness(state.readiness, server_of(settings.database_url)))
     if settings.tells_metrics:
         await stack.enter_async_context(reported_readiness(state.readiness))
     state.settings = settings
@@ -279,8 +281,8 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
 def _prepare_sign_in(state: State, settings: Settings) -> None:
     """Put in `state` the services by which people sign in, and OAuth clients on their behalf."""
     state.mailer = Mailer.of(settings)
-    state.passkey_site = PasskeySite.of(settings.base_url)
     state.breached = BreachedPasswords.of(settings, state.outbound)
+    state.passkey_site = PasskeySite.of(settings.base_url)
     state.relying_party = RelyingParty(state.issuers, state.outbound)
     state.text_records = TextRecords(settings)
     state.vault, state.published_keys = Vault.of(state.pepper), PublishedKeys(state.db)

@@ -14,6 +14,9 @@ from recollect.platform.metrics import record_readiness
 from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect_gateway.draining import Drain
 
+AWAIT_SECONDS = 1.0
+"""How often a gateway that has started asks whether it is ready, until it is for the first time."""
+
 REPORT_SECONDS = 10.0
 """How often readiness is reported to the metrics: at least as often as most systems scrape them."""
 
@@ -30,9 +33,14 @@ class Readiness:
         self._drain, self._embedder = drain, embedder
         self._home, *self._others = [SchemaCheck(cell) for cell in cells]
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the process is stopping."""
+        return self._drain.begun
+
     async def require(self) -> None:
         """Return if the process may be sent requests; raises Unavailable, which says why it may not."""
-        if self._drain.begun:
+        if self.is_ending:
             raise Unavailable("This gateway is stopping. Try again: another one will answer.", code=ErrorCode.DRAINING)
         await require_any_usable(self._home, self._others)
 
@@ -41,6 +49,40 @@ class Readiness:
         """What keeps a process from all that it should do although it is ready; None if nothing is known to."""
         mismatch = self._embedder.mismatch if self._embedder is not None else None
         return mismatch and f"{mismatch} Until they agree, recall searches by words alone."
+
+
+@asynccontextmanager
+async def awaited_readiness(readiness: Readiness, server: str, seconds: float = AWAIT_SECONDS) -> AsyncIterator[None]:
+    """Log, beside everything else, why a gateway that has just started is not ready: each reason once.
+
+    `server`: host and port of its database, which only the log may name.
+    """
+    waiting = asyncio.create_task(_await_ready(readiness, server, seconds), name="first readiness")
+    try:
+        yield
+    finally:
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
+
+
+async def _await_ready(readiness: Readiness, server: str, seconds: float) -> None:
+    logged_reason = ""
+    with suppress_instrumentation():
+        while not readiness.is_ending:
+            try:
+                await readiness.require()
+                break
+            except Unavailable as error:
+                if str(error) != logged_reason:
+                    logged_reason = str(error)
+                    log.warning("waiting for the database", reason=logged_reason, server=server)
+            except Exception:
+                log.exception("readiness check failed")
+                return
+            await asyncio.sleep(seconds)
+    if logged_reason and not readiness.is_ending:
+        log.info("the gateway is ready")
 
 
 @asynccontextmanager

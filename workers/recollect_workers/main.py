@@ -23,8 +23,9 @@ from recollect.platform.presence import Presence
 from recollect.platform.queue import Wakeups
 from recollect.platform.replicas import replica_of
 from recollect.platform.schema.service import SchemaCheck
-from recollect.platform.telemetry import configure_logging, configure_tracing
-from recollect.settings import Settings
+from recollect.platform.telemetry import configure_logging, configure_tracing, warn_of_unknown_settings
+from recollect.settings import Settings, read_settings
+from recollect_workers.configuration import warn_of_missing_indexes, warn_of_other_secret
 from recollect_workers.context import Kind, WorkerContext
 from recollect_workers.kinds import known_kinds
 from recollect_workers.pace import Pace
@@ -46,9 +47,10 @@ def main(more: Mapping[str, Kind] = {}, *, cell: str | None = None) -> None:
     `cell`: the cell on which it works, instead of that of the environment.
     """
     signal.signal(signal.SIGTERM, _end)
-    settings = Settings() if cell is None else Settings(cell=cell)
-    configure_logging(settings)
     try:
+        settings = read_settings() if cell is None else read_settings(cell=cell)
+        configure_logging(settings)
+        warn_of_unknown_settings()
         shutdown_tracing = configure_tracing(settings, "recollect-worker")
         try:
             asyncio.run(run_until_signal(settings, more))
@@ -80,7 +82,9 @@ async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Ki
         redis = await stack.enter_async_context(connect_redis(settings))
         context = await _open(settings, redis, stopping, more, stack)
         log.info("worker started", embedder=context.embedder.model, cell=settings.cell)
+        warn_of_missing_indexes(settings)
         await wait_for_schema(context)
+        await warn_of_other_secret(settings)
         # Looking for work is not traced, only the work: jobs start spans of their own.
         with suppress_instrumentation():
             async with asyncio.TaskGroup() as tasks:

@@ -20,7 +20,7 @@ from recollect.errors import ErrorCode, RecollectError, Unavailable
 from recollect.platform.driver_errors import DRIVER_ERRORS
 from recollect.platform.metrics import record_unanswered
 from recollect.settings import Settings
-from recollect.settings.storage import NO_DATABASE_ADDRESS
+from recollect.settings.storage import NO_DATABASE_ADDRESS, server_of
 
 APP_ROLE = "recollect_app"
 OWNER_ROLE = "recollect_owner"
@@ -165,16 +165,16 @@ def record_failures(connect: Connect, pool: str, settings: Settings) -> Connect:
     failures = _FailureLog(pool, settings)
 
     async def recorded_connect(*arguments: Any, **options: Any) -> asyncpg.Connection:
-        began = time.monotonic()
+        began, server = time.monotonic(), server_of(arguments[0])
         try:
             return await connect(*arguments, **options)
         except (TimeoutError, asyncio.CancelledError):
             if time.monotonic() - began >= unanswered_seconds:  # Else the caller has left.
                 record_unanswered(pool, settings.measured_cell)
-                failures.report("the server does not answer")
+                failures.report(server, "the server does not answer")
             raise
         except (RecollectError, *DRIVER_ERRORS) as error:
-            failures.report(str(error), str(error.__cause__ or ""))
+            failures.report(server, str(error), str(error.__cause__ or ""))
             raise
 
     return recorded_connect
@@ -187,14 +187,14 @@ class _FailureLog:
         self._labels = {"pool": pool} | ({"cell": settings.measured_cell} if settings.measured_cell else {})
         self._reason, self._logged_at = "", -math.inf
 
-    def report(self, reason: str, answer: str = "") -> None:
+    def report(self, server: str, reason: str, answer: str = "") -> None:
         """Log the reason and the server's answer, unless the same reason was logged within the last minute."""
         now = time.monotonic()
         if reason == self._reason and now - self._logged_at < LOG_AGAIN_SECONDS:
             return
         self._reason, self._logged_at = reason, now
         details = {"answer": answer} if answer else {}
-        log.warning("cannot connect to PostgreSQL", **self._labels, reason=reason, **details)
+        log.warning("cannot connect to PostgreSQL", server=server, **self._labels, reason=reason, **details)
 
 
 async def register_types(connection: asyncpg.Connection) -> None:

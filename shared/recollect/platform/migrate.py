@@ -17,7 +17,7 @@ import structlog
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
 from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE
 from recollect.platform.driver_errors import translate
-from recollect.settings.storage import NO_DATABASE_ADDRESS
+from recollect.settings.storage import NO_DATABASE_ADDRESS, server_of
 
 log = structlog.get_logger(__name__)
 
@@ -101,7 +101,8 @@ async def _locked_connection(url: str, lock_timeout_seconds: float) -> AsyncIter
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
         reason = str(error) or "it does not answer"
         raise Unavailable(
-            f"Cannot reach the database for migrations ({reason}): check RECOLLECT_OWNER_DATABASE_URL."
+            f"Cannot reach the database for migrations at {server_of(url)} ({reason}): check "
+            "RECOLLECT_OWNER_DATABASE_URL."
         ) from error
     except ValueError:  # Without its cause, which shows parts of the address: they may hold a password.
         raise InvalidInput(NO_DATABASE_ADDRESS, path="RECOLLECT_OWNER_DATABASE_URL") from None

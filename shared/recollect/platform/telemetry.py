@@ -7,6 +7,7 @@ away what exceptions say, since PostgreSQL quotes stored values in its errors.
 """
 
 import logging.config
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -21,8 +22,11 @@ from structlog.typing import ExcInfo
 
 from recollect.printable import printable
 from recollect.settings import Settings
+from recollect.settings.unknown import unknown_settings
 
 Shutdown = Callable[[], None]
+
+log = structlog.get_logger(__name__)
 
 _W3C = TraceContextTextMapPropagator()  # Not the global one, which carries a client's baggage along as well.
 
@@ -56,6 +60,12 @@ def configure_logging(settings: Settings) -> None:
             | {name: {"level": chatty} for name in _CHATTY},
         }
     )
+
+
+def warn_of_unknown_settings() -> None:
+    """Log each variable of the environment that looks like a setting and is none."""
+    for unknown in unknown_settings(Settings.model_fields, os.environ):
+        log.warning("unknown setting", name=unknown.name, nearest=unknown.nearest)
 
 
 def configure_tracing(settings: Settings, service_name: str) -> Shutdown:

@@ -6,7 +6,7 @@ Each group of settings has a module of its own. `Settings` combines the groups.
 import os
 import re
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, model_validator
@@ -161,6 +161,14 @@ class Settings(
     def migration_url(self) -> str:
         """The address that migrations and operator commands use."""
         return self.owner_database_url or self.database_url
+
+
+def read_settings(**given: Any) -> Settings:
+    """The settings of this process; raises InvalidInput that names the variable whose value cannot be used."""
+    try:
+        return Settings(**given)
+    except ValueError as error:
+        raise wrong_setting(error) or error from None
 
 
 def wrong_setting(error: ValueError) -> InvalidInput | None:

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
 
 from recollect.public_url import read_public_url
+from recollect.settings.lists import Numbers, Texts
 
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.:\[\]_-]+")
 
@@ -22,45 +23,45 @@ class EdgeSettings(BaseSettings):
         "and port, without a path, since the gateway needs a host of its own. Unset: `http://` with `RECOLLECT_HOST` "
         "and `RECOLLECT_PORT`.",
     )
-    allowed_hosts: list[str] = Field(
+    allowed_hosts: Texts = Field(
         default=["127.0.0.1:*", "localhost:*", "[::1]:*"],
-        description="Host headers that are served in addition to the host of the public address, as a JSON list "
-        '(`["memory.internal"]`; `["localhost:*"]` accepts any port); `["*"]` serves all. This protects local servers '
-        "against DNS rebinding. An entry with a scheme (`https://memory.example.org`) is an address by which OAuth "
-        "clients may sign in, too; without one, they must use the public address, since a proxy may have set the "
-        "header.",
+        description="Host headers that are served in addition to the host of the public address, as a JSON list or "
+        "with commas (`memory.internal,10.0.0.5:8787`; `localhost:*` accepts any port); `*` serves all. This protects "
+        "local servers against DNS rebinding. An entry with a scheme (`https://memory.example.org`) is an address by "
+        "which OAuth clients may sign in, too; without one, they must use the public address, since a proxy may have "
+        "set the header.",
     )
-    allowed_origins: list[str] = Field(
+    allowed_origins: Texts = Field(
         default=[],
         description="Origins of other web pages that may send requests from a browser (CORS), as a JSON list "
-        '(`["https://app.example.com"]`); `["*"]` allows every page. Such pages send keys and tokens themselves: '
-        "cookies are accepted only from the gateway's own pages.",
+        "or with commas (`https://app.example.com`); `*` allows every page. Such pages send keys and tokens "
+        "themselves: cookies are accepted only from the gateway's own pages.",
     )
-    trusted_proxies: list[str] = Field(
+    trusted_proxies: Texts = Field(
         default=[],
-        description="Addresses and networks of the proxies in front of the gateway, as a JSON list "
-        '(`["10.0.0.0/8"]`). Only their `X-Forwarded-For` header is used to find the address of the client; from '
+        description="Addresses and networks of the proxies in front of the gateway, as a JSON list or with "
+        "commas (`10.0.0.0/8`). Only their `X-Forwarded-For` header is used to find the address of the client; from "
         "anybody else it is ignored.",
     )
-    outbound_networks: list[str] = Field(
+    outbound_networks: Texts = Field(
         default=[],
         description="Networks of your own that addresses named by clients may lead to although they are not public, "
-        'as a JSON list (`["10.1.2.0/24"]`), such as the network of your identity provider. If loopback is listed '
-        '(`["127.0.0.0/8"]`), it can be reached on any port and without TLS, for tests and single machines.',
+        "as a JSON list or with commas (`10.1.2.0/24`), such as the network of your identity provider. If loopback is "
+        "listed (`127.0.0.0/8`), it can be reached on any port and without TLS, for tests and single machines.",
     )
-    outbound_refused_networks: list[str] = Field(
+    outbound_refused_networks: Texts = Field(
         default=[],
         description="Public addresses and networks of your own that addresses named by clients must not lead to, as a "
-        "JSON list. They take precedence over `RECOLLECT_OUTBOUND_NETWORKS`. Addresses outside the public internet "
-        "need not be listed: they are refused anyway.",
+        "JSON list or with commas. They take precedence over `RECOLLECT_OUTBOUND_NETWORKS`. Addresses outside the "
+        "public internet need not be listed: they are refused anyway.",
     )
-    outbound_ports: list[int] = Field(
-        default=[443], description="Ports that addresses named by clients may have, as a JSON list."
+    outbound_ports: Numbers = Field(
+        default=[443], description="Ports that addresses named by clients may have, as a JSON list or with commas."
     )
-    dns_servers: list[str] = Field(
+    dns_servers: Texts = Field(
         default=[],
-        description="Name servers that are asked for the DNS records of e-mail domains, as a JSON list "
-        '(`["10.0.0.2:53"]`). Empty: the name servers of the machine.',
+        description="Name servers that are asked for the DNS records of e-mail domains, as a JSON list or with "
+        "commas (`10.0.0.2:53`). Empty: the name servers of the machine.",
     )
     outbound_seconds: float = Field(
         default=10.0,

@@ -1,9 +1,13 @@
 """Settings of the embedding model and of the caches."""
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings
 
+from recollect.errors import InvalidInput
 from recollect.web_url import read_web_url
+
+EMBEDDERS = ("minilm", "multilingual", "wordllama", "openai")
+"""The embedders that there are, by their names in settings."""
 
 
 class EmbeddingSettings(BaseSettings):
@@ -94,6 +98,17 @@ class EmbeddingSettings(BaseSettings):
         description="Maximum time, in seconds, for which a recall waits for Redis. After that, it searches without "
         "the cache.",
     )
+
+    @field_validator("embedder", "previous_embedder")
+    @classmethod
+    def _known_embedder(cls, name: str | None, field: ValidationInfo) -> str | None:
+        if name is not None and name not in EMBEDDERS:
+            variable = f"RECOLLECT_{field.field_name}".upper()
+            raise InvalidInput(
+                f"There is no embedder {name!r}: set {variable} to {', '.join(EMBEDDERS[:-1])} or {EMBEDDERS[-1]}.",
+                path=variable,
+            )
+        return name
 
     @field_validator("embedding_url")
     @classmethod

@@ -55,8 +55,8 @@ class PeopleSettings(BaseSettings):
         ge=1,
         le=1_000_000,
         description="Maximum number of requests per minute from one client address to `/health/ready`, which queries "
-        "the database; as many to `/v1/openapi.json` and `/v1/docs` together, and as many to the sign-in page. None "
-        "of them needs a key.",
+        "the database; as many to `/v1/openapi.json` and `/v1/docs` together, as many to the sign-in page, and as many "
+        "to the page at `/`. None of them needs a key.",
     )
     sign_ins_per_minute: int = Field(
         default=30,

@@ -1,5 +1,7 @@
 """Settings of PostgreSQL, Valkey, and the secret of stored hashes."""
 
+from urllib.parse import parse_qsl, urlsplit
+
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings
 
@@ -15,6 +17,28 @@ NO_DATABASE_ADDRESS = (
     "In a password, percent-encode everything except letters, digits and the characters -._~"
 )
 """The error message for an address that cannot be read. It does not show the address, which may hold a password."""
+
+POSTGRESQL_PORT = 5432
+"""The port of an address that names none."""
+
+
+def server_of(url: str) -> str:
+    """Host and port in an address of PostgreSQL, for operators: never its login, and nothing of its password."""
+    try:
+        parts = urlsplit(url)
+        given = dict(parse_qsl(parts.query))
+    except ValueError:
+        return "an address that cannot be read"
+    _, at, hosts = parts.netloc.rpartition("@")
+    if not at and "@" in url:  # A password with a slash in it: what looks like a host may be a part of it.
+        return "an address that cannot be read"
+    hosts, port = given.get("host") or hosts, given.get("port") or str(POSTGRESQL_PORT)
+    named = [host for host in hosts.split(",") if host] or ["its default host"]
+    return ",".join(host if host.startswith("/") or _has_port(host) else f"{host}:{port}" for host in named)
+
+
+def _has_port(host: str) -> bool:
+    return host.rpartition("]")[2].count(":") == 1
 
 
 class StorageSettings(BaseSettings):

@@ -324,10 +324,12 @@ async def test_a_migration_whose_tables_stay_in_use_is_rolled_back(
     assert await migrate(pending) == ["9999_both"]
 
 
-async def test_an_unreachable_server_is_reported_without_its_address(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="Cannot reach the database for migrations") as refused:
-        await migrate(f"postgresql://somebody:secret@/recollect?host={tmp_path}")
-    assert "secret" not in str(refused.value)
+async def test_an_unreachable_server_is_reported_by_host_and_port(tmp_path: Path) -> None:
+    for server, url in ((str(tmp_path), f"/recollect?host={tmp_path}"), ("127.0.0.1:9", "127.0.0.1:9/recollect")):
+        with pytest.raises(Unavailable, match="Cannot reach the database for migrations") as refused:
+            await migrate(f"postgresql://somebody:secret@{url}")
+        assert f" at {server} (" in str(refused.value)
+        assert "secret" not in str(refused.value)
 
 
 async def test_the_servers_refusal_is_reported(cluster: LocalPostgres) -> None:

@@ -19,6 +19,7 @@ from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.schema.service import SchemaCheck
 from recollect.settings import Settings
+from recollect.settings.storage import server_of
 from recollect_local.postgres import LocalPostgres
 from recollect_operator.database import OperatorDatabase
 from tests.support.gateway import serving
@@ -228,6 +229,7 @@ async def test_a_connection_error_is_logged_once(settings: Settings, postgres: L
         {
             "event": "cannot connect to PostgreSQL",
             "log_level": "warning",
+            "server": server_of(own.database_url),
             "pool": "reserved",
             "reason": "The database refuses the login: check RECOLLECT_DATABASE_URL.",
             "answer": 'role "nobody_at_all" does not exist',

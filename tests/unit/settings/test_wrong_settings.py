@@ -13,7 +13,11 @@ from recollect.settings import Settings, wrong_setting
 WRONG = [
     ("RECOLLECT_METRICS_PORT", "99999", "Input should be less than or equal to 65535"),
     ("RECOLLECT_STATEMENT_TIMEOUT_SECONDS", "inf", "Input should be less than or equal to 86400"),
-    ("RECOLLECT_TRUSTED_PROXIES", "10.0.0.0/8", "It is not the JSON that docs/settings.md shows"),
+    (
+        "RECOLLECT_TRUSTED_PROXIES",
+        "[10.0.0.0/8]",
+        'It is neither a JSON list, such as ["one", "two"], nor entries with commas between',
+    ),
     ("RECOLLECT_TRUSTED_PROXIES", '["10.0.0.1/8"]', "10.0.0.1/8 has host bits set"),
     ("RECOLLECT_ACCEPTED_KEY_SECRETS", "7hunder", "It is not the JSON that docs/settings.md shows"),
     ("RECOLLECT_CELLS", '{"b": {}}', "b.database_url: Field required"),
