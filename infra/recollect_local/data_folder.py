@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import platformdirs
+from pydantic import SecretStr
 
 from recollect.errors import ErrorCode, InvalidInput, Unavailable
 from recollect.settings.storage import MIN_SECRET_BYTES
@@ -21,6 +22,17 @@ from recollect_local.demo_keys import DemoKeys
 
 KEY_FILES = ("admin-key", "api-key")
 """The files of the keys: for administration, and for agents."""
+
+MARKER = ".recollect"
+"""The file by which a folder is known to be one of ours, whatever else is put there."""
+
+_IGNORED_BY_GIT = ".gitignore"
+_SERVERS = ("logs", "postgres", "postgres.unfinished", "valkey")
+_OWN = frozenset((MARKER, _IGNORED_BY_GIT, *KEY_FILES, "key-secret", "embedder", "lock", "local.json", *_SERVERS))
+"""What a folder of ours holds, also one that was made before there was a marker."""
+
+_OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
+"""What file systems put into an empty folder by themselves."""
 
 NEW_EMBEDDER, FORMER_EMBEDDER = "multilingual", "minilm"
 """The default embedders of a data folder that is made now, and of one that was made before it had one of its own."""
@@ -42,13 +54,16 @@ class DataFolder:
     def locked(self) -> Iterator["Lock"]:
         """Lock the folder, made if it is missing, for this process; the kernel releases the lock when we die.
 
-        Raises Unavailable, naming the holder, while another stack runs on it.
+        Raises Unavailable, naming the holder, while another stack runs on it, and InvalidInput for a folder with files
+        of somebody else: the secrets and the database would stand among them.
         """
+        self._require_own()
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _take(file, self.path)
-            self._published.unlink(missing_ok=True)  # left by a stack that was killed
+            self._mark()
+            self.published_file.unlink(missing_ok=True)  # left by a stack that was killed
             yield Lock(file)
         finally:
             os.close(file)
@@ -56,7 +71,7 @@ class DataFolder:
     @contextmanager
     def published(self, endpoint: Endpoint, ready_file: Path | None) -> Iterator[None]:
         """Write the address of this stack to local.json and to `ready_file`, and remove both at the end."""
-        files = [self._published, ready_file] if ready_file else [self._published]
+        files = [self.published_file, ready_file] if ready_file else [self.published_file]
         try:
             for file in files:
                 write_private(file, json.dumps(asdict(endpoint), indent=2))
@@ -81,6 +96,11 @@ class DataFolder:
                 raise InvalidInput(f"It is missing. {_RECOVERY}", path=str(path))
             write_private(path, secrets.token_urlsafe(MIN_SECRET_BYTES))
         return _whole_secret(path)
+
+    def stored_secret(self) -> SecretStr | None:
+        """The secret of an earlier start; None where there is none. Raises InvalidInput as `key_secret` does."""
+        path = self.path / "key-secret"
+        return SecretStr(_whole_secret(path)) if path.exists() else None
 
     def embedder(self) -> str:
         """The embedder of this folder's graphs: of a new folder NEW_EMBEDDER, of one of before its former default.
@@ -109,8 +129,23 @@ class DataFolder:
         return None
 
     @property
-    def _published(self) -> Path:
+    def published_file(self) -> Path:
+        """The file with the address and the keys of the stack that runs on this folder."""
         return self.path / "local.json"
+
+    def _require_own(self) -> None:
+        names = {path.name for path in self.path.iterdir()} - _OF_NOBODY if self.path.is_dir() else set()
+        is_own = MARKER in names or names <= _OWN or {"lock", "key-secret"} <= names or {"lock", "api-key"} <= names
+        if not is_own:
+            raise InvalidInput(
+                f"{self.path} has files that are not Recollect's. Choose an empty or a new folder with --data-dir."
+            )
+
+    def _mark(self) -> None:
+        """Leave the marker, and keep git from adding the secrets where the folder is in a working tree."""
+        for name, text in ((MARKER, "Data of Recollect (`recollect local`)."), (_IGNORED_BY_GIT, "*")):
+            if not (self.path / name).exists():
+                write_private(self.path / name, text)
 
 
 class Lock:

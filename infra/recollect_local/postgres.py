@@ -6,6 +6,7 @@ its users in files that a SIGKILL leaves wrong, and opens the folders above the 
 
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from recollect.errors import Unavailable
+from recollect.errors import InvalidInput, Unavailable
 from recollect_local.account import hand_over, let_read, let_through, server_account
 from recollect_local.process import last_words, run_process, start_process
 from recollect_local.server import Server
@@ -61,12 +62,18 @@ class LocalPostgres(Server):
         """
         if self.is_running():
             return
+        self._require_own_version()
         self._prepare_folders()
         if not self._home.exists():
             self._make_cluster()
         self._stop_leftover()
         self._launch()
         self._psql(_CREATE_DATABASE.format(locale=self.database_locale))
+
+    @property
+    def has_started(self) -> bool:
+        """Whether a server runs on these files, or was killed; of whichever process."""
+        return (self._home / "postmaster.pid").exists()
 
     def url(self, role: str = "postgres") -> str:
         """Address of the database `recollect` for asyncpg and libpq, with the login `role`."""
@@ -79,6 +86,22 @@ class LocalPostgres(Server):
     def installed(self) -> list[Path]:
         """The folders that its programs read."""
         return _installed()
+
+    def _require_own_version(self) -> None:
+        """Raise InvalidInput where another major version made the files: the server could not read them."""
+        try:
+            stored = (self._home / "PG_VERSION").read_text().strip()
+        except OSError:
+            return
+        said = subprocess.run([self.program("postgres"), "--version"], capture_output=True, text=True, cwd="/")
+        version = re.search(r"\) (\d+)", said.stdout)
+        if version is None or version[1] == stored:
+            return
+        raise InvalidInput(
+            f"{self._home} was made by PostgreSQL {stored}, and this version of Recollect has PostgreSQL {version[1]}, "
+            "which cannot read it. Start the version of Recollect that made it, export each graph with `recollect "
+            "export`, and import the files here with another folder (--data-dir)."
+        )
 
     def _socket_folder(self) -> Path:
         owner = self._account.pw_uid if self._account else os.geteuid()

@@ -1,10 +1,10 @@
 """`recollect local`: everything on one machine, started in order, watched, and stopped together."""
 
 import asyncio
+import errno
 import http.client
 import json
 import os
-import shlex
 import signal
 import sys
 import threading
@@ -21,7 +21,8 @@ from pydantic import SecretStr
 from recollect.errors import RecollectError, Unavailable
 from recollect.printable import printable
 from recollect.public_url import local_url
-from recollect.settings import Settings, wrong_setting
+from recollect.settings import Settings, read_settings
+from recollect.settings.unknown import unknown_settings
 from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
@@ -37,6 +38,16 @@ from recollect_local.welcome import welcome
 
 _READY_SECONDS = 120.0
 _HEALTH_SECONDS = 2.0
+
+_ADVICE = {
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS),
+        "Recollect may not write there: change the owner or the mode of the folder, or choose another with --data-dir.",
+    ),
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR), "A folder is needed there: choose another with --data-dir."),
+    errno.ENOSPC: "Free space there, or choose a folder on another disk with --data-dir.",
+}
+"""What to do about an error of the system that names a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +80,9 @@ def run_local(options: LocalOptions) -> int:
 
 
 def _run(options: LocalOptions, stopping: threading.Event) -> None:
-    settings = _settings()
+    settings = read_settings()
+    for unknown in unknown_settings(Settings.model_fields, os.environ):
+        _say(f"recollect local: {unknown}", to=sys.stderr)
     folder = DataFolder(options.data_dir or settings.data_dir)
     with folder.locked() as lock, ExitStack() as claim, Supervisor(_say) as supervisor:
         with claimed_port(options.host, options.port, until=claim) as port:
@@ -205,17 +218,8 @@ def _serve(
     stopping: threading.Event,
 ) -> None:
     with folder.published(endpoint, options.ready_file):
-        _say(welcome(endpoint))
-        if options.data_dir:
-            _say(f"To use it with other commands: export RECOLLECT_DATA_DIR={shlex.quote(str(folder.path))}")
+        _say(welcome(endpoint, data_dir=folder.path if options.data_dir else None))
         supervisor.watch(stopping.is_set)
-
-
-def _settings() -> Settings:
-    try:
-        return Settings()
-    except ValueError as error:
-        raise wrong_setting(error) or error from None
 
 
 def _clear(ready_file: Path | None) -> None:
@@ -246,7 +250,7 @@ def _stop_signals() -> Iterator[threading.Event]:
 
 def _plain(error: RecollectError | OSError) -> str:
     if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}."
+        return f"{error.filename}: {error.strerror}. {_ADVICE.get(error.errno or 0, '')}".rstrip()
     return str(error)
 
 

@@ -1,34 +1,58 @@
-"""The text that is printed once the stack is ready: its addresses, and lines to paste into an MCP client."""
+"""What is printed once the stack is ready, and on request: how clients and people connect to it."""
 
 import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
 from typing import Any
 
 from recollect_local.address import Endpoint
 
-_LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+_RECALL = {"query": "What do you know about me?"}
 _VS_CODE_KEY = {"type": "promptString", "id": "recollect-key", "description": "Key for Recollect", "password": True}
 
 
-def welcome(endpoint: Endpoint) -> str:
-    """The lines for Claude Code, Cursor, VS Code and curl, each ready to paste.
+def welcome(endpoint: Endpoint, *, data_dir: Path | None = None) -> str:
+    """The address, the key for agents, the line for Claude Code, and where the rest is.
+
+    `data_dir`: the folder, where other commands have to be told of it.
+    """
+    folder = f"\nexport RECOLLECT_DATA_DIR={shlex.quote(str(data_dir))}" if data_dir else ""
+    command = f"{_program()} local"
+    return f"""
+Recollect is ready: {_base(endpoint)}
+
+To connect Claude Code, in another terminal:
+
+{_export(endpoint)}{folder}
+{_claude_code(endpoint)}
+
+Other clients, curl, and the key for administration: {command} --clients
+An account for yourself, as the owner:               {command} --invite you@example.com
+
+Press Ctrl-C to stop it. The data and the keys are kept.
+"""
+
+
+def clients_text(endpoint: Endpoint) -> str:
+    """The lines for Claude Code, Cursor, VS Code, curl and people who administer it, each ready to paste.
 
     No file that a project shares has the key in it: clients read it from the environment, or ask for it.
     """
     by_input = _server(endpoint, "${input:recollect-key}")
     return f"""
-Recollect is ready.
-
   MCP endpoint    {endpoint.mcp_url}
-  Management API  {endpoint.management_url}
+  Management API  {endpoint.management_url}, described at {endpoint.management_url}/docs
   Tenant          {endpoint.tenant}
 
 The key for agents, which reads and writes memory. In the shell in which you start a client:
 
-export RECOLLECT_API_KEY={endpoint.api_key}
+{_export(endpoint)}
 
 Claude Code:
 
-claude mcp add --transport http recollect {endpoint.mcp_url} --header "Authorization: Bearer $RECOLLECT_API_KEY"
+{_claude_code(endpoint)}
 
 Cursor, in .cursor/mcp.json:
 
@@ -38,16 +62,35 @@ VS Code, in .vscode/mcp.json. It asks for the key:
 
 {_json({"inputs": [_VS_CODE_KEY], "servers": {"recollect": {"type": "http", **by_input}}})}
 
-curl:
+Others: docs/clients.md. curl:
 
 {_curl(endpoint)}
 
 The key for administration, which also deletes graphs, makes keys and invites people. Give it to no agent:
 
   {endpoint.admin_key}
-
-Press Ctrl-C to stop it. The data and the keys are kept.
 """
+
+
+def _base(endpoint: Endpoint) -> str:
+    return endpoint.mcp_url.removesuffix("/mcp")
+
+
+def _program() -> str:
+    """How this program was called: by its name where the shell finds it, else by its path."""
+    called = sys.argv[0]
+    if not called.endswith("recollect"):
+        return "recollect"
+    return "recollect" if shutil.which("recollect") == called else called
+
+
+def _export(endpoint: Endpoint) -> str:
+    return f"export RECOLLECT_API_KEY={endpoint.api_key}"
+
+
+def _claude_code(endpoint: Endpoint) -> str:
+    header = '--header "Authorization: Bearer $RECOLLECT_API_KEY"'
+    return f"claude mcp add --transport http recollect {endpoint.mcp_url} {header}"
 
 
 def _server(endpoint: Endpoint, key: str) -> dict[str, Any]:
@@ -55,14 +98,10 @@ def _server(endpoint: Endpoint, key: str) -> dict[str, Any]:
 
 
 def _curl(endpoint: Endpoint) -> str:
-    headers = {
-        "Authorization": "Bearer $RECOLLECT_API_KEY",
-        "Content-Type": "application/json",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2025-11-25",
-    }
-    lines = [f"curl -sS {endpoint.mcp_url}", *(f'-H "{name}: {value}"' for name, value in headers.items())]
-    return " \\\n  ".join([*lines, f"-d '{json.dumps(_LIST_TOOLS)}'"])
+    headers = {"Authorization": "Bearer $RECOLLECT_API_KEY", "Content-Type": "application/json"}
+    address = f"{endpoint.management_url}/graphs/default/recall"
+    options = [f'-H "{name}: {value}"' for name, value in headers.items()]
+    return " \\\n  ".join([f"curl --fail-with-body -sS {address}", *options, f"-d '{json.dumps(_RECALL)}'"])
 
 
 def _json(value: dict[str, Any]) -> str:

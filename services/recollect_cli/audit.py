@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from recollect_cli.files import STDIO, created
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, show, show_json
+from recollect_cli.tables import AsJson, say, show, show_json
 
 app = App(name="audit", help="List and export the audit log of a tenant.")
 
@@ -75,7 +75,7 @@ def list_entries(
         (f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.actor, entry.action, " ".join(entry.objects), entry.address or "-")
         for entry in msgspec.json.decode(answer, type=AuditPage).items
     ]
-    show(("time", "actor", "action", "objects", "address"), rows)
+    show(("time", "actor", "action", "objects", "address"), rows, empty="There are no such entries.")
 
 
 @app.command
@@ -98,7 +98,7 @@ def export(
     file
         File to write, complete or not at all; - writes to standard output.
     """
-    query = _query(actor, action, on, since, until)
+    query, count = _query(actor, action, on, since, until), 0
     with (
         connected(url, api_key) as gateway,
         gateway.download(f"/audit/export?{query}", media_type=LINES) as lines,
@@ -106,6 +106,9 @@ def export(
     ):
         for chunk in lines.iter_bytes():
             target.write(chunk)
+            count += chunk.count(b"\n")
+    if file != STDIO:
+        say(f"{count} entries were exported to {file}.")
 
 
 def _query(

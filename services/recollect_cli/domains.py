@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import App
 
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, show, show_json
+from recollect_cli.tables import AsJson, say, show, show_json
 
 app = App(name="domains", help="List, claim, verify and drop the e-mail domains whose users can join a tenant.")
 
@@ -44,7 +44,7 @@ def list_domains(*, json: AsJson = False, url: Url = None, api_key: ApiKey = Non
         (str(claim.id), claim.domain, claim.role, f"{claim.verified_at:%Y-%m-%d %H:%M}" if claim.verified_at else "-")
         for claim in msgspec.json.decode(answer, type=DomainPage).items
     ]
-    show(("id", "domain", "role", "verified"), rows)
+    show(("id", "domain", "role", "verified"), rows, empty="There are no claimed domains.")
 
 
 @app.command
@@ -101,6 +101,7 @@ def set_role(domain_id: UUID, role: JoiningRole, *, url: Url = None, api_key: Ap
     """
     with connected(url, api_key) as gateway:
         gateway.send("PATCH", f"/email-domains/{domain_id}", msgspec.json.encode({"role": role}))
+    say(f"People who join by the domain {domain_id} become {role} from now on.")
 
 
 @app.command
@@ -114,3 +115,4 @@ def drop(domain_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
     """
     with connected(url, api_key) as gateway:
         gateway.send("DELETE", f"/email-domains/{domain_id}")
+    say(f"The claim {domain_id} was dropped.")

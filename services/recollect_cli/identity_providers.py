@@ -8,7 +8,7 @@ from cyclopts import App
 
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.standard_input import SecretFile, read_secret
-from recollect_cli.tables import AsJson, show, show_json
+from recollect_cli.tables import AsJson, say, show, show_json
 
 app = App(name="identity-providers", help="List, add, update and delete the identity providers of a tenant.")
 
@@ -43,7 +43,8 @@ def list_providers(*, json: AsJson = False, url: Url = None, api_key: ApiKey = N
         (str(view.id), view.name, view.issuer, view.client_id, view.algorithm, "no" if view.disabled_at else "yes")
         for view in msgspec.json.decode(answer, type=ProviderPage).items
     ]
-    show(("id", "name", "issuer", "client id", "algorithm", "enabled"), rows)
+    columns = ("id", "name", "issuer", "client id", "algorithm", "enabled")
+    show(columns, rows, empty="There are no identity providers.")
 
 
 @app.command
@@ -118,6 +119,7 @@ def change(
     body = body_of(name=name, client_id=client_id, client_secret=client_secret, algorithm=algorithm, enabled=enabled)
     with connected(url, api_key) as gateway:
         gateway.send("PATCH", f"/identity-providers/{provider_id}", body)
+    say(f"The identity provider {provider_id} was changed.")
 
 
 @app.command
@@ -131,3 +133,4 @@ def delete(provider_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> Non
     """
     with connected(url, api_key) as gateway:
         gateway.send("DELETE", f"/identity-providers/{provider_id}")
+    say(f"The identity provider {provider_id} was deleted.")

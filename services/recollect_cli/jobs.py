@@ -11,7 +11,7 @@ from recollect.graph.graphs.model import graph_name
 from recollect.jobs.model import Status
 from recollect_cli.following import JobView, cancel_job, get_job, wait_for_job
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, show_json
+from recollect_cli.tables import AsJson, show_json, show_record
 from recollect_cli.tables import show as show_table
 
 app = App(name="jobs", help="List, show and cancel jobs, such as imports and exports.")
@@ -58,7 +58,7 @@ def list_jobs(
         (str(job.id), job.kind, job.graph or "-", job.status, _done(job), f"{job.created_at:%Y-%m-%d %H:%M}")
         for job in msgspec.json.decode(answer, type=JobPage).items
     ]
-    show_table(("id", "kind", "graph", "status", "done", "created"), rows)
+    show_table(("id", "kind", "graph", "status", "done", "created"), rows, empty="There are no such jobs.")
 
 
 @app.command
@@ -112,7 +112,7 @@ def _show_job(answer: bytes, *, json: bool) -> None:
         "error": f"{job.error.code}: {job.error.message}" if job.error else "-",
         "output": f"{job.output_bytes} bytes at /v1/jobs/{job.id}/output" if job.output_bytes else "-",
     }
-    show_table(("", ""), list(fields.items()))
+    show_record(fields)
 
 
 def _done(job: JobView) -> str:

@@ -3,37 +3,18 @@
 import sys
 from typing import NoReturn
 
-from cyclopts import App
+from cyclopts import App, Group
 
 from recollect import __version__
 from recollect.errors import RecollectError
 from recollect.printable import printable
 
-COMMANDS = {
-    "local": ("local:local", "Run PostgreSQL, Valkey, a gateway and a worker on this machine."),
-    "gateway": ("serve:gateway", "Serve MCP and the management API at RECOLLECT_HOST and RECOLLECT_PORT."),
-    "worker": ("serve:worker", "Run a worker: embed memories, run jobs, send webhooks, and do scheduled work."),
-    "migrate": (
-        "migrate:migrate",
-        """Migrate the database to this version, and the database of each cell.
+CLIENT = Group("Use a gateway (--url and --api-key, or the one on this machine)", sort_key=1)
+SERVER = Group("Serve", sort_key=2)
+OPERATOR = Group("Operate a deployment (with its database or its operator API)", sort_key=3)
+MAKER = Group("Work on Recollect", sort_key=4)
 
-        Connects to RECOLLECT_OWNER_DATABASE_URL, or RECOLLECT_DATABASE_URL if that is unset.""",
-    ),
-    "tenants": ("tenants:app", "Create, list, suspend, resume, move, delete and erase tenants, and assign plans."),
-    "plans": ("plans:app", "List, create and update plans: the quotas and rate limits of tenants."),
-    "operator": ("operator:app", "Serve the operator API, manage its keys, list cells, and show its log."),
-    "keys": ("keys:app", "Create, list, rotate and revoke the API keys of a tenant."),
-    "members": ("members:app", "Invite, list, update and remove the members of a tenant."),
-    "identity-providers": (
-        "identity_providers:app",
-        "List, add, update and delete the identity providers of a tenant.",
-    ),
-    "domains": ("domains:app", "List, claim, verify and drop the e-mail domains whose users can join a tenant."),
-    "issuers": ("issuers:app", "List, trust, update and delete the issuers whose access tokens a tenant accepts."),
-    "audit": ("audit:app", "List and export the audit log of a tenant."),
-    "people": ("people:app", "Reset passwords and delete accounts of people."),
-    "jobs": ("jobs:app", "List, show and cancel jobs, such as imports and exports."),
-    "webhooks": ("webhooks:app", "List, create and delete webhooks, and list and replay their deliveries."),
+COMMANDS = {
     "import": (
         "transfer:import_file",
         """Import a file into a graph. The graph is created if it does not exist.
@@ -41,6 +22,7 @@ COMMANDS = {
         A job of the gateway imports the file; this command sends the file and follows the job. Ctrl-C cancels the job.
         The same file can be imported again, also after an interruption, without duplicates. Broken items are left out
         and reported with their places; the other items are imported, and the command exits with 1.""",
+        CLIENT,
     ),
     "export": (
         "transfer:export_file",
@@ -48,19 +30,59 @@ COMMANDS = {
 
         A job of the gateway makes the file; this command follows the job, downloads the file and deletes it from the
         gateway. Ctrl-C cancels the job.""",
+        CLIENT,
     ),
-    "stdio": ("stdio:stdio", "Connect a local MCP client to a gateway over standard input and output."),
+    "jobs": ("jobs:app", "List, show and cancel jobs, such as imports and exports.", CLIENT),
+    "stdio": ("stdio:stdio", "Connect a local MCP client to a gateway over standard input and output.", CLIENT),
+    "keys": ("keys:app", "Create, list, rotate and revoke the API keys of a tenant.", CLIENT),
+    "members": ("members:app", "Invite, list, update and remove the members of a tenant.", CLIENT),
+    "webhooks": ("webhooks:app", "List, create and delete webhooks, and list and replay their deliveries.", CLIENT),
+    "audit": ("audit:app", "List and export the audit log of a tenant.", CLIENT),
+    "domains": (
+        "domains:app",
+        "List, claim, verify and drop the e-mail domains whose users can join a tenant.",
+        CLIENT,
+    ),
+    "identity-providers": (
+        "identity_providers:app",
+        "List, add, update and delete the identity providers of a tenant.",
+        CLIENT,
+    ),
+    "issuers": (
+        "issuers:app",
+        "List, trust, update and delete the issuers whose access tokens a tenant accepts.",
+        CLIENT,
+    ),
+    "local": ("local:local", "Run PostgreSQL, Valkey, a gateway and a worker on this machine.", SERVER),
+    "gateway": ("serve:gateway", "Serve MCP and the management API at RECOLLECT_HOST and RECOLLECT_PORT.", SERVER),
+    "worker": ("serve:worker", "Run a worker: embed memories, run jobs, send webhooks, and do scheduled work.", SERVER),
+    "migrate": (
+        "migrate:migrate",
+        """Migrate the database to this version, and the database of each cell.
+
+        Connects to RECOLLECT_OWNER_DATABASE_URL, or RECOLLECT_DATABASE_URL if that is unset.""",
+        SERVER,
+    ),
+    "tenants": (
+        "tenants:app",
+        "Create, list, suspend, resume, move, delete and erase tenants, and assign plans.",
+        OPERATOR,
+    ),
+    "plans": ("plans:app", "List, create and update plans: the quotas and rate limits of tenants.", OPERATOR),
+    "people": ("people:app", "Reset passwords and delete accounts of people.", OPERATOR),
+    "operator": ("operator:app", "Serve the operator API, manage its keys, list cells, and show its log.", OPERATOR),
     "reference": (
         "reference.commands:app",
         "Print the pages of the documentation that are generated from the code.",
+        MAKER,
     ),
 }
-"""Where each command is, and its help; the root shows the first paragraph. A command is loaded when it is used: loading
-all of them takes seconds."""
+"""Where each command is, its help, of which the root shows the first paragraph, and its group there. A command is
+loaded when it is used: loading all of them takes seconds."""
 
 app = App(name="recollect", help="Hosted memory for AI agents.", version=__version__)
-for command, (target, summary) in COMMANDS.items():
-    app.command(f"recollect_cli.{target}", name=command, help=summary)
+for command, (target, summary, group) in COMMANDS.items():
+    app.command(f"recollect_cli.{target}", name=command, help=summary, group=group)
 
 
 def main() -> None:

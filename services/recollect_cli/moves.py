@@ -74,7 +74,7 @@ def list_moves() -> None:
 
     found = _with_cells(Settings(), moves.list_moves)
     rows = [(m.slug, m.source, m.target, m.step, f"{m.began_at:%Y-%m-%d %H:%M}") for m in found]
-    show(("slug", "from", "to", "step", "began"), rows)
+    show(("slug", "from", "to", "step", "began"), rows, empty="No tenant is being moved.")
 
 
 def _with_cells(settings: Settings, work: Callable[["CellConnections"], Awaitable[T]]) -> T:

@@ -16,7 +16,7 @@ from recollect.platform.directory import service as directory
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.transactions import Transaction
 from recollect.settings import Settings
-from recollect_cli.running import run_to_end, without_database
+from recollect_cli.running import operator_settings, run_to_end, without_database
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ def as_operator(work: Callable[[Operator], Awaitable[T]]) -> T:
     """Run `work` as the owner of the database."""
 
     async def run() -> T:
-        settings = Settings()
+        settings = operator_settings()
         async with Operator.connect(settings.migration_url, settings) as operator:
             return await work(operator)
 
@@ -36,7 +36,7 @@ def as_operator_of_each_cell(work: Callable[[Operator], Awaitable[T]]) -> list[T
     """Run `work` as the owner of each cell's database, home first."""
 
     async def run() -> list[T]:
-        settings, results = Settings(), []
+        settings, results = operator_settings(), []
         for name in settings.cell_names:
             cell_settings = settings.of_cell(name)
             async with Operator.connect(cell_settings.migration_url, cell_settings) as operator:
@@ -60,7 +60,7 @@ def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
     """Run `work` on the database as the gateway uses it, for no tenant."""
 
     async def run() -> T:
-        settings = Settings()
+        settings = operator_settings()
         async with (
             notify_callers_changed_at_end(settings) as on_callers_changed,
             Database.connect(settings.database_url, settings=settings, on_callers_changed=on_callers_changed) as db,
@@ -72,7 +72,7 @@ def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
 
 def as_all_cells(work: Callable[[Database], Awaitable[T]]) -> T:
     """Run `work` on all cells as one database, as the gateway uses them, for no tenant."""
-    settings = Settings()
+    settings = operator_settings()
     if not settings.cells:
         return as_system(work)
 
@@ -107,7 +107,7 @@ def _run_or_exit(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 def pepper() -> bytes:
     """The secret with which keys are hashed."""
-    return Settings().pepper
+    return operator_settings().pepper
 
 
 @asynccontextmanager
@@ -130,7 +130,7 @@ async def _database_of(slug: str) -> AsyncIterator[tuple[Database, Caller]]:
 
 async def _settings_of(slug: str) -> Settings:
     """The settings with the addresses of a tenant's cell."""
-    settings = Settings()
+    settings = operator_settings()
     if not settings.cells:
         return settings
     async with Operator.connect(settings.migration_url, settings) as operator:

@@ -17,7 +17,7 @@ from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_cli.operations import as_operator, pepper
 from recollect_cli.operator_api import with_operator_api
-from recollect_cli.tables import show
+from recollect_cli.tables import say, show
 
 app = App(name="operator", help="Serve the operator API, manage its keys, list cells, and show its log.")
 keys = App(name="keys", help="Create, list and revoke keys of the operator API. Needs the owner's database connection.")
@@ -93,6 +93,7 @@ def log(*, subject: str | None = None, cell: str = HOME) -> None:
     show(
         ("time", "actor", "action", "subject", "details"),
         [(e["at"], e["actor"], e["action"], e["subject"], _details(e["details"])) for e in entries],
+        empty="There are no such entries.",
     )
 
 
@@ -127,7 +128,7 @@ def list_keys() -> None:
         )
         for key in found
     ]
-    show(("id", "name", "key", "expires", "revoked", "last used"), rows)
+    show(("id", "name", "key", "expires", "revoked", "last used"), rows, empty="There are no keys.")
 
 
 @keys.command
@@ -140,6 +141,7 @@ def revoke(key_id: UUID) -> None:
         The key's id, from `recollect operator keys list`.
     """
     as_operator(lambda operator: operator_keys.revoke_key(operator, key_id))
+    say(f"The key {key_id} was revoked.")
 
 
 def _details(details: dict[str, object]) -> str:

@@ -9,9 +9,8 @@ import httpx2
 import msgspec
 
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
-from recollect.settings import Settings
 from recollect_cli.gateway import is_loopback
-from recollect_cli.running import run_to_end, without_database
+from recollect_cli.running import operator_settings, run_to_end, without_database
 
 URL, KEY = "RECOLLECT_OPERATOR_URL", "RECOLLECT_OPERATOR_KEY"
 TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
@@ -115,7 +114,7 @@ async def _within_this_process() -> AsyncIterator[OperatorApi]:
     """The same application on the owner's connection, so that every act has one implementation."""
     from recollect_operator.app import create_app  # Loads a web server, which other commands do not need.
 
-    app = create_app(Settings(), as_owner=True)
+    app = create_app(operator_settings(), as_owner=True)
     transport = httpx2.ASGITransport(app)  # type: ignore[arg-type]  # the types of another framework
     async with app.lifespan(), httpx2.AsyncClient(transport=transport, base_url="http://operator") as client:
         yield OperatorApi(client, without_database)

@@ -10,9 +10,9 @@ from recollect.accounts.people.model import Credentials
 from recollect.errors import Conflict, NotFound
 from recollect.platform.db import Database
 from recollect.platform.mail import Mailer
-from recollect.settings import Settings
 from recollect_cli.operations import as_all_cells, pepper
-from recollect_cli.running import run_to_end
+from recollect_cli.running import operator_settings, run_to_end
+from recollect_cli.tables import say
 
 app = App(name="people", help="Reset passwords and delete accounts of people.")
 
@@ -36,7 +36,7 @@ def reset_password(email: str, *, tenant: str | None = None) -> None:
         account = _chosen(await resets.find_accounts(db, email, tenant=tenant), tenant)
         return await resets.begin_reset(db, account.id, pepper=pepper(), within=account.confined_to)
 
-    print(f"{Settings().base_url}/reset/{as_all_cells(work)}")
+    print(f"{operator_settings().base_url}/reset/{as_all_cells(work)}")
 
 
 @app.command
@@ -65,9 +65,10 @@ def delete(email: str, *, yes: Annotated[bool, Parameter(negative=())] = False) 
     account = as_all_cells(work)
     if not yes:
         raise SystemExit(f"This permanently deletes the account of {account.email!r}. Confirm with --yes.")
-    mailer = Mailer.of(Settings())
+    mailer = Mailer.of(operator_settings())
     if mailer is not None:
         run_to_end(notices.tell_of_deletion(mailer, account.email, address=None))
+    say(f"The account of {account.email} was deleted.")
 
 
 def _chosen(accounts: list[Credentials], tenant: str | None) -> Credentials:

@@ -7,7 +7,7 @@ from cyclopts import App
 
 from recollect.accounts.plans.model import LIMITS
 from recollect_cli.operator_api import with_operator_api
-from recollect_cli.tables import show
+from recollect_cli.tables import Cell, show
 
 app = App(name="plans", help="List, create and update plans: the quotas and rate limits of tenants.")
 
@@ -73,7 +73,7 @@ def set_plan(
 
 
 def _show(plans: list[dict[str, Any]]) -> None:
-    rows = [
-        (plan["name"], *("none" if plan[limit] is None else str(plan[limit]) for limit in LIMITS)) for plan in plans
+    rows: list[tuple[Cell, ...]] = [
+        (plan["name"], *("none" if plan[limit] is None else int(plan[limit]) for limit in LIMITS)) for plan in plans
     ]
     show(("name", *LIMITS), rows)

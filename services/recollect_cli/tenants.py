@@ -3,10 +3,10 @@
 import asyncio
 import sys
 import time
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.errors import ErrorCode, Unavailable
@@ -111,7 +111,7 @@ def resume(slug: str) -> None:
 
 
 @app.command
-def delete(slug: str, *, grace_days: float | None = None) -> None:
+def delete(slug: str, *, grace_days: float | None = None, yes: Annotated[bool, Parameter(negative=())] = False) -> None:
     """Delete a tenant: suspend it, and erase it after a grace period. Until then it can be restored.
 
     Parameters
@@ -120,7 +120,14 @@ def delete(slug: str, *, grace_days: float | None = None) -> None:
         The tenant's slug.
     grace_days
         Grace period in days. Default: RECOLLECT_TENANT_DELETION_GRACE_DAYS. See also `recollect tenants erase`.
+    yes
+        Confirm the deletion.
     """
+    if not yes:
+        raise SystemExit(
+            f"This refuses every credential of {slug!r} at once, and erases its data after the grace period. Confirm "
+            "with --yes."
+        )
     _show([with_operator_api(lambda api: api.request("DELETE", _path(slug), grace_days=grace_days))])
 
 
@@ -149,7 +156,7 @@ def receipts(slug: str | None = None, *, cell: str = HOME) -> None:
     """
     receipts = with_operator_api(lambda api: api.list_all("/receipts", slug=slug, cell=_cell_parameter(cell)))
     rows = [(r["id"], r["slug"], r["erased_at"], str(sum(r["rows"].values())), r["sha256"]) for r in receipts]
-    show(("id", "slug", "erased", "rows", "sha256"), rows)
+    show(("id", "slug", "erased", "rows", "sha256"), rows, empty="There are no such receipts.")
 
 
 @app.command
@@ -241,4 +248,4 @@ def _show(tenants: list[dict[str, Any]]) -> None:
     ]
     if any(t["cell"] != HOME for t in tenants):
         columns, rows = (*columns, "cell"), [(*row, t["cell"]) for row, t in zip(rows, tenants, strict=True)]
-    show(columns, rows)
+    show(columns, rows, empty="There are no tenants.")

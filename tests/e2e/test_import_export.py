@@ -429,7 +429,7 @@ async def test_an_export_in_every_importable_format_can_be_imported(shell: Shell
     await agent.remember("Rain is expected")
     await agent.relate(("Ada", "nobody yet", "knows"))
     out = await shell.run("export", f"notes.{suffix}", "--graph", "notes")
-    assert (out.code, out.err) == (0, "")
+    assert (out.code, out.err.startswith(f"notes was exported to notes.{suffix} (")) == (0, True), out.err
     said = await shell.run("import", f"notes.{suffix}", "--graph", "copy", "--strict")
     assert (said.code, said.err) == (0, "")
     assert said.out == b"copy: 1 new entity, 1 new fact, 2 new observations, 1 new relation\n"

@@ -71,7 +71,7 @@ async def test_commands_use_only_the_operator_api_if_one_is_named(
         )
         [suspended] = await lines(far, "tenants", "suspend", tenant.slug, "--read-only")
         assert suspended[:3] == [tenant.slug, tenant.name, "read_only"]
-        [deleted] = await lines(far, "tenants", "delete", tenant.slug, "--grace-days", "3")
+        [deleted] = await lines(far, "tenants", "delete", tenant.slug, "--grace-days", "3", "--yes")
         assert deleted[2] == "deleted"
         [restored] = await lines(far, "tenants", "restore", tenant.slug)
         assert restored[2] == "read_only"

@@ -4,5 +4,5 @@ from importlib import import_module
 
 from recollect_cli.main import COMMANDS
 
-for _target, _ in COMMANDS.values():
+for _target, *_ in COMMANDS.values():
     import_module(f"recollect_cli.{_target.partition(':')[0]}")

@@ -111,6 +111,19 @@ def refusal(folder: Path, *options: str, data: Path | None = None, environment: 
     return stack.console_text
 
 
+def printed_by(stack: RunningLocal, *options: str) -> str:
+    """What `recollect local` prints about the stack that runs, in another process."""
+    return command_output("local", "--data-dir", str(stack.folder / "data"), *options, environment=ENVIRONMENT)
+
+
+def command_output(*words: str, environment: Mapping[str, str]) -> str:
+    """The output of a command that succeeds."""
+    command = [sys.executable, "-m", "recollect_cli.main", *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def terminate(pid: int) -> None:
     os.kill(pid, signal.SIGTERM)
 
@@ -237,27 +250,42 @@ class TestStart:
 
     @pytest.mark.proves("security: printed-keys")
     def test_nothing_that_is_pasted_into_a_file_has_a_key(self, stack: RunningLocal) -> None:
-        endpoint, text = stack.endpoint(), stack.console_text
-        assert f"export RECOLLECT_API_KEY={endpoint['api_key']}\n" in text
-        assert text.count(endpoint["api_key"]) == 1
+        endpoint = stack.endpoint()
+        for text in (stack.console_text, printed_by(stack, "--clients")):
+            assert f"export RECOLLECT_API_KEY={endpoint['api_key']}\n" in text
+            assert text.count(endpoint["api_key"]) == 1
+        assert endpoint["admin_key"] not in stack.console_text
         assert text.count(endpoint["admin_key"]) == 1
         assert text.index("The key for administration") < text.index(endpoint["admin_key"])
 
-    def test_the_printed_curl_command_lists_the_tools(self, stack: RunningLocal) -> None:
-        text = stack.console_text
-        lines = text[text.index("curl -sS ") : text.index("The key for administration")]
+    def test_an_owner_is_invited_and_can_have_passkeys(self, stack: RunningLocal) -> None:
+        link = printed_by(stack, "--invite", "ada@example.com").strip()
+        port = urlsplit(stack.endpoint()["mcp_url"]).port
+        assert link.startswith(f"http://localhost:{port}/join/")
+        status, page = request("GET", link, {})
+        assert (status, "invited as <strong>owner</strong>" in page) == (200, True)
+        assert "data-passkey" in request("GET", f"http://localhost:{port}/sign-in", {})[1]
+
+    def test_commands_of_operators_reach_it(self, stack: RunningLocal) -> None:
+        environment = {**ENVIRONMENT, "RECOLLECT_DATA_DIR": str(stack.folder / "data")}
+        for words, told in ((("tenants", "list"), "demo"), (("keys", "list", "demo"), "recollect local, agent")):
+            assert told in command_output(*words, environment=environment)
+
+    def test_the_printed_curl_command_recalls(self, stack: RunningLocal) -> None:
+        text = printed_by(stack, "--clients")
+        lines = text[text.index("curl --fail-with-body -sS ") : text.index("The key for administration")]
         lines = lines.replace("$RECOLLECT_API_KEY", stack.endpoint()["api_key"])
-        _, _, url, *options = shlex.split(lines.replace("\\\n", ""))
+        _, _, _, url, *options = shlex.split(lines.replace("\\\n", ""))
         given = list(zip(options[::2], options[1::2], strict=True))
         headers = dict(value.split(": ", 1) for option, value in given if option == "-H")
         status, body = request("POST", url, headers, dict(given)["-d"])
         assert status == 200, body
-        assert "recall" in {tool["name"] for tool in message_in(body)["result"]["tools"]}
+        assert "memories" in json.loads(body)
 
     def test_the_printed_client_settings_are_complete(self, stack: RunningLocal) -> None:
-        endpoint = stack.endpoint()
+        endpoint, text = stack.endpoint(), printed_by(stack, "--clients")
         cursor, vs_code = (
-            json.JSONDecoder().raw_decode(stack.console_text, stack.console_text.index(opening))[0]
+            json.JSONDecoder().raw_decode(text, text.index(opening))[0]
             for opening in ('{\n  "mcpServers"', '{\n  "inputs"')
         )
         by_variable = {"Authorization": "Bearer ${env:RECOLLECT_API_KEY}"}
@@ -266,10 +294,9 @@ class TestStart:
         assert asked["password"] is True
         by_input = {"Authorization": f"Bearer ${{input:{asked['id']}}}"}
         assert vs_code["servers"] == {"recollect": {"type": "http", "url": endpoint["mcp_url"], "headers": by_input}}
-        claude = shlex.split(
-            next(line for line in stack.console_text.splitlines() if line.startswith("claude mcp add"))
-        )
-        assert claude[-3:] == [endpoint["mcp_url"], "--header", "Authorization: Bearer $RECOLLECT_API_KEY"]
+        for printed in (text, stack.console_text):
+            claude = shlex.split(next(line for line in printed.splitlines() if line.startswith("claude mcp add")))
+            assert claude[-3:] == [endpoint["mcp_url"], "--header", "Authorization: Bearer $RECOLLECT_API_KEY"]
 
 
 class TestRefusal:
@@ -286,12 +313,12 @@ class TestRefusal:
         console_text = refusal(tmp_path, "--port", port)
         assert f"Port {port} on 127.0.0.1 is in use" in console_text
         assert "--port" in console_text
-        assert {path.name for path in (tmp_path / "data").iterdir()} == {"lock"}
+        assert {path.name for path in (tmp_path / "data").iterdir()} == {"lock", ".recollect", ".gitignore"}
 
     def test_an_unknown_host_is_reported_with_its_option(self, tmp_path: Path) -> None:
         assert "--host" in refusal(tmp_path, "--port", "0", "--host", "192.0.2.1")
 
-    @pytest.mark.parametrize("variable", ["RECOLLECT_DATABASE_POOL_SIZE", "RECOLLECT_ALLOWED_HOSTS"])
+    @pytest.mark.parametrize("variable", ["RECOLLECT_DATABASE_POOL_SIZE", "RECOLLECT_CELLS"])
     def test_an_invalid_setting_is_named(self, tmp_path: Path, variable: str) -> None:
         assert variable in refusal(tmp_path, "--port", "0", environment={variable: "none"})
 

@@ -12,7 +12,7 @@ from recollect_cli.main import COMMANDS
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_root_help_describes_each_command_as_its_own_help_does(command: str) -> None:
-    target, shown = COMMANDS[command]
+    target, shown, _ = COMMANDS[command]
     module, _, attribute = target.partition(":")
     loaded = getattr(importlib.import_module(f"recollect_cli.{module}"), attribute)
     told = loaded.help if isinstance(loaded, App) else loaded.__doc__

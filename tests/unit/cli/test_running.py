@@ -16,12 +16,13 @@ def _no_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_an_address_the_message_does_not_advise_to_retry() -> None:
-    """Such as beside `make run`, whose database has no address."""
+    """It names the ways that need none: the stack on this machine, and a gateway."""
     error = without_database(AWAY, ErrorCode.DATABASE_UNAVAILABLE)
     assert isinstance(error, InvalidInput)
     assert "again" not in error.message
     assert all(name in error.message for name in ADDRESSES)
-    assert "POST /v1/keys" in error.message
+    assert "`recollect local`" in error.message
+    assert "--url" in error.message
 
 
 def test_an_outdated_schema_is_reported_without_any_address() -> None:

@@ -68,7 +68,7 @@ def test_the_stack_refuses_it_and_overwrites_nothing(
     assert f"{folder.path / 'key-secret'}: It does not hold a secret" in capsys.readouterr().err
     assert (folder.path / "key-secret").read_bytes() == b""
     assert folder.keys() == KEYS
-    assert set(os.listdir(folder.path)) == {"lock", "key-secret", "api-key", "admin-key"}
+    assert set(os.listdir(folder.path)) == {"lock", ".recollect", ".gitignore", "key-secret", "api-key", "admin-key"}
 
 
 def test_a_file_is_durable_before_it_has_its_name_and_its_name_before_we_go_on(
