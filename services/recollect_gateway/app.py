@@ -14,7 +14,6 @@ from redis.asyncio import Redis
 from recollect.accounts.idempotency.model import AnswerVault
 from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.oauth.signing.model import Vault
-from recollect.accounts.passkeys.model import PasskeySite
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.usage.tally import UsageTally
 from recollect.platform.cache import connect_redis
@@ -94,6 +93,7 @@ from recollect_gateway.usage import UsageMiddleware, flushed_usage
 from recollect_gateway.validation import known_parameters
 from recollect_gateway.web.account import MembershipController, OwnGrantController, OwnIdentityController
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
+from recollect_gateway.web.home import home_page
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.pages import error_page
 from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyController
@@ -192,6 +192,7 @@ def _pages() -> Router:
     return Router(
         "/",
         route_handlers=[
+            home_page,
             SignInController,
             ProviderSignInController,
             AccountController,
@@ -282,7 +283,6 @@ def _prepare_sign_in(state: State, settings: Settings) -> None:
     """Put in `state` the services by which people sign in, and OAuth clients on their behalf."""
     state.mailer = Mailer.of(settings)
     state.breached = BreachedPasswords.of(settings, state.outbound)
-    state.passkey_site = PasskeySite.of(settings.base_url)
     state.relying_party = RelyingParty(state.issuers, state.outbound)
     state.text_records = TextRecords(settings)
     state.vault, state.published_keys = Vault.of(state.pepper), PublishedKeys(state.db)

@@ -66,6 +66,26 @@ class Origins:
         found = (self.find(f"{scheme}://{host}") for scheme in self._schemes)
         return next(filter(None, found), self.base)
 
+    def page_at(self, host: str) -> str:
+        """The origin of a page of ours whose request has this Host header.
+
+        It is the public address, since a proxy may have set the header; only on this machine it is the name that was
+        used, of several.
+        """
+        return self.asked_at(host) if self._local_port is not None else self.base
+
+    @property
+    def local_name(self) -> str | None:
+        """The public address by the name `localhost`, if it is one of this machine and that name is served; or None."""
+        scheme = self.base.partition("://")[0]
+        return None if self._local_port is None else self.find(f"{scheme}://localhost{self._local_port}")
+
+    @property
+    def _local_port(self) -> str | None:
+        """The port of a public address of this machine, with its colon if there is one; None of any other address."""
+        match = _LOOPBACK.fullmatch(self.base.partition("://")[2])
+        return None if match is None else match[1] or ""
+
     def find(self, origin: str) -> str | None:
         """The canonical form of an address of ours; None for any other."""
         scheme, _, host = origin.lower().partition("://")

@@ -55,6 +55,7 @@ PAGES = {
     "POST /passkeys/sign-in/options",
     "GET /reset/{secret}",
     "POST /reset/{secret}",
+    "GET /",
     "GET /sign-in",
     "GET /sign-in/callback/{provider_id}",
     "POST /sign-in",

@@ -96,6 +96,7 @@ PUBLIC = {
 """Routes that are public: the names of toolsets, and a tenant's trusted issuers, which clients read without a token."""
 
 NOBODYS = {
+    "GET /",
     "GET /.well-known/oauth-authorization-server",
     "GET /.well-known/oauth-protected-resource",
     "GET /.well-known/oauth-protected-resource/mcp",

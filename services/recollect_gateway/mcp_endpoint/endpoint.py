@@ -52,6 +52,7 @@ from recollect_gateway.mcp_endpoint.server import create_server
 from recollect_gateway.mcp_endpoint.step_up import missing_scope, needs_admin
 from recollect_gateway.mcp_endpoint.subscriptions import listens
 from recollect_gateway.mcp_endpoint.tool import Selection
+from recollect_gateway.mcp_endpoint.visitors import is_visitor, to_home_page
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.pacing import PacedExchange
 from recollect_gateway.streams import Streams
@@ -114,8 +115,14 @@ class McpEndpoint:
         self._max_bytes = services.settings.max_request_bytes
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request; only POST, since the server sends no requests of its own over GET."""
+        """Serve one HTTP request; only POST, since the server sends no requests of its own over GET.
+
+        A person who opens the address in a browser is led to the page for people.
+        """
         request: AnyRequest = Request(scope)
+        if is_visitor(request) and _ADDRESS.match(_path_of(request)):
+            await to_home_page()(scope, receive, send)
+            return
         async with AsyncExitStack() as stack:
             try:
                 with anyio.CancelScope() as preparing, disconnect_of(scope).callback(preparing.cancel):

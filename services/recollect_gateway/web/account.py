@@ -15,7 +15,7 @@ from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import read_form
-from recollect_gateway.web.pages import go_to, page
+from recollect_gateway.web.pages import go_to, page, passkey_context
 from recollect_gateway.web.sessions import signed_in
 
 AnyRequest = Request[Any, Any, Any]
@@ -102,6 +102,7 @@ async def account_page(
         passkeys=await passkeys.list_passkeys(db, person_id, within=within) if is_own else [],
         fault=fault,
         done=done,
+        **passkey_context(request),
     )
 
 

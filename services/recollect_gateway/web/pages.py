@@ -10,9 +10,11 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect
 
+from recollect.accounts.passkeys.model import PasskeySite
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
 from recollect_gateway.access_log import note_code
 from recollect_gateway.errors import CODES, STATUS, TITLES
+from recollect_gateway.hosts import Origins
 from recollect_gateway.public_edge import page_policy
 from recollect_gateway.web.forms import form_cookie, form_token
 
@@ -45,6 +47,11 @@ def page(
     )
 
 
+def plain_page(template: str, **context: Any) -> Response[str]:
+    """A page that is the same for everybody: it has no form, so it sets no cookie."""
+    return Response(_templates().get_template(template).render(**context), media_type="text/html")
+
+
 def error_page(request: AnyRequest, error: Exception) -> Response[str]:
     """Any error of a page as a page. Faults of ours are logged in full and answered with one plain sentence."""
     match error:
@@ -58,6 +65,21 @@ def error_page(request: AnyRequest, error: Exception) -> Response[str]:
     code = error.code if isinstance(error, RecollectError) else CODES.get(status, ErrorCode.INVALID_INPUT)
     note_code(request.scope, str(ErrorCode.INTERNAL if status == 500 else code))
     return page(request, "message.html", status=status, title=TITLES.get(status, "Error"), text=text)
+
+
+def passkey_site(request: AnyRequest) -> PasskeySite:
+    """The site for which passkeys are made on this page."""
+    origins: Origins = request.app.state.resources.origins
+    return PasskeySite.of(origins.page_at(request.headers.get("host", "")))
+
+
+def passkey_context(request: AnyRequest) -> dict[str, Any]:
+    """What a page says of passkeys: whether browsers make them there, and the name of this machine if it has no name.
+
+    Forms for passkeys that no browser makes would only say that it did not work.
+    """
+    origins: Origins = request.app.state.resources.origins
+    return {"has_passkeys": passkey_site(request).is_named, "named_address": origins.local_name}
 
 
 def next_place(address: str | None) -> str:

@@ -17,7 +17,7 @@ from recollect_gateway.admission import by_address, take_for_own_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, random_cookie, read_form
 from recollect_gateway.web.notices import send_notice
-from recollect_gateway.web.pages import go_to, next_place
+from recollect_gateway.web.pages import go_to, next_place, passkey_site
 from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
 from recollect_gateway.web.sign_in import sign_in_page
 
@@ -36,7 +36,7 @@ class PasskeyController(Controller):
         """The options by which the browser signs with a passkey."""
         await read_form(request)
         state = request.app.state
-        return _json(await passkeys.begin_sign_in(state.db, _browser(request), state.passkey_site))
+        return _json(await passkeys.begin_sign_in(state.db, _browser(request), passkey_site(request)))
 
     @post("/")
     async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -44,7 +44,9 @@ class PasskeyController(Controller):
         form, state = await read_form(request), request.app.state
         place = next_place(field(form, "next"))
         try:
-            passkey = await passkeys.sign_in(state.db, _browser(request), state.passkey_site, field(form, "credential"))
+            passkey = await passkeys.sign_in(
+                state.db, _browser(request), passkey_site(request), field(form, "credential")
+            )
         except Unauthenticated as error:
             return await sign_in_page(request, place, status=401, fault=error.message)
         confinement = Confinement.of_account(passkey.confined_to)
@@ -70,7 +72,7 @@ class OwnPasskeyController(Controller):
         if session is None:
             raise Unauthenticated("Sign in first.")
         state = request.app.state
-        return _json(await passkeys.begin_adding(state.db, session, _browser(request), state.passkey_site))
+        return _json(await passkeys.begin_adding(state.db, session, _browser(request), passkey_site(request)))
 
     @post("/")
     async def add(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -85,7 +87,7 @@ class OwnPasskeyController(Controller):
                 state.db,
                 session,
                 _browser(request),
-                state.passkey_site,
+                passkey_site(request),
                 name=field(form, "name"),
                 credential=field(form, "credential"),
                 password_changes=password_changes,

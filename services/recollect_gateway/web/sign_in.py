@@ -19,7 +19,7 @@ from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_browser, known_cookie
 from recollect_gateway.web.notices import send_notice
-from recollect_gateway.web.pages import go_to, next_place, page
+from recollect_gateway.web.pages import go_to, next_place, page, passkey_context
 from recollect_gateway.web.providers import find_organization, offered_to
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
 
@@ -183,6 +183,7 @@ async def sign_in_page(
         email=email,
         fault=fault,
         organization=(organization or found)[:MAX_EMAIL],
+        **passkey_context(request),
         providers=await offered_to(request, found),
     )
 

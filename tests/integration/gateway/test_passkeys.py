@@ -313,7 +313,7 @@ class TestOwn:
 
 @pytest.mark.proves("security: stolen-sessions")
 async def test_the_script_is_ours_and_the_policy_allows_no_other(http: httpx2.AsyncClient) -> None:
-    page = await http.get("/sign-in")
+    page = await http.get("/sign-in", headers={"Host": f"localhost:{http.base_url.port}"})  # It needs a name.
     assert "script-src 'self';" in page.headers["content-security-policy"]
     assert re.findall(r"<script[^>]*>(.*?)</script>", page.text) == [""]
     script = await http.get("/assets/passkeys.js")

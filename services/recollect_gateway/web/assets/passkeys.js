@@ -39,13 +39,19 @@ async function sign(form) {
   form.submit();
 }
 
+const REASONS = {
+  NotAllowedError: "No passkey was used.",
+  InvalidStateError: "This device has a passkey of this account already.",
+  SecurityError: "The browser makes no passkeys for this address.",
+};
+
 for (const form of window.PublicKeyCredential ? document.querySelectorAll("form[data-passkey]") : []) {
   form.hidden = false;
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     sign(form).catch((error) => {
       const message = form.querySelector("[role=alert]");
-      message.textContent = error.name === "NotAllowedError" ? "No passkey was used." : "That did not work. Try again.";
+      message.textContent = REASONS[error.name] ?? "That did not work. Try again.";
     });
   });
 }

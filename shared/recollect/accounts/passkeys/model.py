@@ -1,7 +1,8 @@
-"""Passkeys, and the site for which they are made: the host and the origin of our public address."""
+"""Passkeys, and the site for which they are made: the host and the origin of our pages."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -26,9 +27,18 @@ class PasskeySite:
     origin: str
 
     @classmethod
-    def of(cls, base_url: str) -> "PasskeySite":
-        """Our site, from the public address."""
-        return cls(urlsplit(base_url).hostname or "", base_url)
+    def of(cls, origin: str) -> "PasskeySite":
+        """The site of pages with this origin."""
+        return cls(urlsplit(origin).hostname or "", origin)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the host has a name: browsers make no passkeys for an IP address (WebAuthn, 5.1.3)."""
+        try:
+            ip_address(self.id)
+        except ValueError:
+            return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
