@@ -17,8 +17,8 @@ from recollect.platform.transactions import Transaction
 from recollect_cli.gateway import ApiKey as ApiKeyOption
 from recollect_cli.gateway import Url, body_of, connected
 from recollect_cli.operations import as_operator_of_each_cell, for_tenant, pepper
-from recollect_cli.tables import say, show
-from recollect_cli.tenancy import TENANT, id_of, listed, tenant_of
+from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_gateway_for_json, tenant_of
 
 app = App(name="keys", help="Create, list, rotate and revoke the API keys of a tenant.")
 
@@ -143,13 +143,17 @@ def rotate(*words: TenantAndKey, overlap_hours: float = 24, url: Url = None, api
 
 
 @app.command(name="list")
-def list_keys(tenant: Tenant = None, *, url: Url = None, api_key: ApiKeyOption = None) -> None:
+def list_keys(tenant: Tenant = None, *, json: AsJson = False, url: Url = None, api_key: ApiKeyOption = None) -> None:
     """List the keys of a tenant, oldest first."""
+    require_gateway_for_json(tenant, json=json)
     if tenant is not None:
-        _show(for_tenant(tenant, lambda tx: identity.list_keys(tx, limit=1000)))
+        _show(for_tenant(tenant, lambda tx: identity.list_keys(tx, limit=MAX_LISTED)))
         return
     with connected(url, api_key) as gateway:
-        _show(list(listed(gateway, "/keys", KeyView)))
+        if json:
+            show_json(gateway.send("GET", f"/keys?limit={PAGE}"))
+        else:
+            _show(list(listed(gateway, "/keys", KeyView)))
 
 
 @app.command(usage="Usage: recollect keys revoke [TENANT] KEY-ID [OPTIONS]")

@@ -23,8 +23,8 @@ from recollect.settings import Settings
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.operations import as_tenant, for_tenant
 from recollect_cli.running import operator_settings
-from recollect_cli.tables import say, show
-from recollect_cli.tenancy import MAX_LISTED, TENANT, id_of, listed, tenant_of
+from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_gateway_for_json, tenant_of
 
 app = App(name="members", help="Invite, list, update and remove the members of a tenant.")
 
@@ -102,13 +102,21 @@ def invite_as_operator(tenant: str, email: str, role: Role, settings: Settings |
 
 @app.command(name="list")
 def list_members(
-    tenant: Annotated[str | None, Parameter(help=TENANT)] = None, *, url: Url = None, api_key: ApiKey = None
+    tenant: Annotated[str | None, Parameter(help=TENANT)] = None,
+    *,
+    json: AsJson = False,
+    url: Url = None,
+    api_key: ApiKey = None,
 ) -> None:
-    """List the members of a tenant, and the people who are invited and have not joined yet."""
+    """List the members of a tenant, and the people who are invited and have not joined yet. --json: members alone."""
+    require_gateway_for_json(tenant, json=json)
     if tenant is not None:
         _show(*for_tenant(tenant, _members_and_invitations))
         return
     with connected(url, api_key) as gateway:
+        if json:
+            show_json(gateway.send("GET", f"/members?limit={PAGE}"))
+            return
         found = list(listed(gateway, "/members", MemberView))
         _show(found, list(listed(gateway, "/invitations", InvitationView)))
 

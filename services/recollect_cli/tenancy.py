@@ -44,6 +44,12 @@ def tenant_of(words: tuple[str, ...], *names: str, command: str) -> tuple[str | 
     raise InvalidInput(f"Usage: recollect {command} {' '.join(['[TENANT]', *names])}")
 
 
+def require_gateway_for_json(tenant: str | None, *, json: bool) -> None:
+    """Raise InvalidInput for --json with a tenant: it is a gateway's answer."""
+    if json and tenant is not None:
+        raise InvalidInput("--json prints the answer of a gateway: leave the tenant out")
+
+
 def id_of(word: str, kind: str) -> UUID:
     """The id that a word is; raises InvalidInput, which says where to find one."""
     try:

@@ -1,5 +1,6 @@
 """`recollect keys` and `recollect members` by a gateway, as the admin of a tenant types them, and for operators."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +51,8 @@ async def test_an_admin_manages_keys_without_the_database(
     [listed] = [row for row in rows if row[1] == "laptop of Ada"]
     assert (listed[3], listed[5]) == ("memory:read", "active")
     assert await shells.rows(shells.operator, "keys", "list", tenant.slug) == rows, "the database has the same"
+    document = json.loads((await shells.admin.run("keys", "list", "--json")).out)
+    assert [key["id"] for key in document["items"]] == [row[0] for row in rows]
     [[newer]] = await shells.rows(shells.admin, "keys", "rotate", listed[0], "--overlap-hours", "0")
     assert newer.startswith("rcl_agent_")
     assert newer != secret
@@ -82,6 +85,7 @@ async def test_wrong_words_are_answered_with_the_usage(shells: Shells, subtests:
         ("keys", "create"): "Usage: recollect keys create [TENANT] NAME",
         ("keys", "revoke", "a", "b", "c"): "Usage: recollect keys revoke [TENANT] KEY-ID",
         ("keys", "revoke", "nonsense"): "'nonsense' is not the id of a key, as `recollect keys list` shows it",
+        ("keys", "list", "acme", "--json"): "--json prints the answer of a gateway: leave the tenant out",
         ("members", "set-role", "x"): "Usage: recollect members set-role [TENANT] PERSON-ID ROLE",
         ("members", "set-role", "01a21c9f-f000-7000-8000-0123456789ab", "boss"): "'boss' is not a role: owner, admin",
     }

@@ -7,7 +7,7 @@ import sys
 import pytest
 from cyclopts import App
 
-from recollect_cli.main import COMMANDS
+from recollect_cli.main import COMMANDS, app
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -18,6 +18,18 @@ def test_the_root_help_describes_each_command_as_its_own_help_does(command: str)
     told = loaded.help if isinstance(loaded, App) else loaded.__doc__
     assert told
     assert told.splitlines()[0] == shown.splitlines()[0]
+
+
+def test_the_root_help_groups_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    app(["--help"], result_action="return_value")
+    shown, places = capsys.readouterr().out, {}
+    for name, (_, _, group) in COMMANDS.items():
+        title = shown.index(group.name)
+        places[name] = (title, shown.index(f" {name} ", title))
+    titles = sorted({title for title, _ in places.values()})
+    assert len(titles) == 4
+    for name, (title, place) in places.items():
+        assert [other for other in titles if title < other < place] == [], name
 
 
 def test_help_loads_no_command() -> None:
