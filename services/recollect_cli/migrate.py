@@ -1,9 +1,12 @@
 """`recollect migrate`: migrate the database to this version."""
 
 import asyncio
+import os
 
 from recollect.platform import migrate as migrations
 from recollect.settings import Settings
+from recollect.settings.unknown import unknown_settings
+from recollect_cli.tables import say
 
 
 def migrate() -> None:
@@ -12,6 +15,8 @@ def migrate() -> None:
     Connects to RECOLLECT_OWNER_DATABASE_URL, or RECOLLECT_DATABASE_URL if that is unset.
     """
     settings = Settings()
+    for unknown in unknown_settings(Settings.model_fields, os.environ):
+        say(str(unknown))
     for cell in settings.cell_names:
         url = settings.of_cell(cell).migration_url
         applied = asyncio.run(migrations.migrate(url, lock_timeout_seconds=settings.lock_timeout_seconds))

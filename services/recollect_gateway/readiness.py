@@ -74,7 +74,7 @@ async def _await_ready(readiness: Readiness, server: str, seconds: float) -> Non
                 await readiness.require()
                 break
             except Unavailable as error:
-                if str(error) != logged_reason:
+                if str(error) != logged_reason and not readiness.is_ending:
                     logged_reason = str(error)
                     log.warning("waiting for the database", reason=logged_reason, server=server)
             except Exception:
