@@ -50,6 +50,7 @@ from recollect_gateway.failures import FailedKeys
 from recollect_gateway.guards import CallerMiddleware, within_scope, within_toolsets
 from recollect_gateway.idempotency import IdempotencyMiddleware, database_of
 from recollect_gateway.management.audit import AuditController
+from recollect_gateway.management.batches import BatchController
 from recollect_gateway.management.changes import ChangeController
 from recollect_gateway.management.document import document_config
 from recollect_gateway.management.documentation import documentation_router
@@ -152,6 +153,7 @@ def _management_api() -> list[Router]:
             TrustedIssuerController,
             AuditController,
             NodeController,
+            BatchController,
             SearchController,
             ChangeController,
             MemoryController,

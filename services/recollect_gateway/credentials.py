@@ -1,7 +1,8 @@
 """Credentials: the one place where the credential of a request becomes a Caller.
 
 A credential is an API key or an access token in the Authorization header; or, for routes under /v1, the session of a
-browser together with the header that names one of the person's tenants.
+browser together with the header that names one of the person's tenants. Of the routes under /v1, those that read and
+write memories take access tokens (docs/adr/0025-tokens-of-the-mcp-endpoint-read-and-write-memories.md).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,7 +24,7 @@ from recollect.accounts.oauth.issuers.service import NotTrusted, PresentedToken
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
-from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated
+from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated, WrongPlace
 from recollect.platform.db import Database
 from recollect.platform.issuers import Issuers
 from recollect_gateway.addresses import site_of_client
@@ -36,6 +37,14 @@ from recollect_gateway.web.sessions import member_caller
 
 T = TypeVar("T")
 
+TOKENS_OPT = "tokens"
+"""In the `opt` of a route under /v1: whether it takes access tokens that are for an MCP endpoint."""
+
+NOT_HERE = (
+    "Access tokens of OAuth are valid at the MCP endpoint, and under /v1 only at routes that read or write memories; "
+    "this is not one of them"
+)
+NOT_OF_ISSUER = "Access tokens of another issuer are valid at the MCP endpoint /t/{tenant}/mcp only"
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
@@ -70,8 +79,9 @@ class Authenticator:
 
         `remembered`: what the database said a few seconds ago is good enough (`remembered.py`).
 
-        An access token must be for `resource`; where that is None, as outside MCP, no access token holds. Where the
-        address names a tenant, the token may be one of an issuer that this tenant trusts.
+        An access token must be for `resource`, or for an endpoint of its tenant where that is `Resources.memories`;
+        where it is None, no access token holds. Where the address names a tenant, the token may be one of an issuer
+        that this tenant trusts.
         Raises Unauthenticated, with one message for every reason, TooManyRequests, or Unavailable.
         """
         secret = _secret(connection.headers)
@@ -113,13 +123,17 @@ class Authenticator:
         )
 
     async def caller_of_route(self, connection: AnyConnection, *, remembered: bool = False) -> Caller:
-        """The Caller of a request to a route: the holder of a key, or a signed-in member, who is never remembered.
+        """The Caller of a request to a route: the holder of a key or, where the route takes any, of an access token;
+        or a signed-in member, who is never remembered.
 
-        `remembered` and errors are as in `caller`.
+        `remembered` and errors are as in `caller`. It raises WrongPlace for a token that the route does not take.
         """
         tenant = connection.headers.get(TENANT_HEADER)
         if tenant is None or "authorization" in connection.headers:
-            return await self.caller(connection, remembered=remembered)
+            takes_tokens = bool(connection.scope["route_handler"].opt.get(TOKENS_OPT))
+            _require_place(_secret(connection.headers), takes_tokens=takes_tokens)
+            resource = self.resources.memories if takes_tokens and self.resources is not None else None
+            return await self.caller(connection, resource=resource, remembered=remembered)
         member = await member_caller(connection, tenant)
         if member is None:
             raise Unauthenticated(identity.REFUSAL)
@@ -165,6 +179,19 @@ class Authenticator:
         self.failed_keys.note_valid(key)
         return found
 
+    async def _authenticate_token(self, secret: str, resource: str | None) -> Caller:
+        """The Caller of an access token, which must be for this resource, or for an endpoint of its tenant."""
+        resources = self.resources
+        if resources is None or resource != resources.memories:
+            return await grants.authenticate(self.db, secret, resource=resource, pepper=self.pepper)
+        return await grants.authenticate(
+            self.db,
+            secret,
+            resource=resources.of(None).uri,
+            of_tenant=lambda tenant: resources.of(tenant).uri,
+            pepper=self.pepper,
+        )
+
     async def _find_session(self, secret: str) -> PersonSession:
         found = await people.find_session(self.db, secret, pepper=self.pepper)
         if found is None:
@@ -177,10 +204,18 @@ class Authenticator:
     async def _authenticate(self, secret: str, resource: str | None) -> Caller:
         with self.unknown_keys.watched():
             if kind_of(secret) == ACCESS:
-                return await grants.authenticate(self.db, secret, resource=resource, pepper=self.pepper)
+                return await self._authenticate_token(secret, resource)
             return await identity.authenticate(
                 self.db, secret, pepper=self.pepper, note_use=self.note_use, start_task=self.start_task
             )
+
+
+def _require_place(secret: str, *, takes_tokens: bool) -> None:
+    """Raise WrongPlace for what has the form of a token that a route does not take, whether or not it is valid."""
+    if looks_like_token(secret):
+        raise WrongPlace(NOT_OF_ISSUER)
+    if kind_of(secret) == ACCESS and not takes_tokens:
+        raise WrongPlace(NOT_HERE)
 
 
 def _secret(headers: Headers) -> str:

@@ -10,7 +10,15 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.typing import FieldDefinition
 from msgspec import Meta, Struct
 
-from recollect.errors import ErrorCode, ErrorKind, RecollectError, TooManyRequests
+from recollect.errors import (
+    ErrorCode,
+    ErrorKind,
+    RecollectError,
+    TokenExpired,
+    TooManyRequests,
+    Unauthenticated,
+    WrongPlace,
+)
 from recollect_gateway.access_log import note_code
 from recollect_gateway.shapes import plain_words
 
@@ -82,7 +90,8 @@ class Problem(Struct, omit_defaults=True, frozen=True):
 DESCRIPTIONS = {
     400: "The request is invalid, and nothing was done. `path` names the part that is invalid, if there is one. Codes: "
     "`invalid_input`, `kind_not_allowed`, `compacted`.",
-    401: "The credential is missing or invalid. The response does not say which. Code: `unauthenticated`.",
+    401: "The credential is missing or invalid. The response says which only of an access token that has expired, or "
+    "that belongs elsewhere. Code: `unauthenticated`.",
     403: "The credential is valid, but its scopes, graphs or toolsets, or the tenant's plan, do not allow this. Codes: "
     "`scope_required`, `role_required`, `graph_not_allowed`, `toolset_not_allowed`, `expiry_exceeded`, "
     "`quota_exceeded`, `tenant_read_only`.",
@@ -173,6 +182,8 @@ def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["P
     match error:
         case TooManyRequests():
             return _problem(429, error.code, error.message, None, {"Retry-After": str(error.seconds)})
+        case TokenExpired() | WrongPlace():
+            return _problem(401, error.code, error.message, None, {"WWW-Authenticate": challenge(error)})
         case RecollectError():
             return _problem(STATUS[error.kind], error.code, error.message, error.path)
         case ValidationException():
@@ -186,6 +197,12 @@ def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["P
     log.error("request failed", route=request.scope.get("path_template"), exc_info=error)
     detail = "Something went wrong on our side. Try again; if it happens again, tell an operator."
     return _problem(500, ErrorCode.INTERNAL, detail, None)
+
+
+def challenge(error: Unauthenticated) -> str:
+    """The WWW-Authenticate of a refused credential (RFC 6750, 3), which says why where the error says so."""
+    description = error.description if isinstance(error, WrongPlace) else error.message
+    return f'{HEADERS[401]["WWW-Authenticate"]}, error="invalid_token", error_description="{description}"'
 
 
 def _problem(

@@ -20,7 +20,7 @@ from litestar.types import Scope as ASGIScope
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect_gateway.access_log import note_caller
 from recollect_gateway.admission import Admission
-from recollect_gateway.credentials import Authenticator
+from recollect_gateway.credentials import TOKENS_OPT, Authenticator
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.pacing import PacedExchange
 from recollect_gateway.streams import OPEN_STREAM, Renew, Stream, Streams
@@ -36,11 +36,15 @@ BY_SCOPE: dict[str, Any] = {TOOLSETS_OPT: None}
 """The `opt` of a route that manages what no tool does, such as keys: its scope alone decides who may use it."""
 
 
-def mirrors(*tools: str) -> dict[str, Any]:
-    """The `opt` of a route that does what each of these tools does: a credential with a toolset of one may use it."""
+def mirrors(*tools: str, tokens: bool = False) -> dict[str, Any]:
+    """The `opt` of a route that does what each of these tools does: a credential with a toolset of one may use it.
+
+    `tokens`: an access token that may use these tools may use the route, too. Only for routes that read and write
+    memories: what administers a tenant takes no token that a person gave to an agent (ADR 25).
+    """
     toolsets = [toolset for tool in tools for toolset in TOOLS[tool].toolsets]
     (scope,) = {TOOLS[tool].scope for tool in tools}
-    return belongs_to(*toolsets, scope=scope)
+    return belongs_to(*toolsets, scope=scope) | ({TOKENS_OPT: True} if tokens else {})
 
 
 def belongs_to(*toolsets: str, scope: Scope = Scope.MEMORY_READ) -> dict[str, Any]:
@@ -54,6 +58,11 @@ def needed_scope(handler: BaseRouteHandler) -> Scope | None:
         return Scope.TENANT_ADMIN
     scope: Scope | None = handler.opt.get(SCOPE_OPT)
     return scope
+
+
+def takes_tokens(handler: BaseRouteHandler) -> bool:
+    """Whether access tokens are valid at a route."""
+    return bool(handler.opt.get(TOKENS_OPT))
 
 
 def least_role(scope: Scope | None) -> Role:

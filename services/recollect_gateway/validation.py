@@ -16,7 +16,7 @@ from recollect_gateway.bodies import LARGE, read_body, require_quick_to_parse
 from recollect_gateway.calls import Call
 from recollect_gateway.lenient_parsing import has_local_times, with_offsets
 from recollect_gateway.local_times import FIELD, zone_of_call
-from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread, parse_stored
+from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread, parse_removal, parse_stored
 
 
 def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -35,12 +35,14 @@ def _query_parameters(handler: BaseRouteHandler, path_parameters: frozenset[str]
 
 
 def valid_body(
-    type_: type[msgspec.Struct], *, needed: bool = True, stored: bool = False
+    type_: type[msgspec.Struct], *, needed: bool = True, stored: bool = False, removes: bool = False
 ) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
     """A check that refuses a body not of this type, with the paths of its faults; `needed` False allows no body.
 
-    `stored`: its texts become memories, so that it may hold no key and no token of this service.
+    `stored`: its texts become memories, so that it may hold no key and no token of this service. `removes`: its lists
+    name what is taken away, and its other texts are stored.
     """
+    parser = parse_removal if removes else parse_stored if stored else parse
 
     async def check(request: Request[Any, Any, Any]) -> None:
         if not needed and (await request.body()).strip() in (b"", b"null"):
@@ -50,7 +52,6 @@ def valid_body(
             raise InvalidInput("The body is not a JSON object")
         if FIELD in type_.__struct_fields__:
             body = await _localized(request, type_, body)
-        parser = parse_stored if stored else parse
         if len(await request.body()) < LARGE:
             parser(type_, body)
         else:

@@ -210,6 +210,17 @@ class TokenExpired(CredentialEnded):
     """An access token that its client may renew by its refresh token."""
 
 
+class WrongPlace(Unauthenticated):
+    """A token of a kind that is not valid at this address, whether or not it is valid elsewhere.
+
+    Nothing was looked up, so that the answer reveals nothing about the token.
+    """
+
+    def __init__(self, description: str) -> None:
+        super().__init__(f"{description}. Use an API key: Authorization: Bearer rcl_…")
+        self.description = description
+
+
 class Forbidden(RecollectError):
     """The credential holds but does not reach that far."""
 

@@ -14,7 +14,8 @@ from recollect.accounts.identity_providers.model import MAX_PROVIDERS
 from recollect.accounts.oauth.issuers.model import MAX_ISSUERS
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.transfer.formats import FORMATS
-from tests.contract.test_route_toolsets import ROUTES, answered
+from recollect_gateway.guards import takes_tokens
+from tests.contract.test_route_toolsets import HANDLERS, ROUTES, answered
 from tests.support.documents import DOCUMENT, resolved, responses_of
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.routes import OPEN_TO_ALL
@@ -38,6 +39,9 @@ ON_ONE_PAGE = {
     "GET /v1/trusted-issuers": f"{MAX_ISSUERS} at most",
 }
 """Lists that always are one page, and the reason why it is bounded."""
+
+TAKES_TOKENS = {name for name, handler in HANDLERS.items() if takes_tokens(handler)}
+"""Operations at which access tokens of OAuth are valid (tests/contract/test_route_tokens.py)."""
 
 UNPAGED = {
     "GET /v1/plan": "one entry for each quota that there is",
@@ -110,7 +114,8 @@ class TestScopesAndRoles:
             assert told["x-recollect-scope"] in (None, *Scope), name
             assert told["x-recollect-role"] in list(Role), name
             assert told["description"].count("equires the scope") == (told["x-recollect-scope"] is not None), name
-            assert told["security"] == [{"apiKey": []}, {"session": [], "tenant": []}], name
+            ways = [{"apiKey": []}, {"accessToken": []}, {"session": [], "tenant": []}]
+            assert told["security"] == (ways if name in TAKES_TOKENS else [ways[0], ways[2]]), name
         for name in set(OPERATIONS) - set(OF_TENANTS):
             assert (OPERATIONS[name]["x-recollect-role"], OPERATIONS[name]["security"]) == (None, [{}]), name
 

@@ -179,7 +179,8 @@ async def test_keys_of_a_suspended_tenant_and_tokens_for_another_resource_lock_n
     access = (await connected.client.tokens(connected.visitor))["access_token"]
     async with strict.http(access) as http:
         for _ in range(ALLOWED + 2):
-            assert (await http.get("/v1/graphs")).status_code == 401
+            assert (await http.get("/v1/keys")).status_code == 401
+            assert (await http.post(f"/t/{caller.tenant}/mcp", content="{}")).status_code == 401
     secrets = [(await issue(caller)).secret for _ in range(ALLOWED + 2)]
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", caller.tenant_id)
     assert {(await ask(strict, secret)).status_code for secret in secrets} == {401}

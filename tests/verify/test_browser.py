@@ -151,7 +151,7 @@ async def test_the_sign_in_page_leads_to_help_with_a_forgotten_password(
 async def test_the_page_about_the_api_causes_no_complaints(reaching: DeployedGateway, page: Chromium) -> None:
     await page.open(f"{reaching.gateway.url}/v1/docs")
     await page.do("page.waitForSelector", "text=graphs")
-    assert await page.do("page.title") == "Recollect management API"
+    assert await page.do("page.title") == "Recollect API: memory and management"
     await page.press(*["PageDown"] * 5)
     await page.do("page.waitForLoadState", "networkidle")
     assert await page.faults() == []

@@ -29,6 +29,8 @@ from recollect_gateway.management.times import require_written_times
 from recollect_gateway.parsing import check_text, utc
 
 NDJSON = "application/x-ndjson"
+PLAIN = "text/plain"
+"""How the export is sent to clients that ask for it, such as generated ones, which know no lines of JSON."""
 
 AnyRequest = Request[Caller, Any, State]
 ByActor = Annotated[
@@ -74,7 +76,7 @@ class AuditExportOperation(Operation):
         )
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse):
-            answer.content = {NDJSON: OpenAPIMediaType(schema=schema)}
+            answer.content = {NDJSON: OpenAPIMediaType(schema=schema), PLAIN: OpenAPIMediaType(schema=schema)}
             answer.headers = {DISPOSITION: disposition_of("audit.jsonl")}
 
 
@@ -125,7 +127,8 @@ class AuditController(Controller):
     ) -> Stream:
         """Export the audit log, or the entries that pass the filters, newest first, as one JSON object per line.
 
-        The export itself is recorded in the audit log. A response that ends before its last chunk is incomplete.
+        The export itself is recorded in the audit log. A response that ends before its last chunk is incomplete. It is
+        `text/plain` for a request whose `Accept` names that and no other type.
         """
         require_written_times(request, "since", "until")
         filters = _filter(actor, action, on, since, until)
@@ -133,7 +136,8 @@ class AuditController(Controller):
             await audit.record(tx, Action.AUDIT_EXPORTED)
         parts = while_authenticated(request, _lines(db, request.user, filters))
         headers = {DISPOSITION: 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}
-        return Stream(parts, media_type=NDJSON, headers=headers)
+        is_plain = request.headers.get("accept", "").partition(";")[0].strip().lower() == PLAIN
+        return Stream(parts, media_type=PLAIN if is_plain else NDJSON, headers=headers)
 
 
 async def _lines(db: Database, caller: Caller, filters: AuditFilter) -> AsyncIterator[bytes]:

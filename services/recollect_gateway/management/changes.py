@@ -97,7 +97,7 @@ class ChangeController(Controller):
         responses=RESPONSES,
         response_description="A page of changes or, if requested, a stream of them.",
         summary="List changes",
-        opt=mirrors("recent_changes"),
+        opt=mirrors("recent_changes", tokens=True),
         operation_class=ChangesOperation,
     )
     async def list_changes(

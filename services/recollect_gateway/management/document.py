@@ -15,7 +15,7 @@ from recollect import __version__
 from recollect_gateway.admission import by_address
 from recollect_gateway.errors import EXAMPLES as PROBLEMS
 from recollect_gateway.errors import MEDIA_TYPE
-from recollect_gateway.guards import least_role, needed_scope
+from recollect_gateway.guards import least_role, needed_scope, takes_tokens
 from recollect_gateway.idempotency import KEEPS_NO_ANSWER, OPT
 from recollect_gateway.management.document_headers import COMMON_HEADERS, TENANT_HEADERS, with_headers
 from recollect_gateway.management.document_names import name_generic_schemas, operation_id
@@ -35,7 +35,7 @@ _JSON = "application/json"
 
 _ABOUT = "\n\n".join(
     (
-        "Manage the tenant of the credential that you use, and no other.",
+        "Store and recall memories, and manage the tenant of the credential that you use, and no other.",
         "**Access.** Each operation names the scope that it requires (`x-recollect-scope`) and the lowest role of a "
         "person that has this scope (`x-recollect-role`).",
         "**Errors** are problem details (RFC 9457) with a stable `code`. Besides the responses that an operation "
@@ -48,31 +48,32 @@ _ABOUT = "\n\n".join(
         "`If-Match` to change it only if nobody else has changed it.",
         "**Rates.** `RateLimit` and `RateLimit-Policy` in a response say how many requests are left.",
         "**Values.** Ids are UUIDs. Times are in RFC 3339: with their offset from UTC in requests, in UTC in "
-        "responses. Unknown fields and parameters of requests are refused.",
+        "responses. Unknown fields and parameters of requests are refused. An omitted field counts as null, false or "
+        "empty, unless its description names a default.",
     )
 )
 
 TAGS = {
-    "graphs": "Graphs and their configuration. A graph is addressed by its name or its id.",
-    "erasure": "Erasure of a person or of a whole graph, with all history.",
-    "keys": "API keys of the tenant.",
-    "tenant": "The tenant and its settings.",
-    "sessions": "Sign-ins of the person who calls.",
-    "members": "Members of the tenant, and invitations.",
-    "identity providers": "OpenID Connect providers by which the tenant's people sign in.",
-    "email domains": "Domains whose e-mail addresses let people join by the tenant's identity provider.",
-    "grants": "What people let OAuth clients do in the tenant.",
-    "trusted issuers": "Issuers whose access tokens the tenant accepts at its MCP endpoint.",
-    "audit": "Log of the acts of administration in the tenant.",
+    "memories": "Store, recall, relate, correct, forget and explore memories, as agents do over MCP.",
     "nodes": "Entities and facts of a graph, their versions and relations, search, and the log of changes.",
-    "memories": "Store and recall memories without MCP.",
+    "graphs": "Graphs and their configuration. A graph is addressed by its name or its id.",
     "transfer": "Export and import of a graph in one request.",
     "jobs": "Work that takes longer than a request, with its progress and output.",
-    "usage": "Calls of the tenant, what its graphs store, and the limits of its plan.",
     "webhooks": "Addresses to which the tenant's events are sent, and the deliveries to them.",
+    "usage": "Calls of the tenant, what its graphs store, and the limits of its plan.",
+    "keys": "API keys of the tenant.",
+    "members": "Members of the tenant, and invitations.",
+    "grants": "What people let OAuth clients do in the tenant.",
+    "tenant": "The tenant and its settings.",
+    "identity providers": "OpenID Connect providers by which the tenant's people sign in.",
+    "email domains": "Domains whose e-mail addresses let people join by the tenant's identity provider.",
+    "trusted issuers": "Issuers whose access tokens the tenant accepts at its MCP endpoint.",
+    "sessions": "Sign-ins of the person who calls.",
+    "audit": "Log of the acts of administration in the tenant.",
+    "erasure": "Erasure of a person or of a whole graph, with all history.",
     "health": "Probes for operators, which need no credential.",
 }
-"""The descriptions of the tags that group the operations."""
+"""The descriptions of the tags that group the operations, in the order in which pages list them."""
 
 
 class DocumentPlugin(JsonRenderPlugin):
@@ -96,6 +97,12 @@ def document_config() -> OpenAPIConfig:
     bearer = SecurityScheme(
         type="http", scheme="bearer", description="An API key, sent as `Authorization: Bearer rcl_…`."
     )
+    token = SecurityScheme(
+        type="http",
+        scheme="bearer",
+        description="An access token of OAuth for an MCP endpoint, sent as `Authorization: Bearer rcl_access_…`. It is "
+        "valid at operations that read or write memories, within its scopes, graphs and toolsets.",
+    )
     session = SecurityScheme(
         type="apiKey",
         security_scheme_in="cookie",
@@ -110,7 +117,7 @@ def document_config() -> OpenAPIConfig:
         description="The slug of the tenant in which the signed-in person acts. Needed with a session.",
     )
     return OpenAPIConfig(
-        title="Recollect management API",
+        title="Recollect API: memory and management",
         version=__version__,
         description=_ABOUT,
         tags=[Tag(name, description) for name, description in TAGS.items()],
@@ -126,7 +133,7 @@ def document_config() -> OpenAPIConfig:
         render_plugins=[DocumentPlugin()],
         components=Components(
             headers={**COMMON_HEADERS, **TENANT_HEADERS},
-            security_schemes={"apiKey": bearer, "session": session, "tenant": tenant},
+            security_schemes={"apiKey": bearer, "accessToken": token, "session": session, "tenant": tenant},
         ),
     )
 
@@ -148,6 +155,9 @@ def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRou
     completed = operation | {"responses": _responses(operation["responses"], example)}
     if name.partition(" ")[2].startswith("/v1/"):
         completed |= _access(operation, handler)
+        if takes_tokens(handler):
+            first, *others = operation["security"]
+            completed["security"] = [first, {"accessToken": []}, *others]
     if "request" in example:
         completed["requestBody"] = _with_example(operation["requestBody"], example["request"])
     is_replayed = "422" in completed["responses"] and handler.opt.get(OPT) != KEEPS_NO_ANSWER[OPT]

@@ -8,6 +8,9 @@ from litestar.params import ParameterKwarg
 from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
 
+EXAMPLES = {"name": "default", "node": "Ada"}
+"""Values for parameters of paths, with which a page about the API can send a request as it stands."""
+
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
@@ -23,10 +26,10 @@ def handlers_of(app: Litestar) -> list[tuple[str, HTTPRouteHandler]]:
 
 
 def with_parameters(operation: dict[str, Any], handler: HTTPRouteHandler) -> dict[str, Any]:
-    """An operation whose parameters have their bounds and defaults."""
+    """An operation whose parameters have their bounds and defaults, and those of its path an example."""
     fields = {_name(name, field): field for name, field in handler.parsed_fn_signature.parameters.items()}
     parameters = [
-        parameter | {"schema": _completed(parameter["schema"], fields[parameter["name"]])}
+        parameter | _example(parameter) | {"schema": _completed(parameter["schema"], fields[parameter["name"]])}
         if parameter["name"] in fields
         else parameter
         for parameter in operation.get("parameters", [])
@@ -38,6 +41,11 @@ def _name(name: str, field: FieldDefinition) -> str:
     """The name of a parameter for clients: one named `from` has another name in Python."""
     definition = field.kwarg_definition
     return (isinstance(definition, ParameterKwarg) and definition.name) or name
+
+
+def _example(parameter: dict[str, Any]) -> dict[str, str]:
+    is_known = parameter["in"] == "path" and parameter["name"] in EXAMPLES
+    return {"example": EXAMPLES[parameter["name"]]} if is_known else {}
 
 
 def _completed(schema: dict[str, Any], field: FieldDefinition) -> dict[str, Any]:

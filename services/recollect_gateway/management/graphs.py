@@ -128,7 +128,7 @@ class GraphController(Controller):
         responses=RESPONSES,
         response_description="A page of graphs.",
         summary="List graphs",
-        opt=mirrors("list_graphs"),
+        opt=mirrors("list_graphs", tokens=True),
     )
     async def list_graphs(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
@@ -144,7 +144,7 @@ class GraphController(Controller):
         responses=TAGGED_RESPONSES,
         response_description="The graph with its revision and counts.",
         summary="Get a graph",
-        opt=mirrors("get_graph", "graph_stats", "get_stats"),
+        opt=mirrors("get_graph", "graph_stats", "get_stats", tokens=True),
     )
     async def get_graph(
         self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath, as_of: AsOf = None

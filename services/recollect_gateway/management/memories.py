@@ -1,4 +1,4 @@
-"""/v1/graphs/{name}/memories, /conversations and /recall: what `remember` and `recall` do, without MCP."""
+"""/v1/graphs/{name}/memories, /conversations, /recall and other verbs: the agent's tools, without MCP."""
 
 from typing import Any
 
@@ -12,12 +12,27 @@ from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.fields import GraphInPath
-from recollect_gateway.operations import memories
+from recollect_gateway.operations import changes, exploring, memories
+from recollect_gateway.operations.changes import (
+    ForgetBody,
+    ForgottenMemories,
+    ReviseBody,
+    RevisedMemory,
+    forgotten_body,
+    revised_body,
+)
 from recollect_gateway.operations.conversations import (
     ConversationBody,
     RememberedConversation,
     conversation_body,
     remember_conversation,
+)
+from recollect_gateway.operations.exploring import (
+    ExploreBody,
+    ExploredGraph,
+    RelateBody,
+    RelatedTriples,
+    explored_body,
 )
 from recollect_gateway.operations.memories import (
     RecallBody,
@@ -33,7 +48,7 @@ AnyRequest = Request[Caller, Any, State]
 
 
 class MemoryController(Controller):
-    """Remember and recall."""
+    """Remember, recall, relate, revise, forget and explore."""
 
     path = "/graphs/{name:str}"
     tags = ("memories",)
@@ -43,7 +58,7 @@ class MemoryController(Controller):
         responses=ACT_RESPONSES,
         response_description="What became of each item, in their order.",
         summary="Store memories",
-        opt=mirrors("remember"),
+        opt=mirrors("remember", tokens=True),
         status_code=200,
         before_request=valid_body(RememberBody, stored=True),
     )
@@ -66,7 +81,7 @@ class MemoryController(Controller):
         responses=ACT_RESPONSES,
         response_description="What became of each turn, in their order.",
         summary="Store a conversation",
-        opt=mirrors("remember"),
+        opt=mirrors("remember", tokens=True),
         status_code=200,
         before_request=valid_body(ConversationBody, stored=True),
     )
@@ -94,7 +109,7 @@ class MemoryController(Controller):
         responses=RESPONSES,
         response_description="The memories that were found, best first.",
         summary="Recall memories",
-        opt=mirrors("recall"),
+        opt=mirrors("recall", tokens=True),
         status_code=200,
         before_request=valid_body(RecallBody),
     )
@@ -106,3 +121,79 @@ class MemoryController(Controller):
         call = Call(request.user, services, "recall", read_only=True)
         recalled = await read_by_replica(call, lambda call: memories.recall(call, name, data))
         return recalled_body(recalled, explain=data.explain)
+
+    @post(
+        "/relate",
+        responses=ACT_RESPONSES,
+        response_description="What became of each triple, in their order.",
+        summary="Relate entities",
+        opt=mirrors("relate", tokens=True),
+        status_code=200,
+        before_request=valid_body(RelateBody, stored=True),
+    )
+    async def relate_entities(
+        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[RelateBody]
+    ) -> RelatedTriples:
+        """Store how entities relate, as triples, in one revision. The request may be repeated.
+
+        The entities need not exist yet. Metadata replaces that of a known triple.
+        """
+        request.user.require(Scope.MEMORY_WRITE)
+        return await exploring.relate(Call(request.user, services, "relate"), name, data)
+
+    @post(
+        "/revise",
+        responses=ACT_RESPONSES,
+        response_description="The newest version of the memory or node, and whether the change was made.",
+        summary="Correct a memory or node",
+        opt=mirrors("revise", tokens=True),
+        status_code=200,
+        before_request=valid_body(ReviseBody, stored=True),
+    )
+    async def revise_memory(
+        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[ReviseBody]
+    ) -> RevisedMemory:
+        """Change one memory or node. Omitted fields stay, and the earlier version stays in history.
+
+        With `based_on_version`, nothing is written if there is a newer version: `status` is `conflict` then. In a graph
+        whose conflict policy is `manual`, it is written next to the newer version.
+        """
+        request.user.require(Scope.MEMORY_WRITE)
+        return revised_body(await changes.revise(Call(request.user, services, "revise"), name, data))
+
+    @post(
+        "/forget",
+        responses=ACT_RESPONSES,
+        response_description="What was forgotten, and what does not exist.",
+        summary="Forget memories or nodes",
+        opt=mirrors("forget", tokens=True),
+        status_code=200,
+        before_request=valid_body(ForgetBody, removes=True),
+    )
+    async def forget_memories(
+        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[ForgetBody]
+    ) -> ForgottenMemories:
+        """Mark memories or nodes as outdated, or delete them, in one revision. Both stay in history.
+
+        Outdated memories are recalled on request only. Use `POST /v1/graphs/{name}/erase` for what must not stay.
+        """
+        request.user.require(Scope.MEMORY_WRITE)
+        return forgotten_body(await changes.forget(Call(request.user, services, "forget"), name, data))
+
+    @post(
+        "/explore",
+        responses=RESPONSES,
+        response_description="The nodes that were reached, nearest first, and the relations among them.",
+        summary="Explore what surrounds a node",
+        opt=mirrors("explore", tokens=True),
+        status_code=200,
+        before_request=valid_body(ExploreBody),
+    )
+    async def explore_graph(
+        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[ExploreBody]
+    ) -> ExploredGraph:
+        """Show what surrounds a node, or the paths between two nodes."""
+        request.user.require(Scope.MEMORY_READ)
+        call = Call(request.user, services, "explore", read_only=True)
+        found = await read_by_replica(call, lambda call: exploring.explore(call, name, data))
+        return explored_body(found, found.nodes, found.cut)

@@ -76,7 +76,7 @@ class NodeController(Controller):
         responses=RESPONSES,
         response_description="A page of entities and facts.",
         summary="List nodes",
-        opt=mirrors("list_nodes"),
+        opt=mirrors("list_nodes", tokens=True),
     )
     async def list_nodes(
         self,
@@ -109,7 +109,7 @@ class NodeController(Controller):
         responses=RESPONSES,
         response_description="The newest version of the node, with its observations.",
         summary="Get a node",
-        opt=mirrors("get_node", "get_node_by_lineage"),
+        opt=mirrors("get_node", "get_node_by_lineage", tokens=True),
     )
     async def get_node(
         self,
@@ -138,7 +138,7 @@ class NodeController(Controller):
         responses=RESPONSES,
         response_description="A page of the node's versions.",
         summary="List a node's versions",
-        opt=mirrors("history"),
+        opt=mirrors("history", tokens=True),
     )
     async def list_node_versions(
         self,
@@ -164,7 +164,7 @@ class NodeController(Controller):
         responses=RESPONSES,
         response_description="A page of the node's relations.",
         summary="List a node's relations",
-        opt=mirrors("outgoing", "incoming"),
+        opt=mirrors("outgoing", "incoming", tokens=True),
     )
     async def list_node_relations(
         self,

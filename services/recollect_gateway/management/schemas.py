@@ -6,12 +6,13 @@ A field is described at its type, by `msgspec.Meta`. Only the fields of types th
 
 import inspect
 from collections.abc import Iterator
+from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
 from litestar.openapi.spec import Reference, Schema
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.typing import FieldDefinition
-from msgspec import NODEFAULT, UNSET, Struct, structs
+from msgspec import Struct, structs
 from msgspec.json import schema_components
 
 from recollect_gateway.management.shared_bodies import SHARED
@@ -73,7 +74,7 @@ def _complete(schema: Schema, type_: type) -> None:
         bounded = components[reference["$ref"]]["properties"]
         for field in structs.fields(type_):
             of_field = (schema.properties or {})[field.encode_name]
-            _give_default(of_field, field)
+            _name_default(of_field, field)
             _give_bounds(of_field, bounded[field.encode_name])
 
 
@@ -84,10 +85,19 @@ def _described(field: Schema | Reference, description: str) -> Schema:
     return field
 
 
-def _give_default(schema: Schema | Reference, field: structs.FieldInfo) -> None:
-    """Give a field its default if it refers to the schema of its type: the framework gives all other fields theirs."""
-    if isinstance(schema, Schema) and schema.all_of and field.default not in (NODEFAULT, UNSET):
-        schema.default = field.default
+def _name_default(schema: Schema | Reference, field: structs.FieldInfo) -> None:
+    """Name the default of a field in its description, unless it is false or empty.
+
+    Generators of clients take a field with the keyword `default` for one that is always there (openapi-typescript), or
+    leave the operation out (openapi-python-client, for an object).
+    """
+    if not isinstance(schema, Schema):
+        return
+    schema.default = None
+    default = field.default.value if isinstance(field.default, Enum) else field.default
+    if isinstance(default, str | int | float) and default:
+        value = f"`{default}`" if isinstance(default, str) else f"{default:g}"
+        schema.description = f"{schema.description}; default: {value}"
 
 
 def _give_bounds(schema: Schema | Reference, bounded: dict[str, Any]) -> None:

@@ -57,7 +57,7 @@ class SearchController(Controller):
         responses=RESPONSES,
         response_description="A page of the nodes that were found, best first.",
         summary="Search nodes",
-        opt=mirrors("search"),
+        opt=mirrors("search", tokens=True),
     )
     async def search_nodes(
         self,

@@ -5,12 +5,25 @@ from dataclasses import dataclass
 
 from recollect.accounts.usage.model import StoredCounts, UsagePoint, UsageRow
 from recollect_gateway.management.fields import SUBJECT
+from recollect_gateway.operations.changes import ForgetBody, ForgottenMemories, ReviseBody, RevisedMemory
 from recollect_gateway.operations.conversations import (
     ContentPart,
     ConversationBody,
     Message,
     RememberedConversation,
     RememberedTurn,
+)
+from recollect_gateway.operations.exploring import (
+    MAX_EXCERPT,
+    MAX_NODES,
+    ExploreBody,
+    ExploredEdge,
+    ExploredGraph,
+    ExploredNode,
+    RelateBody,
+    RelatedTriple,
+    RelatedTriples,
+    Triple,
 )
 from recollect_gateway.operations.memories import (
     DEFAULT_LIMIT,
@@ -56,6 +69,11 @@ _REASON = "Why it was last changed; null: not stated"
 _WRITTEN_BY = f"Subject that wrote this version, {SUBJECT}"
 _SCORE = "Relevance, from 0 to 1, comparable within this response only"
 
+_SUBJECT = "Name of the entity that the relation starts at; it need not exist yet"
+_PREDICATE = "Type of the relation, such as `works_at`"
+_OBJECT = "Name of the entity that the relation ends at; it need not exist yet"
+
+_AS_OF = "Revision, or time such as 2027-01-31T12:00:00Z, as of which the graph is read; null: now"
 _ZONE = "Time zone (IANA) of days, and of times without an offset"
 
 _COUNTED = {
@@ -211,7 +229,7 @@ SHARED: Mapping[type, SharedBody] = {
             "order": "Order of a list: the newest first, or the most important first; null: the newest, unless the "
             "question asks for what is important",
             "cursor": "`next_cursor` of the previous page of a list; null: the first page",
-            "as_of": "Revision, or time such as 2027-01-31T12:00:00Z, as of which the graph is read; null: now",
+            "as_of": _AS_OF,
         },
     ),
     RecalledMemories: SharedBody(
@@ -246,6 +264,112 @@ SHARED: Mapping[type, SharedBody] = {
             "source": _SOURCE,
             "metadata": _METADATA,
             "reason": _REASON,
+        },
+    ),
+    RelateBody: SharedBody(
+        "How entities relate.",
+        {"triples": "Triples to store, 1 to 100, in one revision: all are stored or none"},
+    ),
+    Triple: SharedBody(
+        "How one entity relates to another, in active voice: the subject does something to the object.",
+        {
+            "subject": _SUBJECT,
+            "predicate": _PREDICATE,
+            "object": _OBJECT,
+            "metadata": f"{_METADATA}, which replaces that of a known triple; null: a known triple keeps its own",
+        },
+    ),
+    RelatedTriples: SharedBody("What became of each triple.", {"relations": "One entry for each triple, in order"}),
+    RelatedTriple: SharedBody(
+        "What became of one triple.",
+        {
+            "subject": _SUBJECT,
+            "predicate": _PREDICATE,
+            "object": _OBJECT,
+            "status": "`new`, `updated` (it had other metadata) or `known`",
+        },
+    ),
+    ReviseBody: SharedBody(
+        "What to change of one memory or node. Omitted fields stay as they are.",
+        {
+            "id": "Id of the memory or node; null: `name` has its name",
+            "name": "Name of the entity; null: `id` has its id",
+            "text": "New text of the memory, or content of the node; null: it stays",
+            "tags": "New tags, which replace all that it has; null: they stay",
+            "importance": "New importance, from 0 to 10; null: it stays",
+            "status": f"New status: {_STATUS}; null: it stays, except that a new text makes it `active`",
+            "ttl_days": "Days from now until it expires; 0: never; null: as before",
+            "reason": "Why it is changed, which is stored with the new version; null: not stated",
+            "based_on_version": "Number of the version that you read: the change is made only if there is no newer "
+            "one; null: it is made in any case",
+        },
+    ),
+    RevisedMemory: SharedBody(
+        "The newest version of the memory or node. Fields that are null or empty are omitted.",
+        {
+            "id": "Id of the memory or node, a UUID; another one if its entity had another memory with this text",
+            "node": _NODE_ID,
+            "status": "`revised`, `unchanged` (it was like that already) or `conflict` (another version is newer)",
+            "version": "Number of the newest version",
+            "text": "Text of the newest version; null: none, as for most entities",
+            "conflict": "Text that was not written; with the policy `manual`, texts of the other versions",
+        },
+    ),
+    ForgetBody: SharedBody(
+        "What to forget.",
+        {
+            "ids": "Ids of memories and nodes",
+            "names": "Names of entities, each in all its forms",
+            "reason": "Why they are forgotten, which is stored with them; null: not stated",
+            "mode": "`outdated` (kept, and recalled on request only) or `delete`",
+        },
+    ),
+    ForgottenMemories: SharedBody(
+        "What was forgotten.",
+        {
+            "forgotten": "Ids of the memories and nodes that were forgotten",
+            "not_found": "Ids and names of the request that do not exist; omitted: all exist",
+        },
+    ),
+    ExploreBody: SharedBody(
+        "Where to look around, and how far.",
+        {
+            "start": "Id of the node or memory, or name of the entity, where to start",
+            "to": "Id or name of another one: the paths to it are returned instead; null: what surrounds the start",
+            "depth": "Maximum number of relations between the start and a node",
+            "direction": "Which relations are followed: `outgoing` from each node, `incoming`, or `both`",
+            "predicates": "Only relations of these types; empty: all",
+            "max_nodes": f"Maximum number of nodes, including the start; null: {MAX_NODES}",
+            "as_of": _AS_OF,
+        },
+    ),
+    ExploredGraph: SharedBody(
+        "What was reached.",
+        {
+            "nodes": "Nodes, the nearest first",
+            "relations": "Relations among the nodes",
+            "paths": "Paths from `start` to `to`, each as the names (or ids) of its nodes; empty without `to`",
+            "cut": "Name of the limit that ended the search early, such as `nodes`; empty: nothing is missing",
+        },
+    ),
+    ExploredNode: SharedBody(
+        "A node that was reached. Fields that are null are omitted.",
+        {
+            "id": _NODE_ID,
+            "version": "Number of its newest version",
+            "name": _NAME,
+            "kind": _KIND,
+            "text": f"First {MAX_EXCERPT} characters of what is known of it, the newest first; null: nothing",
+            "status": "`outdated` or `archived`; null: it is active",
+        },
+    ),
+    ExploredEdge: SharedBody(
+        "A relation between two of the nodes.",
+        {
+            "subject": "Name of the entity, or id of the fact, where it starts",
+            "predicate": "Type of the relation, such as `works_at`",
+            "object": "Name of the entity, or id of the fact, where it ends",
+            "created_at": "Time of creation",
         },
     ),
     NodeItemBody: SharedBody(

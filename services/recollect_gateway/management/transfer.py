@@ -126,6 +126,7 @@ def file_content(media_types: Iterable[str], description: str) -> dict[str, Open
         media_type: OpenAPIMediaType(
             schema=Schema(
                 type=OpenAPIType.OBJECT if media_type == "application/json" else OpenAPIType.STRING,
+                additional_properties=True if media_type == "application/json" else None,
                 description=description,
             )
         )

@@ -54,6 +54,11 @@ class Resources:
         """The public address."""
         return self.origins.base
 
+    @property
+    def memories(self) -> str:
+        """The routes under /v1 that read and write memories. No token names them: those for an MCP endpoint do."""
+        return f"{self.base}/v1"
+
     def of(self, tenant: str | None) -> Resource:
         """The resource of a tenant, as tokens name it; None: the one of all tenants."""
         return Resource(f"{self.base}/mcp" if tenant is None else f"{self.base}/t/{tenant}/mcp", tenant)

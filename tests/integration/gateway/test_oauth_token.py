@@ -243,14 +243,14 @@ class TestTokensInUse:
             assert answer.status_code == status, (path, answer.text)
 
     @pytest.mark.proves("security: token-resource")
-    async def test_a_token_is_not_valid_at_another_gateways_address_or_outside_of_mcp(
+    async def test_a_token_is_not_valid_at_another_gateways_address_or_for_administration(
         self, visitor: Visitor, client: HandClient, web: httpx2.AsyncClient, settings: Settings
     ) -> None:
         token = (await client.tokens(visitor))["access_token"]
         with serving(settings) as other:
             async with other.http() as http:
                 assert (await call_tool(http, token, READ)).status_code == 401
-        for path in ("/v1/graphs", "/v1/grants", "/v1/usage"):
+        for path in ("/v1/keys", "/v1/grants", "/v1/usage"):
             assert (await web.get(path, headers={"Authorization": f"Bearer {token}"})).status_code == 401
         assert (await call_tool(web, token, READ)).status_code == 200
 

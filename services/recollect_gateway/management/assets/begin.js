@@ -5,8 +5,11 @@ addEventListener("DOMContentLoaded", () =>
   Scalar.createApiReference("#reference", {
     url: "/v1/openapi.json",
     agent: { disabled: true },
+    authentication: { preferredSecurityScheme: "apiKey" },
     hideClientButton: true,
     mcp: { disabled: true },
+    orderRequiredPropertiesFirst: false,
+    orderSchemaPropertiesBy: "preserve",
     persistAuth: false,
     showDeveloperTools: "never",
     telemetry: false,

@@ -4,6 +4,8 @@ from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.agent import changes, memories, relations
+from recollect_gateway.operations.changes import ForgottenMemories, RevisedMemory
+from recollect_gateway.operations.exploring import ExploredGraph, RelatedTriples
 from recollect_gateway.operations.memories import RecalledMemories, RememberedMemories
 
 AGENT: tuple[ToolSpec, ...] = (
@@ -37,8 +39,8 @@ AGENT: tuple[ToolSpec, ...] = (
         "replaces that of a known triple.",
         toolsets=frozenset({"agent"}),
         arguments=relations.Relate,
-        result=relations.RelatedTriples,
-        handler=relations.relate,
+        result=RelatedTriples,
+        handler=relations.relate_entities,
         idempotent=True,
     ),
     ToolSpec(
@@ -47,8 +49,8 @@ AGENT: tuple[ToolSpec, ...] = (
         description="Correct a memory or node. The earlier version stays in history.",
         toolsets=frozenset({"agent"}),
         arguments=changes.Revise,
-        result=changes.RevisedMemory,
-        handler=changes.revise,
+        result=RevisedMemory,
+        handler=changes.revise_memory,
     ),
     ToolSpec(
         name="forget",
@@ -56,8 +58,8 @@ AGENT: tuple[ToolSpec, ...] = (
         description="Mark memories or nodes outdated (kept, recalled only with include_outdated), or delete them.",
         toolsets=frozenset({"agent"}),
         arguments=changes.Forget,
-        result=changes.ForgottenMemories,
-        handler=changes.forget,
+        result=ForgottenMemories,
+        handler=changes.forget_memories,
         ask=confirmation.FORGET,
         destructive=True,
         idempotent=True,
@@ -68,8 +70,8 @@ AGENT: tuple[ToolSpec, ...] = (
         description="Show what surrounds a node, or the paths between two.",
         toolsets=frozenset({"agent"}),
         arguments=relations.Explore,
-        result=relations.ExploredGraph,
-        handler=relations.explore,
+        result=ExploredGraph,
+        handler=relations.explore_graph,
         read_only=True,
         idempotent=True,
         view=GRAPH_VIEW,

@@ -6,6 +6,7 @@ these use cases return None instead of raising.
 """
 
 import hmac
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -172,8 +173,17 @@ async def refresh(
     return issued
 
 
-async def authenticate(db: Database, secret: str, *, resource: str | None, pepper: bytes) -> Caller:
+async def authenticate(
+    db: Database,
+    secret: str,
+    *,
+    resource: str | None,
+    of_tenant: Callable[[str], str] | None = None,
+    pepper: bytes,
+) -> Caller:
     """The Caller that an access token stands for at this resource; no token is valid at the resource None.
+
+    `of_tenant`: a token for the resource that this makes of its tenant's slug is valid, too.
 
     Raises Unauthenticated, with one message for every reason, or Unavailable. It raises CredentialEnded for a token
     that was revoked, and TokenExpired, whose message says so, for one that its client may renew.
@@ -193,7 +203,7 @@ async def authenticate(db: Database, secret: str, *, resource: str | None, peppe
         raise CredentialEnded(REFUSAL)
     if record.expires_at <= datetime.now(UTC):
         raise TokenExpired(EXPIRED)
-    if record.resource != resource:
+    if record.resource != resource and (of_tenant is None or record.resource != of_tenant(record.tenant)):
         raise WrongResource(REFUSAL)
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)

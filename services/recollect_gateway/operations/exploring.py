@@ -1,0 +1,187 @@
+"""Relate entities and explore what surrounds a node, by tool or by route."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct, field
+
+from recollect.graph.relations import service as relations
+from recollect.graph.relations.model import Direction, EdgeUpsert, NewRelation, Walk
+from recollect.memory import exploring
+from recollect.memory.model import Explored, NeighbourNode, Target
+from recollect_gateway.calls import Call
+from recollect_gateway.shapes import MAX_ITEMS, AsOf, Name, RelationType, as_text, check_metadata, hidden_status
+
+MAX_NODES = 30
+"""Nodes of an exploration, at most, if the caller does not say how many."""
+
+MAX_EXCERPT = 300
+"""Characters of the excerpt of a node's text, at most."""
+
+
+class Triple(Struct, forbid_unknown_fields=True, frozen=True):
+    """Subject, predicate and object, by name."""
+
+    subject: Name
+    predicate: RelationType
+    object: Name
+    metadata: dict[str, Any] | None = None
+
+
+class RelateBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """What to relate, in whichever graph."""
+
+    triples: Annotated[list[Triple], Meta(min_length=1, max_length=MAX_ITEMS)]
+
+
+class ExploreBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """Where to look around, in whichever graph."""
+
+    start: Annotated[str, Meta(min_length=1, max_length=512, description="Id or name")]
+    to: (
+        Annotated[str, Meta(min_length=1, max_length=512, description="Show the paths to this id or name instead")]
+        | None
+    ) = None
+    depth: Annotated[int, Meta(ge=1, le=6)] = 1
+    direction: Literal["outgoing", "incoming", "both"] = "both"
+    predicates: Annotated[list[RelationType], Meta(max_length=50)] = []
+    max_nodes: Annotated[int, Meta(ge=1, le=200, extra_json_schema={"default": MAX_NODES})] | None = None
+    raw_as_of: AsOf | None = field(default=None, name="as_of")
+
+    @property
+    def as_of(self) -> str | None:
+        """The revision or time to read at; None for now."""
+        return as_text(self.raw_as_of)
+
+    @property
+    def most(self) -> int:
+        """Nodes that may come back."""
+        return MAX_NODES if self.max_nodes is None else self.max_nodes
+
+
+class RelatedTriple(Struct, frozen=True):
+    """What became of one triple: `new`, `updated` (it had other metadata) or `known`."""
+
+    subject: str
+    predicate: str
+    object: str
+    status: str
+
+
+class RelatedTriples(Struct, frozen=True):
+    """Result of `relate`, one entry a triple, in order."""
+
+    relations: list[RelatedTriple]
+
+
+class ExploredNode(Struct, frozen=True, omit_defaults=True):
+    """A node, and what is known of it, shortened, the newest first.
+
+    `status`: outdated or archived, where it no longer holds. `version`: the number of its newest version, on which to
+    base a revision.
+    """
+
+    id: str
+    version: int
+    name: str | None = None
+    kind: str | None = None
+    text: str | None = None
+    status: str | None = None
+
+
+class ExploredEdge(Struct, frozen=True):
+    """A relation between two of the nodes, which it names by name or id, and when it was made."""
+
+    subject: str
+    predicate: str
+    object: str
+    created_at: datetime
+
+
+class ExploredGraph(Struct, frozen=True):
+    """Result of `explore`. `paths` name the nodes from start to end; `cut` says what bound ended the search early."""
+
+    nodes: list[ExploredNode]
+    relations: list[ExploredEdge]
+    paths: list[list[str]]
+    cut: str
+
+
+async def relate(call: Call, graph: str | None, body: RelateBody) -> RelatedTriples:
+    """Keep relations; answer which are new, and whose metadata has changed."""
+    for place, triple in enumerate(body.triples):
+        check_metadata(triple.metadata, f"triples.{place}.metadata", call.settings.max_metadata_size)
+    new_relations = [NewRelation(t.subject, t.object, t.predicate, t.metadata) for t in body.triples]
+    async with call.writing(graph) as (tx, revision):
+        upserts = await relations.upsert_relations(tx, revision, new_relations)
+    return RelatedTriples(
+        [
+            RelatedTriple(relation.source, relation.type, relation.target, status_of(upsert))
+            for relation, upsert in zip(new_relations, upserts, strict=True)
+        ]
+    )
+
+
+async def explore(call: Call, graph: str | None, body: ExploreBody) -> Explored:
+    """Find what lies around a node, or the paths to another."""
+    start, walk = target_of(body.start), Walk(Direction(body.direction), tuple(body.predicates))
+    if body.to is not None:
+        return await _paths(call, graph, body, start, target_of(body.to), walk)
+    async with call.reading(graph, body.as_of, keyed=True) as view:
+        return await exploring.explore(view, start, walk, depth=body.depth, max_nodes=body.most)
+
+
+def explored_body(found: Explored, nodes: Sequence[NeighbourNode], cut: str | None) -> ExploredGraph:
+    """The first nodes of what was found, with the relations that touch none of the nodes left out."""
+    left_out = {node.id for node in found.nodes[len(nodes) :]}
+    return ExploredGraph(
+        [
+            ExploredNode(str(node.id), node.version, node.name, node.kind, _excerpt(node), hidden_status(node.status))
+            for node in nodes
+        ],
+        [
+            ExploredEdge(found.labels[edge.from_node], edge.type, found.labels[edge.to_node], edge.created_at)
+            for edge in found.edges
+            if edge.from_node in found.labels
+            and edge.to_node in found.labels
+            and not left_out & {edge.from_node, edge.to_node}
+        ],
+        [[found.labels[node] for node in path] for path in found.paths],
+        cut or "",
+    )
+
+
+def status_of(upsert: EdgeUpsert) -> str:
+    """What became of a relation, in one word."""
+    if upsert.created:
+        return "new"
+    return "updated" if upsert.updated else "known"
+
+
+async def _paths(call: Call, graph: str | None, body: ExploreBody, start: Target, to: Target, walk: Walk) -> Explored:
+    async with call.reading(graph, body.as_of, keyed=True) as view:
+        search = await exploring.open_paths(view, start, to, walk, depth=body.depth)
+    paths = await call.compute(search.all_paths(), advice="Narrow predicates or depth.")
+    async with call.transaction(keyed=True) as tx:
+        return await exploring.explored_paths(tx, search, paths)
+
+
+def target_of(text: str) -> Target:
+    """The memory or node that a text names: by its id where the text is one, else by its name."""
+    try:
+        return Target(id=UUID(text))
+    except ValueError:
+        return Target(name=text)
+
+
+def _excerpt(node: NeighbourNode) -> str | None:
+    """The beginning of what is known of a node: its own text, then what was said of it, the newest first."""
+    said = node.observations[::-1]
+    own = _shortened(node.content or "", MAX_EXCERPT // 2 if said else MAX_EXCERPT)
+    return _shortened("; ".join([*([own] if own else []), *said]), MAX_EXCERPT) or None
+
+
+def _shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
