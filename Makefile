@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NODE_STAMP := tests/verify/node_modules/.installed
 MODEL_APIS := tests/verify/model_apis/.venv/.installed
+GENERATED := tests/verify/generated_clients/.venv/.installed
 CLIENTS := tests/verify/clients
 CLIENT_VENVS := $(patsubst $(CLIENTS)/locks/%.txt,$(CLIENTS)/.venvs/%/.installed,$(wildcard $(CLIENTS)/locks/*.txt))
 CLIENT_NODE_STAMP := $(CLIENTS)/node/node_modules/.installed
@@ -96,7 +97,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools come first, so that a missing one fails at once and not after ten minutes of tests.
-verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) $(MODEL_APIS) client-packages conformance ## The tests that need other tools than Python (tests/verify)
+verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) $(MODEL_APIS) $(GENERATED) client-packages conformance ## The tests that need other tools than Python (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # If the result differs from docs/conformance.md, the page is rewritten and the target fails: read it, and commit it.
@@ -175,6 +176,13 @@ $(MODEL_APIS): $(STAMP) tests/verify/model_apis/requirements.txt
 	@$(BIN)/python -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(lastword $^)
 
+# The generator of Python clients, and what generated clients import.
+$(GENERATED): $(STAMP) tests/verify/generated_clients/requirements.txt
+	@echo "Installing the generator of Python clients (once; some seconds)"
+	@$(BIN)/python -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(lastword $^)
+	@touch $@
+
 client-packages: $(CLIENT_VENVS) $(CLIENT_NODE_STAMP)
 
 # Each client from PyPI has a virtual environment of its own: they need different versions of the same packages. The
@@ -221,6 +229,9 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 		-o infra/locks/dev.txt pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' -o tests/verify/model_apis/requirements.txt tests/verify/model_apis/requirements.in
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command 'make lock' -o tests/verify/generated_clients/requirements.txt \
+		tests/verify/generated_clients/requirements.in
 
 lock-clients: ## Resolve the packages of the MCP clients from PyPI anew (needs uv)
 	for name in $(basename $(notdir $(wildcard $(CLIENTS)/locks/*.in))); do \
@@ -228,4 +239,4 @@ lock-clients: ## Resolve the packages of the MCP clients from PyPI anew (needs u
 			-o $(CLIENTS)/locks/$$name.txt $(CLIENTS)/locks/$$name.in; done
 
 clean: ## Remove everything that the other targets made in the tree
-	rm -rf $(VENV) site tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/clients/.venvs tests/verify/clients/node/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/clients/node/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist

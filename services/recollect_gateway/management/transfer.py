@@ -115,8 +115,7 @@ class ImportOperation(Operation):
 
     def __post_init__(self) -> None:
         """Add the body."""
-        schema = Schema(type=OpenAPIType.STRING, description=self.bound)
-        content = {FORMATS[name].media_type: OpenAPIMediaType(schema=schema) for name in IMPORTED}
+        content = file_content((FORMATS[name].media_type for name in IMPORTED), self.bound)
         self.request_body = RequestBody(content=content, required=True)
 
 
