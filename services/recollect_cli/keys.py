@@ -18,7 +18,7 @@ from recollect_cli.gateway import ApiKey as ApiKeyOption
 from recollect_cli.gateway import Url, body_of, connected
 from recollect_cli.operations import as_operator_of_each_cell, for_tenant, pepper
 from recollect_cli.tables import AsJson, say, show, show_json
-from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_gateway_for_json, tenant_of
+from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_one_way, tenant_of
 
 app = App(name="keys", help="Create, list, rotate and revoke the API keys of a tenant.")
 
@@ -84,7 +84,7 @@ def create(
     requests_per_minute
         Maximum number of requests per minute. The limit of the tenant's plan applies, too. Default: that limit.
     """
-    tenant, (name,) = tenant_of(words, "NAME", command="keys create")
+    tenant, (name,) = tenant_of(words, "NAME", command="keys create", url=url, api_key=api_key)
     expires_at = expires.replace(tzinfo=expires.tzinfo or UTC) if expires else None
     if tenant is None:
         body = body_of(
@@ -133,7 +133,7 @@ def rotate(*words: TenantAndKey, overlap_hours: float = 24, url: Url = None, api
     overlap_hours
         Hours until the old key expires, 0 to 720.
     """
-    tenant, (word,) = tenant_of(words, "KEY-ID", command="keys rotate")
+    tenant, (word,) = tenant_of(words, "KEY-ID", command="keys rotate", url=url, api_key=api_key)
     key_id, overlap = id_of(word, "key"), timedelta(hours=overlap_hours)
     if tenant is None:
         issued = _issued(url, api_key, f"/keys/{key_id}/rotate", body_of(overlap_hours=overlap_hours))
@@ -145,7 +145,7 @@ def rotate(*words: TenantAndKey, overlap_hours: float = 24, url: Url = None, api
 @app.command(name="list")
 def list_keys(tenant: Tenant = None, *, json: AsJson = False, url: Url = None, api_key: ApiKeyOption = None) -> None:
     """List the keys of a tenant, oldest first."""
-    require_gateway_for_json(tenant, json=json)
+    require_one_way(tenant, url, api_key, json=json)
     if tenant is not None:
         _show(for_tenant(tenant, lambda tx: identity.list_keys(tx, limit=MAX_LISTED)))
         return
@@ -159,7 +159,7 @@ def list_keys(tenant: Tenant = None, *, json: AsJson = False, url: Url = None, a
 @app.command(usage="Usage: recollect keys revoke [TENANT] KEY-ID [OPTIONS]")
 def revoke(*words: TenantAndKey, url: Url = None, api_key: ApiKeyOption = None) -> None:
     """Revoke a key. It is no longer accepted."""
-    tenant, (word,) = tenant_of(words, "KEY-ID", command="keys revoke")
+    tenant, (word,) = tenant_of(words, "KEY-ID", command="keys revoke", url=url, api_key=api_key)
     key_id = id_of(word, "key")
     if tenant is not None:
         _show([for_tenant(tenant, lambda tx: identity.revoke_key(tx, key_id))])

@@ -24,7 +24,7 @@ from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.operations import as_tenant, for_tenant
 from recollect_cli.running import operator_settings
 from recollect_cli.tables import AsJson, say, show, show_json
-from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_gateway_for_json, tenant_of
+from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_one_way, tenant_of
 
 app = App(name="members", help="Invite, list, update and remove the members of a tenant.")
 
@@ -79,7 +79,7 @@ def invite(*words: TenantAndEmail, role: NamedRole = "member", url: Url = None, 
     role
         Role of the member: owner, admin, member or reader.
     """
-    tenant, (email,) = tenant_of(words, "EMAIL", command="members invite")
+    tenant, (email,) = tenant_of(words, "EMAIL", command="members invite", url=url, api_key=api_key)
     if tenant is not None:
         sent = invite_as_operator(tenant, email, Role(role))
         _print_sent(SentView(sent.invitation.email, sent.link))
@@ -109,7 +109,7 @@ def list_members(
     api_key: ApiKey = None,
 ) -> None:
     """List the members of a tenant, and the people who are invited and have not joined yet. --json: members alone."""
-    require_gateway_for_json(tenant, json=json)
+    require_one_way(tenant, url, api_key, json=json)
     if tenant is not None:
         _show(*for_tenant(tenant, _members_and_invitations))
         return
@@ -128,7 +128,7 @@ async def _members_and_invitations(tx: Transaction) -> tuple[list[Member], list[
 @app.command(usage="Usage: recollect members set-role [TENANT] PERSON-ID ROLE [OPTIONS]")
 def set_role(*words: TenantPersonAndRole, url: Url = None, api_key: ApiKey = None) -> None:
     """Change the role of a member."""
-    tenant, (word, role) = tenant_of(words, "PERSON-ID", "ROLE", command="members set-role")
+    tenant, (word, role) = tenant_of(words, "PERSON-ID", "ROLE", command="members set-role", url=url, api_key=api_key)
     person_id, known = id_of(word, "member"), _role(role)
     if tenant is not None:
         for_tenant(tenant, lambda tx: members.change_role(tx, person_id, known))
@@ -141,7 +141,7 @@ def set_role(*words: TenantPersonAndRole, url: Url = None, api_key: ApiKey = Non
 @app.command(usage="Usage: recollect members remove [TENANT] PERSON-ID [OPTIONS]")
 def remove(*words: TenantAndPerson, url: Url = None, api_key: ApiKey = None) -> None:
     """Remove a member from a tenant."""
-    tenant, (word,) = tenant_of(words, "PERSON-ID", command="members remove")
+    tenant, (word,) = tenant_of(words, "PERSON-ID", command="members remove", url=url, api_key=api_key)
     person_id = id_of(word, "member")
     if tenant is not None:
         for_tenant(tenant, lambda tx: members.remove_member(tx, person_id))

@@ -4,6 +4,7 @@ Operators name the tenant first: such a command uses the database. Whoever leave
 API key says which tenant it is.
 """
 
+import os
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -31,21 +32,28 @@ class ListPage(msgspec.Struct, Generic[T], frozen=True):
     next_cursor: str | None = None
 
 
-def tenant_of(words: tuple[str, ...], *names: str, command: str) -> tuple[str | None, tuple[str, ...]]:
+def tenant_of(
+    words: tuple[str, ...], *names: str, command: str, url: str | None, api_key: str | None
+) -> tuple[str | None, tuple[str, ...]]:
     """The tenant, None if there is none, and the words after it: one for each name.
 
-    Raises InvalidInput, which says how to use the command, for fewer or more words.
+    Raises InvalidInput, which says how to use the command, for fewer or more words; and as `require_one_way` does.
     """
     match len(words) - len(names):
         case 0:
             return None, words
         case 1:
+            require_one_way(words[0], url, api_key)
             return words[0], words[1:]
     raise InvalidInput(f"Usage: recollect {command} {' '.join(['[TENANT]', *names])}")
 
 
-def require_gateway_for_json(tenant: str | None, *, json: bool) -> None:
-    """Raise InvalidInput for --json with a tenant: it is a gateway's answer."""
+def require_one_way(tenant: str | None, url: str | None, api_key: str | None, *, json: bool = False) -> None:
+    """Raise InvalidInput for options of a gateway with a tenant; variables of the environment may be for others."""
+    options = {"RECOLLECT_URL": url, "RECOLLECT_API_KEY": api_key}
+    is_given = any(value not in (None, os.environ.get(name)) for name, value in options.items())
+    if tenant is not None and is_given:
+        raise InvalidInput("A gateway's API key tells the tenant: with --url or --api-key, leave the tenant out")
     if json and tenant is not None:
         raise InvalidInput("--json prints the answer of a gateway: leave the tenant out")
 

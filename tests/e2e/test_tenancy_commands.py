@@ -97,8 +97,11 @@ async def test_wrong_words_are_answered_with_the_usage(shells: Shells, subtests:
 
 async def test_a_named_tenant_needs_the_database(shells: Shells) -> None:
     """The key is for one tenant: a named one is never taken for it."""
-    done = await shells.admin.run("keys", "create", "acme", "agents")
-    assert (done.code, "leave the tenant out" in done.err) == (1, True)
+    for command, *words in (("create", "acme", "agents"), ("list", "acme")):
+        done = await shells.admin.run("keys", command, *words)
+        assert (done.code, "This command needs the database" in done.err) == (1, True), done.err
+        both = await shells.operator.run("keys", command, *words, "--url", "https://memory.example.com")
+        assert (both.code, "leave the tenant out" in both.err) == (1, True), both.err
 
 
 async def test_a_tenant_is_deleted_only_with_a_confirmation(shells: Shells, tenant: Tenant) -> None:
