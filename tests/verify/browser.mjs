@@ -1,6 +1,6 @@
 // Chromium, told what to do by lines of JSON: ["page.goto", "http://…"] calls that method of Playwright's page, and is
 // answered by {"value": …} or {"error": "…"}. ["faults"] takes what went wrong since it was last asked; "frame" is the
-// newest frame of the page.
+// newest frame of the page. ["addAuthenticator"] gives the machine a device that makes passkeys.
 import { createInterface } from "node:readline";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
@@ -30,8 +30,16 @@ const told = {
     return page.frames().at(-1);
   },
   faults: () => faults.splice(0),
+  addAuthenticator: () => addAuthenticator(),
   axe: () => examined(page),
   axeOfFrame: () => examined(told.frame),
+};
+const addAuthenticator = async () => {
+  const session = await context.newCDPSession(page);
+  await session.send("WebAuthn.enable");
+  const device = { protocol: "ctap2", transport: "internal", hasResidentKey: true };
+  const options = { ...device, hasUserVerification: true, isUserVerified: true };
+  await session.send("WebAuthn.addVirtualAuthenticator", { options });
 };
 const examined = async (shown) => {
   await shown.evaluate(axeSource);

@@ -148,6 +148,49 @@ async def test_the_sign_in_page_leads_to_help_with_a_forgotten_password(
     await examine(page)
 
 
+async def test_an_address_of_mcp_leads_to_the_page_for_people(reaching: DeployedGateway, page: Chromium) -> None:
+    await page.open(f"{reaching.gateway.url}/mcp")
+    assert await page.address() == f"{reaching.gateway.url}/"
+    await examine(page)
+    assert f"claude mcp add --transport http recollect {reaching.gateway.url}/mcp" in await page.text()
+    await page.tab_to("Sign in")
+    await page.press("Enter")
+    await page.arrive("**/sign-in")
+
+
+async def test_a_passkey_is_made_and_used_at_the_name_of_the_machine(
+    reaching: DeployedGateway, keyboarder: Keyboarder
+) -> None:
+    """The public address is 127.0.0.1, for which no browser makes one: that page leads to `localhost`, as it says."""
+    page, numbered = keyboarder.page, reaching.gateway.url
+    named = numbered.replace("127.0.0.1", "localhost")
+    await page.do("addAuthenticator")
+    await page.open(f"{numbered}/account")
+    await keyboarder.sign_in()
+    await page.arrive("**/account")
+    await examine(page)
+    assert "Add a passkey" not in await page.text()
+    await page.tab_to(f"{named}/account")
+    await page.press("Enter")
+    await page.arrive(f"{named}/sign-in?**")
+    await keyboarder.sign_in()
+    await page.arrive(f"{named}/account")
+    await page.tab_to("Name of a new passkey")
+    await page.type("Laptop")
+    await page.tab_to("Current password")
+    await page.type(PASSWORD)
+    await page.press("Enter")
+    await page.do("page.waitForSelector", "text=The passkey was added")
+    await page.tab_to("Sign out")
+    await page.press("Enter")
+    await page.arrive(f"{named}/sign-in")
+    await page.tab_to("Sign in with a passkey")
+    await page.press("Enter")
+    await page.arrive(f"{named}/account")
+    await examine(page)
+    assert keyboarder.email in await page.text()
+
+
 async def test_the_page_about_the_api_causes_no_complaints(reaching: DeployedGateway, page: Chromium) -> None:
     await page.open(f"{reaching.gateway.url}/v1/docs")
     await page.do("page.waitForSelector", "text=graphs")
