@@ -4,8 +4,11 @@ import ast
 import json
 import re
 import subprocess
+from base64 import b64decode
 from pathlib import Path
+from textwrap import indent
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -326,3 +329,43 @@ class TestFiles:
             imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
             modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
             assert not {"tomllib", "msgspec", "recollect", "httpx2"} & (imports | {str(module) for module in modules})
+
+
+class TestPages:
+    CLIENTS = (ROOT / "docs" / "clients.md").read_text()
+    PAGE = (ROOT / "docs" / "memory-by-itself.md").read_text()
+
+    def section(self, heading: str) -> str:
+        return self.CLIENTS.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+    def block(self, heading: str) -> Any:
+        [block] = re.findall(r"```json\n(.*?)```", self.section(heading), re.DOTALL)
+        return json.loads(block)
+
+    def test_the_links_for_one_click_install_what_the_pages_show(self) -> None:
+        [link] = re.findall(r"\((cursor:\S+)\)", self.section("Cursor"))
+        asked = parse_qs(urlsplit(link).query)
+        assert {asked["name"][0]: json.loads(b64decode(asked["config"][0]))} == self.block("Cursor")["mcpServers"]
+        [link] = re.findall(r"\((vscode:\S+)\)", self.section("VS Code"))
+        server = json.loads(unquote(link.removeprefix("vscode:mcp/install?")))
+        inputs, name = server.pop("inputs"), server.pop("name")
+        assert {"inputs": inputs, "servers": {name: server}} == self.block("VS Code")
+
+    def test_the_text_for_agents_is_that_of_the_plugins(self) -> None:
+        assert indent((PLUGINS / "rules.md").read_text(), "    ") in self.CLIENTS
+
+    def test_the_page_has_the_actual_settings_and_bounds(self) -> None:
+        told = dict(re.findall(r"^\| `(RECOLLECT_\w+)` \| `([^`]*)` \|", self.PAGE, re.MULTILINE))
+        named = {
+            "RECOLLECT_URL": hooks.DEFAULT_URL,
+            "RECOLLECT_PERSONAL_GRAPH": hooks.Settings.of({}).personal,
+            "RECOLLECT_HOOKS": ",".join(hooks.PARTS),
+            "RECOLLECT_HOOKS_SECONDS": f"{hooks.DEFAULT_SECONDS:.0f}",
+            "RECOLLECT_HOOKS_TOKENS": str(hooks.DEFAULT_TOKENS),
+            "RECOLLECT_HOOKS_DAYS": str(hooks.DEFAULT_DAYS),
+        }
+        assert told == named
+        read = set(re.findall(r'"(RECOLLECT_\w+)"', install.SCRIPT.read_text()))
+        assert read == named.keys() | {"RECOLLECT_API_KEY", "RECOLLECT_GRAPH"}
+        bounds = (hooks.MAX_QUESTION, hooks.MAX_TURN, hooks.MAX_SENT, hooks.MAX_CONTEXT)
+        assert all(f"{bound:,} characters" in self.PAGE for bound in bounds)
