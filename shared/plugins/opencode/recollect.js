@@ -11,13 +11,26 @@ const SCRIPT = join(dirname(fileURLToPath(import.meta.url)), "recollect_hooks.py
 const PYTHON = process.platform === "win32" ? "python" : "python3"
 const MAX_MS = 10_000
 
+const start = (stdout, more) => {
+  const child = spawn(PYTHON, [SCRIPT, "opencode"], { stdio: ["pipe", stdout, "ignore"], ...more })
+  child.on("error", () => {})
+  child.stdin.on("error", () => {})
+  return child
+}
+
+/** Tell an event of which no answer is read. It is kept even if opencode ends meanwhile, as `opencode run` does. */
+function tell(event) {
+  const child = start("ignore", { detached: true })
+  child.stdin.end(JSON.stringify(event))
+  child.unref()
+}
+
 /** What the script answers to an event; {} if it cannot be run, or answers nothing. */
-export function ask(event) {
+function ask(event) {
   return new Promise((resolve) => {
-    const child = spawn(PYTHON, [SCRIPT, "opencode"], { stdio: ["pipe", "pipe", "ignore"], timeout: MAX_MS })
+    const child = start("pipe", { timeout: MAX_MS })
     let said = ""
     child.on("error", () => resolve({}))
-    child.stdin.on("error", () => {})
     child.stdout.on("data", (part) => (said += part))
     child.on("close", () => {
       try {
@@ -31,7 +44,7 @@ export function ask(event) {
 }
 
 /** What is recalled for the prompts of a folder's sessions, and what was said in them. */
-export class Sessions {
+class Sessions {
   constructor(folder) {
     this.folder = folder
     this.prompts = new Map()
@@ -55,11 +68,11 @@ export class Sessions {
   }
 
   /** Keep the last prompt and its answer. */
-  async keep(session) {
+  keep(session) {
     const answer = this.answers.get(session)
     if (answer === undefined) return
     this.answers.delete(session)
-    await ask(this.event("Stop", session, { prompt: this.prompts.get(session), last_assistant_message: answer }))
+    tell(this.event("Stop", session, { prompt: this.prompts.get(session), last_assistant_message: answer }))
   }
 
   event(name, session, more) {
@@ -85,7 +98,7 @@ async function server({ directory }) {
     },
     "experimental.text.complete": async (input, output) => sessions.hear(input.sessionID, output.text),
     event: async ({ event }) => {
-      if (event.type === "session.idle") await sessions.keep(event.properties.sessionID)
+      if (event.type === "session.idle") sessions.keep(event.properties.sessionID)
     },
   }
 }

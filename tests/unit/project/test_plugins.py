@@ -131,6 +131,13 @@ class TestWhatLeavesTheMachine:
         assert hooks.presentable("We ship <PRIVATE>to Mars") == "We ship"
         assert hooks.presentable("a\x00\ud800b\r\nc") == "ab\nc"
 
+    def test_what_was_recalled_is_neither_asked_for_nor_kept_again(self) -> None:
+        """The Gemini CLI puts what a session starts with into the first prompt."""
+        frame = "<recollect-memories>\n- old\n</recollect-memories>"
+        given = f"<hook_context>{hooks.INSTRUCTED}\n{frame.replace('<', '&lt;')}</hook_context>"
+        for prompt in (f"{given}\n\nWhich?", f"{frame}Which?", f"Which?{frame[:-5]}"):
+            assert hooks.presentable(prompt) == "Which?"
+
     def test_turns_are_bounded_and_the_last_ones_come_first(self) -> None:
         turns = [hooks.Turn("User", f"{number} " + "x" * 10_000, "2026-11-27T10:00:00Z") for number in range(100)]
         items = hooks.kept_items(turns, "session 1", 90)
@@ -195,6 +202,11 @@ class TestWhatTheAgentIsGiven:
             assert notes.add("In g:", answer) in (0, 1)
 
 
+def item(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    """A line of a transcript of Codex."""
+    return {"type": "event_msg", "payload": {"type": "item_completed", "item": {"type": kind, "content": [content]}}}
+
+
 class TestTranscripts:
     def test_what_was_said_is_read_and_nothing_else(self, tmp_path: Path) -> None:
         entries: list[Any] = [
@@ -214,6 +226,9 @@ class TestTranscripts:
             {"type": "user", "isCompactSummary": True, "message": {"content": "summary"}},
             {"type": "event_msg", "payload": {"type": "user_message", "message": "And the cache?"}},
             {"type": "event_msg", "payload": {"type": "agent_message", "message": "Valkey."}},
+            item("UserMessage", {"type": "text", "text": "And the queue?"}),
+            item("Reasoning", {"type": "text", "text": "hm"}),
+            item("AgentMessage", {"type": "Text", "text": "arq."}),
             {"type": "response_item", "payload": {"type": "message", "role": "user", "content": []}},
             ["user"],
             {"type": "user", "message": 5},
@@ -232,6 +247,8 @@ class TestTranscripts:
             ("Assistant", "PostgreSQL."),
             ("User", "And the cache?"),
             ("Assistant", "Valkey."),
+            ("User", "And the queue?"),
+            ("Assistant", "arq."),
         ]
         assert turns[0].at == "2026-11-27T10:00:00.123Z"
         assert hooks._TIME.fullmatch(turns[1].at), "a time that is none is now"

@@ -86,6 +86,8 @@ _SECRETS = re.compile(
     re.DOTALL,
 )
 _PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
+_GIVEN = re.compile(rf"<hook_context>.*?(?:</hook_context>|\Z)|<{FRAME}>.*?(?:</{FRAME}>|\Z)", re.DOTALL)
+"""What an agent was given, which some clients put into the prompt: it must be neither asked for nor kept."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _INVISIBLE = re.compile(
     "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
@@ -342,20 +344,35 @@ def _turn_of(line: bytes) -> Turn | None:
         return None
     if not isinstance(entry, dict) or any(entry.get(mark) for mark in _NOT_SAID):
         return None
-    payload = entry.get("payload")
-    if entry.get("type") == "event_msg" and isinstance(payload, dict):
-        speaker = {"user_message": "User", "agent_message": "Assistant"}.get(str(payload.get("type")), "")
-        text = _text(payload, "message")
-    else:
-        message = entry.get("message")
-        speaker = {"user": "User", "assistant": "Assistant"}.get(str(entry.get("type")), "")
-        text = _said(message.get("content")) if isinstance(message, dict) else ""
+    speaker, text = _message_of_codex(entry) if entry.get("type") == "event_msg" else _message_of_claude(entry)
     if not speaker or not text.strip() or text.lstrip().startswith(_NO_PROMPT):
         return None
     told = _text(entry, "timestamp")
     return Turn(speaker, text, told if _TIME.fullmatch(told) else _now())
 
 
+def _message_of_claude(entry: Mapping[str, Any]) -> tuple[str, str]:
+    message = entry.get("message")
+    speaker = {"user": "User", "assistant": "Assistant"}.get(str(entry.get("type")), "")
+    return speaker, _said(message.get("content")) if isinstance(message, dict) else ""
+
+
+def _message_of_codex(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Of an item that was completed, or, as in earlier versions, of an event of its own."""
+    told = entry.get("payload")
+    told = told if isinstance(told, dict) else {}
+    item = told.get("item")
+    if isinstance(item, dict):
+        return _SPEAKERS_OF_CODEX.get(str(item.get("type")), ""), _said(item.get("content"))
+    return _SPEAKERS_OF_CODEX.get(str(told.get("type")), ""), _text(told, "message")
+
+
+_SPEAKERS_OF_CODEX = {
+    "UserMessage": "User",
+    "AgentMessage": "Assistant",
+    "user_message": "User",
+    "agent_message": "Assistant",
+}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)")
 _NOT_SAID = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage", "isVisibleInTranscriptOnly")
 """Marks of Claude Code at entries that are not of the conversation with the user."""
@@ -366,7 +383,9 @@ def _said(content: Any) -> str:
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []
-    texts = [_text(block, "text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    texts = [
+        _text(block, "text") for block in blocks if isinstance(block, dict) and block.get("type") in ("text", "Text")
+    ]
     return "\n".join(text for text in texts if not text.lstrip().startswith("<system-reminder"))
 
 
@@ -378,8 +397,8 @@ def _now() -> str:
 
 
 def presentable(text: str) -> str:
-    """A text as it may leave the machine: without what is private, known forms of secrets and broken characters."""
-    text = _PRIVATE.sub("", text)
+    """A text as it may leave the machine: without what is private or was recalled, secrets and broken characters."""
+    text = _PRIVATE.sub("", _GIVEN.sub("", text))
     text = _SECRETS.sub("[secret left out]", text)
     return _CONTROLS.sub("", _LINE_ENDS.sub("\n", text)).strip()
 
