@@ -9,6 +9,7 @@ GENERATED := tests/verify/generated_clients/.venv/.installed
 CLIENTS := tests/verify/clients
 CLIENT_VENVS := $(patsubst $(CLIENTS)/locks/%.txt,$(CLIENTS)/.venvs/%/.installed,$(wildcard $(CLIENTS)/locks/*.txt))
 CLIENT_NODE_STAMP := $(CLIENTS)/node/node_modules/.installed
+AGENTS_STAMP := tests/verify/agents/node_modules/.installed
 COLLECTOR := tests/verify/collector/.built/collector
 CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
 KUBERNETES := $(addprefix tests/verify/tools/.bin/,kube-apiserver kube-controller-manager etcd)
@@ -97,7 +98,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools come first, so that a missing one fails at once and not after ten minutes of tests.
-verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) $(MODEL_APIS) $(GENERATED) client-packages conformance ## The tests that need other tools than Python (tests/verify)
+verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) $(MODEL_APIS) $(GENERATED) client-packages $(AGENTS_STAMP) conformance ## The tests that need other tools than Python (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # If the result differs from docs/conformance.md, the page is rewritten and the target fails: read it, and commit it.
@@ -199,6 +200,13 @@ $(CLIENT_NODE_STAMP): $(CLIENTS)/node/package.json $(CLIENTS)/node/package-lock.
 	@npm ci --prefix $(CLIENTS)/node --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The programs in which the plugins are tried. Their scripts of installation are not run; they are single files that need none.
+$(AGENTS_STAMP): tests/verify/agents/package.json tests/verify/agents/package-lock.json
+	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm"; exit 1; }
+	@echo "Installing Claude Code, Codex, Gemini CLI and opencode from npm (once; some minutes, about a gigabyte)"
+	@npm ci --prefix tests/verify/agents --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 # Forty rounds of each test that kills workers and servers at random moments; `make test` runs two. Forty times as many
 # examples of each property test, new ones each time; `make test` tries the same ones.
 soak: setup ## Run fault tests and property tests for long: about two hours on two cores
@@ -239,4 +247,4 @@ lock-clients: ## Resolve the packages of the MCP clients from PyPI anew (needs u
 			-o $(CLIENTS)/locks/$$name.txt $(CLIENTS)/locks/$$name.in; done
 
 clean: ## Remove everything that the other targets made in the tree
-	rm -rf $(VENV) site tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/clients/node/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/clients/node/node_modules tests/verify/agents/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
