@@ -45,7 +45,7 @@ class Place:
         """The command of a hook: below a project, clients start it in the project's folder."""
         script = self.folder / SCRIPT.name
         path = script.relative_to(self.home).as_posix() if self.project else str(script)
-        return f"python3 {shlex.quote(path)} {client}"
+        return f"python3 -I {shlex.quote(path)} {client}"
 
 
 # Files of the person

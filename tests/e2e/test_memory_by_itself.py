@@ -339,7 +339,7 @@ class TestAServiceThatDoesNotAnswer:
     def test_it_never_answers(self, client: NewClient) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and says nothing
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-            self.assert_goes_on(client(process=True), RECOLLECT_URL=url, RECOLLECT_HOOKS_SECONDS="0.7")
+            self.assert_goes_on(client(process=True), RECOLLECT_URL=url, RECOLLECT_HOOKS_SECONDS="0.3")
 
     def test_it_refuses_the_key(self, client: NewClient) -> None:
         line = "Recollect: the service refuses the key in RECOLLECT_API_KEY (401)"

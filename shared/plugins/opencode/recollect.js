@@ -12,7 +12,7 @@ const PYTHON = process.platform === "win32" ? "python" : "python3"
 const MAX_MS = 10_000
 
 const start = (stdout, more) => {
-  const child = spawn(PYTHON, [SCRIPT, "opencode"], { stdio: ["pipe", stdout, "ignore"], ...more })
+  const child = spawn(PYTHON, ["-I", SCRIPT, "opencode"], { stdio: ["pipe", stdout, "ignore"], ...more })
   child.on("error", () => {})
   child.stdin.on("error", () => {})
   return child

@@ -108,6 +108,14 @@ class TestGraphs:
         assert first != second
         assert first == hooks.remote_graph(f"file://{tmp_path}/a/api.git", tmp_path)
 
+    def test_no_git_of_the_repository_is_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        own = tmp_path / "git"
+        own.write_text("#!/bin/sh\necho https://evil.example.com/x")
+        own.chmod(0o755)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("PATH", ".::bin")
+        assert hooks.graph_of(str(tmp_path)).startswith("local@")
+
     def test_a_chosen_graph_comes_before_every_rule(self) -> None:
         settings = hooks.Settings.of({"RECOLLECT_GRAPH": "team", "RECOLLECT_PERSONAL_GRAPH": "Ada's own"})
         assert hooks.graph_of(str(ROOT), settings.graph) == "team"
@@ -124,19 +132,33 @@ class TestWhatLeavesTheMachine:
         secrets = [*(start + body for start in starts), "AKIA" + "Z" * 16, web_token, *keys, f"ada:{body}"]
         for secret in secrets:
             with subtests.test(secret[:20]):
-                sent = hooks.presentable(f"Use postgresql://{secret}@db/x" if "ada" in secret else f"Use {secret}")
+                told = f"Use postgresql://{secret}@db/x" if "ada" in secret else f"Use {secret}"
+                sent = hooks.presentable(told, 4_000)
                 assert secret not in sent
                 assert sent.startswith("Use ")
-        assert hooks.presentable("We ship <private>to Mars</private> on Friday") == "We ship  on Friday"
-        assert hooks.presentable("We ship <PRIVATE>to Mars") == "We ship"
-        assert hooks.presentable("a\x00\ud800b\r\nc") == "ab\nc"
+        assert hooks.presentable("We ship <private>to Mars</private> on Friday", 4_000) == "We ship  on Friday"
+        assert hooks.presentable("We ship <PRIVATE>to Mars", 4_000) == "We ship"
+        assert hooks.presentable("a\x00\ud800b\r\nc", 4_000) == "ab\nc"
 
     def test_what_was_recalled_is_neither_asked_for_nor_kept_again(self) -> None:
         """The Gemini CLI puts what a session starts with into the first prompt."""
         frame = "<recollect-memories>\n- old\n</recollect-memories>"
         given = f"<hook_context>{hooks.INSTRUCTED}\n{frame.replace('<', '&lt;')}</hook_context>"
         for prompt in (f"{given}\n\nWhich?", f"{frame}Which?", f"Which?{frame[:-5]}"):
-            assert hooks.presentable(prompt) == "Which?"
+            assert hooks.presentable(prompt, 4_000) == "Which?"
+
+    def test_what_is_private_stays_so_in_a_long_text(self) -> None:
+        for before, after in ((10, 10), (9_000, 10), (10, 9_000), (90_000, 90_000)):
+            text = "a" * before + "<private>" + "b" * 100_000 + "</private>" + "c" * after
+            assert "b" not in hooks.presentable(text, 4_000)
+        secret = "ghp_" + "0123456789abcdefghijABCDEFGHIJ456789"
+        for place in range(0, 40_000, 1_999):
+            assert "0123456789" not in hooks.presentable(" " * place + secret + " x" * 20_000, 4_000)
+
+    def test_texts_made_to_be_slow_are_not(self) -> None:
+        """The time limit cannot interrupt a regular expression. Each of these takes minutes if it is read naively."""
+        for piece in ("-eyJ", "-eyJ00000000.", "-----BEGIN ", "://a:", "sk-a-", "<private", "<hook_context>", "rcl_"):
+            assert len(hooks.presentable(piece * 200_000, 4_000)) <= 4_000
 
     def test_turns_are_bounded_and_the_last_ones_come_first(self) -> None:
         turns = [hooks.Turn("User", f"{number} " + "x" * 10_000, "2026-11-27T10:00:00Z") for number in range(100)]
@@ -275,6 +297,7 @@ class TestSettings:
         settings = hooks.Settings.of(wrong)
         assert (settings.seconds, settings.tokens, settings.days) == (2.0, 1_500, 1)
         assert hooks.Settings.of({"RECOLLECT_HOOKS_SECONDS": "inf"}).seconds == hooks.MAX_SECONDS
+        assert hooks.Settings.of({"RECOLLECT_HOOKS_SECONDS": "nan"}).seconds == 0.1
 
 
 class TestInstaller:
@@ -334,8 +357,8 @@ class TestFiles:
             assert {name.lower() for name in events} <= hooks.EVENTS.keys()
             for [group] in events.values():
                 [hook] = group["hooks"]
-                python, script, client = re.findall(r'"[^"]*"|\S+', hook["command"])
-                assert python == "python3"
+                python, isolated, script, client = re.findall(r'"[^"]*"|\S+', hook["command"])
+                assert (python, isolated) == ("python3", "-I"), "a PYTHONPATH may lead to files of a repository"
                 assert client in hooks.CLIENTS
                 assert Path(script.strip('"').replace(root, str(folder))).resolve() == install.SCRIPT
 

@@ -80,8 +80,8 @@ _SECRETS = re.compile(
     r"|\b(?:sk|rk|pk)[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}"
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}"
     r"|\bxox[abeprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}"
-    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    r"|\beyJ[A-Za-z0-9_-]{8,500}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\Z)"
     r"|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)",
     re.DOTALL,
 )
@@ -133,7 +133,7 @@ class Settings:
 
 def _number(told: str | None, default: float, least: float, most: float) -> float:
     try:
-        return min(max(float(told), least), most) if told else default
+        return min(most, max(least, float(told))) if told else default  # in this order nan is the least
     except ValueError:
         return default
 
@@ -224,12 +224,18 @@ def _git(folder: str, *arguments: str) -> str:
     """What git says; empty if there is no git, no repository or no answer."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(
-            ["git", "-C", folder, *arguments], capture_output=True, timeout=1.0, check=False, env=environment
-        )
+        command = [_program("git"), "-C", folder, *arguments]
+        done = subprocess.run(command, capture_output=True, timeout=1.0, check=False, env=environment)
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""
     return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""
+
+
+def _program(name: str) -> str:
+    """A program of the PATH, and never one of the folder in which the client runs: a repository may bring its own."""
+    folders = [folder for folder in os.get_exec_path() if os.path.isabs(folder)]
+    paths = [os.path.join(folder, f"{name}.exe" if os.name == "nt" else name) for folder in folders]
+    return next((path for path in paths if os.access(path, os.X_OK)), os.path.join(os.sep, "no", name))
 
 
 # What happened
@@ -396,11 +402,14 @@ def _now() -> str:
 # What is sent
 
 
-def presentable(text: str) -> str:
-    """A text as it may leave the machine: without what is private or was recalled, secrets and broken characters."""
-    text = _PRIVATE.sub("", _GIVEN.sub("", text))
+def presentable(text: str, most: int) -> str:
+    """A text as it may leave the machine: without what is private or was recalled, secrets and broken characters.
+
+    Most of a long one is cut off before secrets are looked for, which takes long. What is cut there would not remain.
+    """
+    text = shortened(_PRIVATE.sub("", _GIVEN.sub("", text)), 4 * most)
     text = _SECRETS.sub("[secret left out]", text)
-    return _CONTROLS.sub("", _LINE_ENDS.sub("\n", text)).strip()
+    return shortened(_CONTROLS.sub("", _LINE_ENDS.sub("\n", text)).strip(), most)
 
 
 def shortened(text: str, most: int) -> str:
@@ -416,7 +425,7 @@ def kept_items(turns: Iterable[Turn], thread: str, days: int) -> list[dict[str, 
     items: list[dict[str, Any]] = []
     room = MAX_SENT
     for turn in reversed(list(turns)):
-        text = shortened(presentable(turn.text), MAX_TURN)
+        text = presentable(turn.text, MAX_TURN)
         if not text:
             continue
         room -= len(text)
@@ -586,7 +595,7 @@ def start(event: Event, settings: Settings, service: Service) -> Answer:
 
 def prompt(event: Event, settings: Settings, service: Service) -> Answer:
     """A prompt: the memories that fit it and were not shown in this session."""
-    question = shortened(presentable(event.prompt), MAX_QUESTION)
+    question = presentable(event.prompt, MAX_QUESTION)
     trivial = len(re.findall(r"\w", question)) < MIN_QUESTION or question.startswith("/")
     if "prompt" not in settings.parts or not settings.key or trivial:
         return Answer()
@@ -619,7 +628,7 @@ def keep(event: Event, settings: Settings, service: Service, turns: Sequence[Tur
 
 def thread_of(event: Event) -> str:
     """The thread of a session, which is also the source of its turns."""
-    return f"session {presentable(event.session)}"[:256]
+    return f"session {presentable(event.session, 240)}"
 
 
 def _count(number: int) -> str:
