@@ -8,7 +8,8 @@ chmod 700 secrets
 cd secrets
 
 random() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
-keep() { [ -e "$1" ] || printf '%s' "$2" > "$1"; }
+keep() { [ -e "$1" ] || { printf '%s' "$2" > "$1"; made="$made $1"; }; }
+made=
 url() { printf 'postgresql://%s:%s@postgres:5432/recollect' "$1" "$(cat "$2")"; }
 
 for name in postgres_password app_password maintenance_password operator_password recollect_key_secret; do
@@ -19,4 +20,11 @@ keep recollect_database_url "$(url recollect_app app_password)"
 keep recollect_maintenance_database_url "$(url recollect_maintenance maintenance_password)"
 keep recollect_operator_database_url "$(url recollect_operator operator_password)"
 chmod 444 -- *
-echo "The secrets are in $(pwd). Keep recollect_key_secret with your backups: without it, every API key is void."
+
+if [ -n "$made" ]; then
+    echo "Made in $PWD:"
+    printf '  %s\n' $made
+    echo "Keep a copy of recollect_key_secret: without it every API key is void."
+else
+    echo "Nothing to make: $PWD has every secret. They were left as they are."
+fi

@@ -101,6 +101,11 @@ def test_invitation_links_lead_to_the_gateway_whichever_service_makes_them() -> 
     [_] = {OURS[name]["environment"]["RECOLLECT_PUBLIC_URL"] for name in ("gateway", "operator", "command")}
 
 
+def test_no_service_is_bound_to_one_architecture() -> None:
+    """The pinned images of others have both, and ours is built for the machine, such as a Mac with Apple silicon."""
+    assert [name for name, service in SERVICES.items() if "platform" in service] == []
+
+
 def test_mounted_files_exist() -> None:
     for service in SERVICES.values():
         for source in (str(volume).split(":")[0] for volume in service.get("volumes", ())):
@@ -130,8 +135,12 @@ def test_the_collector_listens_where_our_services_send() -> None:
 
 def test_secrets_are_created_once_and_are_private(tmp_path: Path) -> None:
     shutil.copy(INFRA / "compose" / "make_secrets.sh", tmp_path)
-    made = [_made(tmp_path), _made(tmp_path)]
+    made, said = zip(*[_made(tmp_path) for _ in range(2)], strict=True)
     assert made[0] == made[1], "what is there stays"
+    assert [name for name in COMPOSE["secrets"] if f"  {name}\n" not in said[0]] == []
+    assert "Keep a copy of recollect_key_secret" in said[0]
+    assert said[1].startswith("Nothing to make")
+    assert [secret for secret in made[0].values() if secret in said[0] + said[1]] == [], "no secret is printed"
     assert set(made[0]) == set(COMPOSE["secrets"])
     assert stat.S_IMODE((tmp_path / "secrets").stat().st_mode) == 0o700
     assert len({made[0][name] for name in made[0] if not name.endswith("_url")}) == 5
@@ -141,6 +150,7 @@ def test_secrets_are_created_once_and_are_private(tmp_path: Path) -> None:
         assert url == f"postgresql://recollect_{role}:{secret}@postgres:5432/recollect"
 
 
-def _made(folder: Path) -> dict[str, str]:
-    subprocess.run(["sh", folder / "make_secrets.sh"], check=True)
-    return {file.name: file.read_text() for file in (folder / "secrets").iterdir()}
+def _made(folder: Path) -> tuple[dict[str, str], str]:
+    """The secrets after the script has run, and what it said."""
+    ran = subprocess.run(["sh", folder / "make_secrets.sh"], check=True, capture_output=True, text=True)
+    return {file.name: file.read_text() for file in (folder / "secrets").iterdir()}, ran.stdout
