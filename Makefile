@@ -1,4 +1,4 @@
-# Recollect: `make run` serves, `make test` passes. Both need Python 3.11 to 3.13 and the package registries, nothing else.
+# Recollect: `make run` serves, `make test` passes. Both need Python 3.11 to 3.14 and the package registries, nothing else.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,9 +40,7 @@ setup: $(STAMP) ## Make .venv with the locked dependencies (the other targets ca
 
 # The lock names every package, so pip resolves nothing. pip would compile on one core, so compileall does it instead.
 $(STAMP): pyproject.toml infra/locks/dev.txt
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
-		|| { echo "Recollect needs Python 3.11, 3.12 or 3.13, for which its dependencies have wheels;" \
-		"$(PYTHON) is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) infra/recollect_local/platforms.py
 	@test -d $(VENV) || { echo "Making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing the locked dependencies (once; about two minutes, more if nothing is cached and the network is slow)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-compile -r infra/locks/dev.txt
@@ -229,11 +227,16 @@ quality: setup ## Measure the quality of recall, on questions whose evidence is 
 
 lock: setup ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--custom-compile-command 'make lock' -o infra/locks/runtime.txt pyproject.toml
+		--custom-compile-command 'make lock' --extra wordllama -o infra/locks/runtime.txt pyproject.toml
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command 'make lock' --extra wordllama --extra local -c infra/locks/runtime.txt \
+		-o infra/locks/local.txt pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' --group build -o infra/locks/build.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--custom-compile-command 'make lock' --extra local --extra documents --group dev -c infra/locks/runtime.txt \
+		--custom-compile-command 'make lock' --group release -o infra/locks/release.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command 'make lock' --extra wordllama --extra local --extra documents --group dev -c infra/locks/local.txt \
 		-o infra/locks/dev.txt pyproject.toml
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' -o tests/verify/model_apis/requirements.txt tests/verify/model_apis/requirements.in

@@ -27,6 +27,7 @@ from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.support.examples import choose_profile
 from tests.support.other_postgres import OtherPostgres
+from tests.support.quick_embedder import QUICK_EMBEDDER
 from tests.support.scheduling import SchedulingByFile, begin_with_shared
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.web_server import CertificateAuthority
@@ -201,7 +202,7 @@ def settings(database_url: str, owner_url: str, redis_url: str) -> Settings:
         database_url=database_url,
         owner_database_url=owner_url,
         redis_url=redis_url,
-        embedder="wordllama",
+        embedder=QUICK_EMBEDDER,
         drain_seconds=0,  # Gateways of tests have no balancer; tests of draining set another value.
         access_log=False,  # Too many lines; tests of the log enable it.
         database_acquire_seconds=MAX_WAIT_SECONDS,

@@ -11,6 +11,7 @@
     command.py     gateway and worker, started by their commands; this package imports neither
     process.py     one child process: its session, its log, its end
     account.py     the system user that runs PostgreSQL where we are root
+    platforms.py   where the wheels of these servers exist, and what to do elsewhere
     sockets.py     a folder for a unix socket, short enough for the kernel
 
 A data folder holds:

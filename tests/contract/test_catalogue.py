@@ -394,6 +394,7 @@ def is_gone(result: dict[str, Any]) -> bool:
 
 def token_count(text: str) -> int:
     """Tokens of a text, by the tokenizer of a Llama model, which stands in for those of the agents."""
+    pytest.importorskip("wordllama", reason="has that tokenizer, and no wheel for every Python and machine")
     tokenizer = files("wordllama") / "tokenizers" / "l2_supercat_tokenizer_config.json"
     return len(Tokenizer.from_str(tokenizer.read_text(encoding="utf-8")).encode(text, add_special_tokens=False).ids)
 

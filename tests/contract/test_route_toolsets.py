@@ -25,6 +25,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
 from recollect_workers.jobs import runner
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.support.jobs import employed
+from tests.support.quick_embedder import QUICK_EMBEDDER
 from tests.support.routes import stand_ins
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import environment
@@ -190,7 +191,7 @@ OF_TOOLSETS = {"GET /v1/graphs/{name}/passages/refused": {"admin"}}
 
 def handlers() -> Iterator[tuple[str, HTTPRouteHandler]]:
     """Every route of the application except the MCP endpoint, as method and path."""
-    for route in create_app(Settings(embedder="wordllama")).routes:
+    for route in create_app(Settings(embedder=QUICK_EMBEDDER)).routes:
         for handler in route.route_handlers if isinstance(route, HTTPRoute) else ():
             for method in handler.http_methods:
                 if method != "OPTIONS":

@@ -38,6 +38,7 @@ from recollect.retrieval.recall.model import Question, Recalled, RecallFilter
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect.settings import Settings
+from tests.support.quick_embedder import QUICK_EMBEDDER
 
 Triple = tuple[str, str, str]
 
@@ -45,7 +46,7 @@ Triple = tuple[str, str, str]
 @cache
 def embedder() -> Embedder:
     """The embedder of the tests' settings, loaded once per run."""
-    return create_embedder(Settings(embedder="wordllama"))
+    return create_embedder(Settings(embedder=QUICK_EMBEDDER))
 
 
 async def found_path(view: GraphView, source: str, target: str) -> NamedPaths:

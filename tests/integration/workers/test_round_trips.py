@@ -11,6 +11,7 @@ from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from tests.contract.test_round_trips import name_of
+from tests.support.quick_embedder import QUICK_EMBEDDER
 from tests.support.statements import sent_statements
 from tests.support.workers import remember
 
@@ -48,7 +49,7 @@ async def test_a_wake_up_claims_a_small_batch_once(settings: Settings, db: Datab
 
 async def sent_by_wake_up(settings: Settings, db: Database, caller: Caller) -> list[str]:
     async with connect_redis(settings) as redis:
-        embedder = create_embedder(Settings(embedder="wordllama"))
+        embedder = create_embedder(Settings(embedder=QUICK_EMBEDDER))
         context = WorkerContext(settings, db, embedder, Wakeups(redis), asyncio.Event())
         with sent_statements() as sent:
             await embedding.woken(context, caller.tenant_id, {})

@@ -47,6 +47,7 @@ from tests.support.embedding_server import serving_embeddings
 from tests.support.gateway import eventually
 from tests.support.memories import Agent
 from tests.support.otlp import collecting
+from tests.support.quick_embedder import QUICK_EMBEDDER
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import embedded_within, remember, waiting, working
 
@@ -81,7 +82,7 @@ class WatchedEmbedder:
 
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:
-    return create_embedder(Settings(embedder="wordllama"))
+    return create_embedder(Settings(embedder=QUICK_EMBEDDER))
 
 
 @pytest.fixture

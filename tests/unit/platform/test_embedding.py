@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import wordllama
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,9 @@ IN_PROCESS = {
     "minilm": ("minilm/all-minilm-l6-v2_int8_384", 384),
     "multilingual": ("multilingual/minilm-l6-v2_use-v3_896", 896),
 }
+
+NOT_EVERYWHERE = "has wheels neither for Python 3.14 nor for Linux on arm64"
+"""Why a test of the optional embedder is skipped."""
 
 KEPT_MB = """
 from pathlib import Path
@@ -38,6 +40,8 @@ print(before - resident())
 
 @pytest.fixture(scope="module", params=IN_PROCESS)
 def embedder(request: pytest.FixtureRequest) -> Embedder:
+    if request.param == "wordllama":
+        pytest.importorskip("wordllama", reason=NOT_EVERYWHERE)
     return create_embedder(Settings(embedder=request.param))
 
 
@@ -100,11 +104,14 @@ async def test_embedding_does_not_block_the_event_loop(embedder: Embedder) -> No
 
 @pytest.mark.parametrize("name", IN_PROCESS)
 def test_each_embedder_has_a_model_name_for_storage(name: str) -> None:
+    if name == "wordllama":
+        pytest.importorskip("wordllama", reason=NOT_EVERYWHERE)
     embedder = create_embedder(Settings(embedder=name))
     assert (embedder.model, embedder.dimensions) == IN_PROCESS[name]
 
 
 async def test_the_mapped_table_gives_the_vectors_of_the_wordllama_package() -> None:
+    wordllama = pytest.importorskip("wordllama", reason=NOT_EVERYWHERE)
     texts = ["Alice drinks coffee.", "Über-große Straßen, 東京", "word " * 300]
     package = Path(wordllama.__file__).parent
     own = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
@@ -124,3 +131,22 @@ def test_minilm_returns_the_memory_that_loading_freed() -> None:
 def test_an_unknown_embedder_is_refused_by_name() -> None:
     with pytest.raises(InvalidInput, match=r"RECOLLECT_EMBEDDER.*'bert'"):
         create_embedder(Settings(embedder="bert"))
+
+
+WITHOUT_WORDLLAMA = """
+import sys
+
+sys.modules["wordllama"] = None  # As where it is not installed: to import it fails.
+from recollect.platform.embedding import create_embedder
+from recollect.settings import Settings
+
+create_embedder(Settings(embedder="minilm"))
+create_embedder(Settings(embedder="wordllama"))
+"""
+
+
+def test_without_the_optional_embedder_the_others_work_and_it_says_what_to_install() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_WORDLLAMA], capture_output=True, text=True, check=False)
+    [*_, error] = done.stderr.splitlines()
+    assert "RECOLLECT_EMBEDDER: The embedder wordllama is not installed" in error
+    assert "pip install 'recollect[wordllama]'" in error

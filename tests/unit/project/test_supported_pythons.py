@@ -7,13 +7,15 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+
+from recollect_local.platforms import FIRST, LAST
 
 ROOT = Path(__file__).parents[3]
-SUPPORTED = ((3, 11), (3, 13))
 
 
 @pytest.mark.parametrize(
-    ("version", "taken"), [((3, 10), False), ((3, 11), True), ((3, 13), True), ((3, 14), False)], ids=str
+    ("version", "taken"), [((3, 10), False), ((3, 11), True), ((3, 14), True), ((3, 15), False)], ids=str
 )
 def test_make_refuses_an_unsupported_python_before_it_creates_anything(
     tmp_path: Path, version: tuple[int, int], taken: bool
@@ -21,8 +23,9 @@ def test_make_refuses_an_unsupported_python_before_it_creates_anything(
     python = tmp_path / "python"
     python.write_text(
         "#!/bin/sh\n"
-        f'case "$1" in -V) echo Python of tomorrow; exit;; -m) touch {tmp_path}/begun; exit 1;; esac\n'
-        f"""exec {sys.executable} -c 'import sys; sys.version_info = {version}; exec(sys.argv[1])' "$2"\n"""
+        f'case "$1" in -m) touch {tmp_path}/begun; exit 1;; esac\n'
+        f"exec {sys.executable} -c 'import runpy, sys; sys.version_info = {version};"
+        ' runpy.run_path(sys.argv[1], run_name="__main__")\' "$1"\n'
     )
     python.chmod(0o755)
     made = subprocess.run(
@@ -33,11 +36,19 @@ def test_make_refuses_an_unsupported_python_before_it_creates_anything(
         text=True,
     )
     assert (tmp_path / "begun").exists() is taken
-    assert ("needs Python 3.11, 3.12 or 3.13" in made.stdout) is not taken
+    assert ("needs Python 3.11 to 3.14" in made.stderr) is not taken
 
 
-def test_the_package_and_the_readme_name_the_same_versions() -> None:
-    (first, last), package = SUPPORTED, tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert package["project"]["requires-python"] == f">={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}"
-    readme = " ".join((ROOT / "README.md").read_text().split())
-    assert f"need Python {first[0]}.{first[1]} to {last[0]}.{last[1]} and" in readme
+def test_every_place_names_the_same_versions() -> None:
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert package["project"]["requires-python"] == f">={FIRST[0]}.{FIRST[1]},<{LAST[0]}.{LAST[1] + 1}"
+    stated = f"Python {FIRST[0]}.{FIRST[1]} to {LAST[0]}.{LAST[1]}"
+    for page in ("README.md", "Makefile", "docs/quick-start.md", "docs/install.md"):
+        assert stated in " ".join((ROOT / page).read_text().split()), page
+
+
+def test_ci_runs_each_supported_version() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+    tested = jobs["supported"]["strategy"]["matrix"]["python"]
+    [whole] = [step["with"]["python-version"] for step in jobs["test"]["steps"] if "setup-python" in str(step)]
+    assert sorted([*tested, whole]) == [f"{FIRST[0]}.{minor}" for minor in range(FIRST[1], LAST[1] + 1)]

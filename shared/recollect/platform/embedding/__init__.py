@@ -66,7 +66,8 @@ def create_previous_embedder(settings: Settings) -> MeasuredEmbedder | None:
 def create_embedder(settings: Settings) -> MeasuredEmbedder:
     """The embedder that `RECOLLECT_EMBEDDER` names, loaded.
 
-    Raises InvalidInput for another name, Unavailable (embedder_unavailable) where its weights are not those expected.
+    Raises InvalidInput for another name and for `wordllama` where that is not installed, and Unavailable
+    (embedder_unavailable) where its weights are not those expected.
     """
     match settings.embedder:
         case "wordllama":

@@ -1,5 +1,6 @@
-"""The embedder that averages static token vectors."""
+"""The embedder that averages static token vectors, of the optional package `wordllama`."""
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.errors import InvalidInput
 from recollect.platform.embedding.embedder import SimilarityThresholds
 from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
 
@@ -27,9 +29,7 @@ class WordLlamaEmbedder:
     _padded_bytes = 16_384  # Texts are padded to the longest of their batch, 1 kB a token: bounds that to 16 MB.
 
     def __init__(self) -> None:
-        # Imported here because the package configures the root logger when it is imported.
-        import wordllama
-
+        wordllama = _installed_package()
         package = Path(wordllama.__file__).parent
         self._model: Any = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
         # Replaces the float32 copy, which is twice as large: rows become float32 when they are multiplied.
@@ -53,6 +53,24 @@ class WordLlamaEmbedder:
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+def _installed_package() -> Any:
+    """The package `wordllama`. It is imported late, since it is optional and configures the root logger.
+
+    Raises InvalidInput, saying what to do, where it is not installed.
+    """
+    try:
+        return importlib.import_module("wordllama")
+    except ModuleNotFoundError as error:
+        if error.name != "wordllama":
+            raise
+        raise InvalidInput(
+            "The embedder wordllama is not installed: run `pip install 'recollect[wordllama]'`, where the package has "
+            "wheels (Python 3.11 to 3.13, and on Linux only x86_64), or set RECOLLECT_EMBEDDER to minilm or "
+            "multilingual, and see docs/embedding.md for what is stored.",
+            path="RECOLLECT_EMBEDDER",
+        ) from None
 
 
 def mapped_table(file: Path) -> NDArray[np.float16]:
