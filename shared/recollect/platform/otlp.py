@@ -6,7 +6,6 @@ Loading exporters and instrumentations takes a third as long as loading everythi
 import os
 import threading
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import Any
 
 from opentelemetry import trace
@@ -18,6 +17,7 @@ from opentelemetry.sdk.trace import Event, ReadableSpan, SpanProcessor, TracerPr
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
+from recollect import __version__
 from recollect.platform.metric_readers import EXPORT_SECONDS as _EXPORT_SECONDS
 from recollect.platform.metric_readers import install_metrics
 from recollect.platform.sampling import KeepErrorsAndSlow
@@ -34,7 +34,7 @@ def install_exporters(settings: Settings, service_name: str) -> Callable[[], Non
     port of metrics cannot be listened on.
     """
     os.environ.setdefault("OTEL_SEMCONV_STABILITY_OPT_IN", "http,database")  # The names that are stable, not the old.
-    resource = Resource.create({"service.name": service_name, "service.version": version("recollect")})
+    resource = Resource.create({"service.name": service_name, "service.version": __version__})
     shutdowns = [install_metrics(settings, resource)] if settings.tells_metrics else []
     instrumentors: tuple[Any, ...] = ()
     if settings.otlp_endpoint is not None:

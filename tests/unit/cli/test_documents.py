@@ -125,7 +125,7 @@ class TestFolders:
         [file] = find_files(tmp_path)
         document = read_document(file)
         assert isinstance(document, UnreadFile)
-        assert 'pip install "recollect[documents]"' in document.reason
+        assert 'pip install "recollect-memory[documents]"' in document.reason
 
     def test_a_folder_without_documents_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="no documents"):

@@ -1,4 +1,4 @@
-"""`recollect` without a word: the local stack where that was installed, as `uvx "recollect[local]"` asks, else help."""
+"""`recollect` without a word: the local stack, as `uvx "recollect-memory[local]"` asks, where it was installed."""
 
 import sys
 

@@ -149,4 +149,4 @@ def test_without_the_optional_embedder_the_others_work_and_it_says_what_to_insta
     done = subprocess.run([sys.executable, "-c", WITHOUT_WORDLLAMA], capture_output=True, text=True, check=False)
     [*_, error] = done.stderr.splitlines()
     assert "RECOLLECT_EMBEDDER: The embedder wordllama is not installed" in error
-    assert "pip install 'recollect[wordllama]'" in error
+    assert "pip install 'recollect-memory[wordllama]'" in error

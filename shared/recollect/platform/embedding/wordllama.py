@@ -66,9 +66,9 @@ def _installed_package() -> Any:
         if error.name != "wordllama":
             raise
         raise InvalidInput(
-            "The embedder wordllama is not installed: run `pip install 'recollect[wordllama]'`, where the package has "
-            "wheels (Python 3.11 to 3.13, and on Linux only x86_64), or set RECOLLECT_EMBEDDER to minilm or "
-            "multilingual, and see docs/embedding.md for what is stored.",
+            "The embedder wordllama is not installed: run `pip install 'recollect-memory[wordllama]'`, where that "
+            "package has wheels (Python 3.11 to 3.13, and on Linux only x86_64), or set RECOLLECT_EMBEDDER to minilm "
+            "or multilingual, and see docs/embedding.md for what is stored.",
             path="RECOLLECT_EMBEDDER",
         ) from None
 
