@@ -11,6 +11,7 @@ CLIENT_VENVS := $(patsubst $(CLIENTS)/locks/%.txt,$(CLIENTS)/.venvs/%/.installed
 CLIENT_NODE_STAMP := $(CLIENTS)/node/node_modules/.installed
 AGENTS_STAMP := tests/verify/agents/node_modules/.installed
 COLLECTOR := tests/verify/collector/.built/collector
+RELEASE_TOOLS := infra/release/.venv/.installed
 CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
 KUBERNETES := $(addprefix tests/verify/tools/.bin/,kube-apiserver kube-controller-manager etcd)
 # Not part of `make verify`: building its servers takes from a quarter of an hour to an hour.
@@ -28,7 +29,7 @@ IN_PROCESSES := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow test-supported affected slowest verify pages docs conformance upgrade-drill drills \
+.PHONY: help setup run test test-slow test-supported affected slowest verify pages docs conformance package version upgrade-drill drills \
 	chromium pgbouncer image-tools promtool kubectl chart \
 	chart-tools chart-server client-packages clients soak breakages lint style types format bench bench-before quality lock \
 	lock-clients clean
@@ -96,7 +97,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools come first, so that a missing one fails at once and not after ten minutes of tests.
-verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(NODE_STAMP) $(MODEL_APIS) $(GENERATED) client-packages $(AGENTS_STAMP) conformance ## The tests that need other tools than Python (tests/verify)
+verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(RELEASE_TOOLS) $(NODE_STAMP) $(MODEL_APIS) $(GENERATED) client-packages $(AGENTS_STAMP) conformance ## The tests that need other tools than Python (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # If the result differs from docs/conformance.md, the page is rewritten and the target fails: read it, and commit it.
@@ -105,6 +106,14 @@ conformance: setup $(NODE_STAMP) ## Run the official MCP conformance suite, and 
 
 clients: setup $(NODE_STAMP) client-packages ## Connect the published MCP clients to a gateway (part of make verify)
 	$(BIN)/pytest $(ARGS) tests/verify/test_clients.py
+
+# `make package ARGS=--without-image` needs no buildah, and builds and checks everything else.
+package: setup tests/verify/tools/.bin/helm $(RELEASE_TOOLS) ## Build what a release publishes, into dist/, and install each in a clean environment
+	PYTHONPATH=infra $(BIN)/python -m release build dist $(ARGS)
+	PACKAGES=$(abspath dist) $(BIN)/pytest tests/verify/test_packages.py
+
+version: setup ## Print the version, or write VERSION=<new> to every place that names it
+	@PYTHONPATH=infra $(BIN)/python -m release version $(VERSION)
 
 upgrade-drill: setup ## Upgrade from 0.1.0 (or OLD=<revision>) under load, and back: no call may fail
 	UPGRADE_FROM=$(OLD) $(BIN)/pytest $(ARGS) tests/verify/test_upgrade_drill.py
@@ -156,6 +165,7 @@ tests/verify/tools/.bin/kube-controller-manager: PROGRAM := k8s.io/kubernetes/cm
 tests/verify/tools/.bin/kube-%: VERSION_FLAG = -X k8s.io/component-base/version.gitVersion=$(shell \
 	go -C tests/verify/tools/kube-apiserver list -m -f '{{.Version}}' k8s.io/kubernetes)
 tests/verify/tools/.bin/etcd: PROGRAM := go.etcd.io/etcd/server/v3
+tests/verify/tools/.bin/mcp-publisher: PROGRAM := github.com/modelcontextprotocol/registry/cmd/publisher
 tests/verify/tools/.bin/kube-score: PROGRAM := github.com/zegl/kube-score/cmd/kube-score
 tests/verify/tools/.bin/%: tests/verify/tools/%/go.mod tests/verify/tools/%/go.sum
 	@command -v go > /dev/null || { echo "make verify needs Go 1.26 or newer, which builds $*"; exit 1; }
@@ -180,6 +190,13 @@ $(GENERATED): $(STAMP) tests/verify/generated_clients/requirements.txt
 	@echo "Installing the generator of Python clients (once; some seconds)"
 	@$(BIN)/python -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(lastword $^)
+	@touch $@
+
+# What builds and tries packages, apart from the locked dependencies of development.
+$(RELEASE_TOOLS): infra/locks/release.txt
+	@echo "Installing the tools of make package"
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	@touch $@
 
 client-packages: $(CLIENT_VENVS) $(CLIENT_NODE_STAMP)
@@ -250,4 +267,4 @@ lock-clients: ## Resolve the packages of the MCP clients from PyPI anew (needs u
 			-o $(CLIENTS)/locks/$$name.txt $(CLIENTS)/locks/$$name.in; done
 
 clean: ## Remove everything that the other targets made in the tree
-	rm -rf $(VENV) site tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/clients/node/node_modules tests/verify/agents/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site infra/release/.venv tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/clients/node/node_modules tests/verify/agents/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist

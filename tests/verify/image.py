@@ -89,13 +89,19 @@ class Image:
 def build(folder: Path) -> Image:
     """Build the base image, and on it the image, with the command of the page."""
     buildah = Buildah(folder)
-    _make_base(buildah)
-    _run(["sh", "-eux", "-c", script_of("docs/image.md")], cwd=ROOT, env=_build_environment(buildah))
+    environment = building(buildah)
+    _run(["sh", "-eux", "-c", script_of("docs/image.md")], cwd=ROOT, env=environment)
     inspected = json.loads(buildah("inspect", "--type", "image", "recollect").stdout)
     container = buildah("from", "recollect").stdout.strip()
     root = Path(buildah("mount", container).stdout.strip())
     layers = [layer["size"] for layer in json.loads(inspected["Manifest"])["layers"]]
     return Image(buildah, container, root, json.loads(inspected["Config"])["config"], layers)
+
+
+def building(buildah: Buildah) -> dict[str, str]:
+    """An environment in which the command `buildah` builds on a base image that was made here."""
+    _make_base(buildah)
+    return _build_environment(buildah)
 
 
 def _make_base(buildah: Buildah) -> None:
@@ -129,7 +135,9 @@ def _build_environment(buildah: Buildah) -> dict[str, str]:
     programs.mkdir()
     ours = programs / "buildah"
     ours.write_text(
-        f'#!/bin/sh\nset -eu\ntest "$1" = bud\nshift\nexec {" ".join([*buildah.command, "bud", *options])} "$@"\n'
+        "#!/bin/sh\nset -eu\nverb=$1\nshift\n"
+        f'test "$verb" = bud || exec {" ".join(buildah.command)} "$verb" "$@"\n'
+        f'exec {" ".join([*buildah.command, "bud", *options])} "$@"\n'
     )
     ours.chmod(0o755)
     return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
