@@ -6,8 +6,8 @@
     python3 shared/plugins/install.py cursor --remove     takes away what it installed, and nothing else
 
 The clients: cursor, opencode, vscode. Claude Code, Codex and Gemini CLI have commands of their own for this
-(docs/memory-by-itself.md). It writes no secret: the address and the key are read from RECOLLECT_URL and
-RECOLLECT_API_KEY when the client runs. It needs Python 3.9 or newer and nothing else.
+(docs/memory-by-itself.md). It writes no secret: the key is read from RECOLLECT_API_KEY when the client runs. It needs
+Python 3.9 or newer and nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,7 +46,8 @@ class Place:
         """The command of a hook: below a project, clients start it in the project's folder."""
         script = self.folder / SCRIPT.name
         path = script.relative_to(self.home).as_posix() if self.project else str(script)
-        return f"python3 -I {shlex.quote(path)} {client}"
+        quoted = subprocess.list2cmdline([path]) if os.name == "nt" else shlex.quote(path)
+        return f"python3 -I {quoted} {client}"
 
 
 # Files of the person
@@ -130,6 +132,11 @@ def put(source: str | Path, path: Path, remove: bool, report: list[str]) -> None
     report.append(str(path))
 
 
+def rule_with(head: str) -> str:
+    """The text that reminds an agent of its memory, with the head that a client wants."""
+    return f"---\n{head}\n---\n\n{(HERE / 'rules.md').read_text('utf-8')}"
+
+
 # The clients
 
 
@@ -137,15 +144,16 @@ def cursor(place: Place, remove: bool, report: list[str]) -> None:
     """Cursor: `hooks.json`, `mcp.json`, and in a project a rule."""
     entry = {"command": place.command("cursor"), "timeout": 10}
     ours = {} if remove else dict.fromkeys(("sessionStart", "beforeSubmitPrompt", "afterAgentResponse"), entry)
-    server = {"url": f"{URL}/mcp", "headers": {"Authorization": "Bearer ${env:RECOLLECT_API_KEY}"}}
+    url = os.environ.get("RECOLLECT_URL", URL).rstrip("/")
+    server = {"url": f"{url}/mcp", "headers": {"Authorization": "Bearer ${env:RECOLLECT_API_KEY}"}}
     put(SCRIPT, place.folder / SCRIPT.name, remove, report)
     base = place.folder.parent
     version = {} if remove else {"version": 1}
     change(base / "hooks.json", lambda settings: with_hooks({**version, **settings}, ours), report)
     change(base / "mcp.json", lambda settings: with_server(settings, "mcpServers", None if remove else server), report)
     if place.project:
-        head = "---\ndescription: Memory across sessions\nalwaysApply: true\n---\n\n"
-        put(head + (HERE / "rules.md").read_text("utf-8"), base / "rules" / "recollect.mdc", remove, report)
+        rule = rule_with("description: Memory across sessions\nalwaysApply: true")
+        put(rule, base / "rules" / "recollect.mdc", remove, report)
 
 
 def opencode(place: Place, remove: bool, report: list[str]) -> None:
@@ -155,11 +163,14 @@ def opencode(place: Place, remove: bool, report: list[str]) -> None:
 
 
 def vscode(place: Place, remove: bool, report: list[str]) -> None:
-    """VS Code: a file of hooks of its own."""
+    """VS Code: a file of hooks of its own, and in a project a rule."""
     entry = {"type": "command", "command": place.command("vscode"), "timeout": 10}
     ours = {} if remove else {event: [entry] for event in ("SessionStart", "UserPromptSubmit")}
     put(SCRIPT, place.folder / SCRIPT.name, remove, report)
     put(json.dumps({"hooks": ours}, indent=2) + "\n", place.folder / f"{NAME}.json", remove, report)
+    if place.project:
+        rule = rule_with('applyTo: "**"')
+        put(rule, place.folder.parent / "instructions" / "recollect.instructions.md", remove, report)
 
 
 @dataclass(frozen=True)
