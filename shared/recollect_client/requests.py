@@ -18,7 +18,7 @@ MAX_PAGE = 200
 """Items of a page of a list, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request(Generic[T]):
     """One request, and the type of its answer (None: there is none).
 
@@ -38,7 +38,7 @@ class Request(Generic[T]):
 
     def content(self) -> bytes | None:
         """The body as JSON."""
-        return None if self.body is None else msgspec.json.encode(self.body)
+        return None if self.body is None else msgspec.json.encode(self.body, enc_hook=_plain)
 
 
 class PageOf(Protocol[Item_co]):
@@ -53,7 +53,7 @@ class PageOf(Protocol[Item_co]):
         """Where the next page begins."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing(Generic[Item]):
     """A list that comes in pages; `request` asks for the first one."""
 
@@ -98,7 +98,7 @@ def changed(**arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not UNSET}
 
 
-def listed(names: Iterable[T] | T | None) -> list[T] | None:
+def listed(names: Any) -> list[Any] | None:
     """Several, where one is several, too: a text is one, and not its characters."""
     if names is None:
         return None
@@ -110,3 +110,16 @@ def listed(names: Iterable[T] | T | None) -> list[T] | None:
 def path_of(*parts: object) -> str:
     """The path of a route, with each part encoded."""
     return "/v1/" + "/".join(quote(str(part), safe="") for part in parts)
+
+
+def _plain(value: Any) -> Any:
+    """A text, number or mapping of a class of its own, such as frameworks make, as what it is."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be sent as JSON")
