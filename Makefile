@@ -8,6 +8,8 @@ MODEL_APIS := tests/verify/model_apis/.venv/.installed
 GENERATED := tests/verify/generated_clients/.venv/.installed
 CLIENTS := tests/verify/clients
 CLIENT_VENVS := $(patsubst $(CLIENTS)/locks/%.txt,$(CLIENTS)/.venvs/%/.installed,$(wildcard $(CLIENTS)/locks/*.txt))
+INTEGRATIONS := tests/verify/integrations
+INTEGRATION_VENVS := $(patsubst $(INTEGRATIONS)/locks/%.txt,$(INTEGRATIONS)/.venvs/%/.installed,$(wildcard $(INTEGRATIONS)/locks/*.txt))
 CLIENT_NODE_STAMP := $(CLIENTS)/node/node_modules/.installed
 AGENTS_STAMP := tests/verify/agents/node_modules/.installed
 COLLECTOR := tests/verify/collector/.built/collector
@@ -31,7 +33,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-slow test-supported affected slowest verify pages docs conformance package version upgrade-drill drills \
 	chromium pgbouncer image-tools promtool kubectl chart \
-	chart-tools chart-server client-packages clients soak breakages lint style types format bench bench-before quality lock \
+	chart-tools chart-server client-packages clients integration-packages integrations soak breakages lint style types format bench bench-before quality lock \
 	lock-clients clean
 
 help: ## Show this help
@@ -97,7 +99,7 @@ docs: setup ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Tools come first, so that a missing one fails at once and not after ten minutes of tests.
-verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(RELEASE_TOOLS) $(NODE_STAMP) $(MODEL_APIS) $(GENERATED) client-packages $(AGENTS_STAMP) conformance ## The tests that need other tools than Python (tests/verify)
+verify: chromium pgbouncer image-tools promtool $(COLLECTOR) chart-tools $(RELEASE_TOOLS) $(NODE_STAMP) $(MODEL_APIS) $(GENERATED) client-packages $(AGENTS_STAMP) integration-packages conformance ## The tests that need other tools than Python (tests/verify)
 	$(BIN)/pytest $(ARGS) --ignore tests/verify/test_conformance.py $(AT_API_SERVER:%=--ignore %) tests/verify
 
 # If the result differs from docs/conformance.md, the page is rewritten and the target fails: read it, and commit it.
@@ -114,6 +116,9 @@ package: setup tests/verify/tools/.bin/helm $(RELEASE_TOOLS) ## Build what a rel
 
 version: setup ## Print the version, or write VERSION=<new> to every place that names it
 	@PYTHONPATH=infra $(BIN)/python -m release version $(VERSION)
+
+integrations: setup integration-packages ## Run the adapters of the Python client in their frameworks (part of make verify)
+	$(BIN)/pytest $(ARGS) tests/verify/test_integrations.py
 
 upgrade-drill: setup ## Upgrade from 0.1.0 (or OLD=<revision>) under load, and back: no call may fail
 	UPGRADE_FROM=$(OLD) $(BIN)/pytest $(ARGS) tests/verify/test_upgrade_drill.py
@@ -209,6 +214,15 @@ $(CLIENTS)/.venvs/%/.installed: $(CLIENTS)/locks/%.txt
 	@$(@D)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
+integration-packages: $(INTEGRATION_VENVS)
+
+# Frameworks that need the same versions share an environment. The client itself is taken from shared/.
+$(INTEGRATIONS)/.venvs/%/.installed: $(INTEGRATIONS)/locks/%.txt
+	@echo "Installing the frameworks $* from PyPI (once; some minutes)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
 $(CLIENT_NODE_STAMP): $(CLIENTS)/node/package.json $(CLIENTS)/node/package-lock.json
 	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm"; exit 1; }
 	@echo "Installing the MCP clients from npm (once; some minutes, mostly for the Gemini CLI)"
@@ -261,10 +275,10 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 		--custom-compile-command 'make lock' -o tests/verify/generated_clients/requirements.txt \
 		tests/verify/generated_clients/requirements.in
 
-lock-clients: ## Resolve the packages of the MCP clients from PyPI anew (needs uv)
-	for name in $(basename $(notdir $(wildcard $(CLIENTS)/locks/*.in))); do \
+lock-clients: ## Resolve the packages of the MCP clients and of the frameworks from PyPI anew (needs uv)
+	for name in $(basename $(wildcard $(CLIENTS)/locks/*.in $(INTEGRATIONS)/locks/*.in)); do \
 		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-			-o $(CLIENTS)/locks/$$name.txt $(CLIENTS)/locks/$$name.in; done
+			-o $$name.txt $$name.in; done
 
 clean: ## Remove everything that the other targets made in the tree
-	rm -rf $(VENV) site infra/release/.venv tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/clients/node/node_modules tests/verify/agents/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site infra/release/.venv tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/integrations/.venvs tests/verify/clients/node/node_modules tests/verify/agents/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
