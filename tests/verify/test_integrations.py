@@ -26,6 +26,7 @@ PROGRAMS = {
     "google-adk": ("google_adk_memory", "agents"),
     "llama-index": ("llama_index_block", "agents"),
     "pydantic-ai": ("pydantic_ai_toolset", "agents"),
+    "crewai": ("crewai_memory", "crewai"),
 }
 """The program for each page, and the environment in which it runs."""
 

@@ -81,5 +81,5 @@ def memory_toolset(client: AsyncRecollect, *, instructions: str | None = INSTRUC
         lines = [f"{each.subject} {each.predicate} {each.object}" for each in found.relations]
         return "\n".join([*lines, *(f"- {node.name}: {node.text}" for node in found.nodes)]) or "Nothing found."
 
-    verbs = [remember, recall, relate, revise, forget, explore]
+    verbs: list[Any] = [remember, recall, relate, revise, forget, explore]
     return FunctionToolset(verbs, id="recollect", instructions=instructions)

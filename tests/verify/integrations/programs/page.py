@@ -9,6 +9,10 @@ from typing import Any
 _BLOCKS = re.compile(r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+FRAMES = ("╭", "│", "╰")
+"""How lines begin in which a framework says on the terminal what it does."""
+
+
 def run_page(**given: Any) -> None:
     """Run what the page named on the command line shows, with what it takes as given; fails if it prints else."""
     with open(sys.argv[1]) as page:
@@ -17,5 +21,6 @@ def run_page(**given: Any) -> None:
     for script, output in blocks:
         with redirect_stdout(io.StringIO()) as printed:
             exec(compile(script, sys.argv[1], "exec"), {"__name__": "__main__", **given})
-        found = "\n".join(line.rstrip() for line in printed.getvalue().strip().splitlines() if line.strip())
+        lines = [line.rstrip() for line in printed.getvalue().splitlines()]
+        found = "\n".join(line for line in lines if line and not line.startswith(FRAMES))
         assert found == output.strip(), printed.getvalue()
