@@ -80,3 +80,16 @@ async def test_a_rate_that_is_used_up_says_when_to_come_back(
         with pytest.raises(TooManyRequestsError, match="rate_limited") as refused:
             [await answer for answer in asked]
     assert 0 < (refused.value.retry_after or 0) <= 60
+
+
+async def test_a_client_whose_keys_are_used_up_goes_on_without(key: str) -> None:
+    """It is told once; afterwards what may be repeated without a key has none at its first attempt."""
+    used_up = plain(b'{"code":"too_many_idempotency_keys"}', "Retry-After: 3600", status="429 Too Many Requests")
+    done = plain(b'{"memories":[]}', "Content-Type: application/json")
+    async with (
+        web_server(lambda head, writer: (done if len(server.requests) > 1 else used_up)(head, writer)) as server,
+        AsyncRecollect(f"http://127.0.0.1:{server.port}", api_key=key) as client,
+    ):
+        await client.remember("Bees make honey")
+        await client.remember("Wasps do not")
+    assert ["idempotency-key" in head for head in server.heads()] == [True, False, False]
