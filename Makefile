@@ -12,6 +12,8 @@ INTEGRATIONS := tests/verify/integrations
 INTEGRATION_VENVS := $(patsubst $(INTEGRATIONS)/locks/%.txt,$(INTEGRATIONS)/.venvs/%/.installed,$(wildcard $(INTEGRATIONS)/locks/*.txt))
 CLIENT_NODE_STAMP := $(CLIENTS)/node/node_modules/.installed
 AGENTS_STAMP := tests/verify/agents/node_modules/.installed
+TYPESCRIPT := shared/recollect_client_ts
+TYPESCRIPT_STAMP := $(TYPESCRIPT)/node_modules/.installed
 COLLECTOR := tests/verify/collector/.built/collector
 RELEASE_TOOLS := infra/release/.venv/.installed
 CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
@@ -33,7 +35,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-slow test-supported affected slowest verify pages docs conformance package version upgrade-drill drills \
 	chromium pgbouncer image-tools promtool kubectl chart \
-	chart-tools chart-server client-packages clients integration-packages integrations soak breakages lint style types format bench bench-before quality lock \
+	chart-tools chart-server client-packages clients integration-packages integrations typescript clean-typescript soak breakages lint style types format bench bench-before quality lock \
 	lock-clients clean
 
 help: ## Show this help
@@ -235,6 +237,22 @@ $(AGENTS_STAMP): tests/verify/agents/package.json tests/verify/agents/package-lo
 	@echo "Installing Claude Code, Codex, Gemini CLI and opencode from npm (once; some minutes, about a gigabyte)"
 	@npm ci --prefix tests/verify/agents --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
+
+$(TYPESCRIPT_STAMP): $(TYPESCRIPT)/package.json $(TYPESCRIPT)/package-lock.json
+	@command -v npm > /dev/null || { echo "make verify needs npm: install Node.js, any release that brings npm"; exit 1; }
+	@echo "Installing what builds and tests the client for TypeScript"
+	@npm ci --prefix $(TYPESCRIPT) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+client-packages: $(TYPESCRIPT_STAMP)
+
+typescript: setup $(NODE_STAMP) $(TYPESCRIPT_STAMP) ## Build and test the client for TypeScript (part of make verify)
+	$(BIN)/pytest $(ARGS) tests/verify/test_typescript_client.py
+
+clean: clean-typescript
+
+clean-typescript:
+	rm -rf $(addprefix $(TYPESCRIPT)/,node_modules dist src/generated LICENSE)
 
 # Forty rounds of each test that kills workers and servers at random moments; `make test` runs two. Forty times as many
 # examples of each property test, new ones each time; `make test` tries the same ones.
