@@ -30,7 +30,7 @@ from recollect_gateway.shapes import (
 MAX_BATCH = 500
 """Items of one batch, at most."""
 
-MAX_OBSERVATIONS = 100
+MAX_OBSERVATIONS = 20
 """Observations of one item, at most."""
 
 FAILED = "failed"

@@ -20,6 +20,7 @@ from recollect.graph.observations.model import NewObservation, each_tag_once
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import EdgeUpsert, NewEdge
 from recollect.memory.model import Target, expiry, reason_of
+from recollect.platform.computing import map_yielding
 from recollect.platform.transactions import Transaction
 
 
@@ -235,16 +236,21 @@ async def _say(
 ) -> list[WrittenNode | RecollectError]:
     """Attach what is said of the entities that were written, and count what was new."""
     said = [
-        NewObservation(
-            _name_of(write, head), text, thread=write.thread, said_at=write.said_at, said_offset=write.said_offset
-        )
+        (_name_of(write, head), text, write)
         for write, head, outcome in zip(writes, heads, written, strict=True)
         if isinstance(outcome, WrittenNode) and outcome.outcome is not WriteOutcome.CONFLICT
         for text in write.observations
     ]
-    added = await observations.add_observations(tx, revision, said) if said else []
+    new = await map_yielding(said, _observation)
+    added = await observations.add_observations(tx, revision, new) if new else []
     counts = Counter(observation.node_id for observation in added)
     return [outcome if isinstance(outcome, RecollectError) else _with_count(outcome, counts) for outcome in written]
+
+
+def _observation(said: tuple[str, str, NodeWrite]) -> NewObservation:
+    """A statement about the entity of this name, said when and where its item says."""
+    name, text, write = said
+    return NewObservation(name, text, thread=write.thread, said_at=write.said_at, said_offset=write.said_offset)
 
 
 def _with_count(written: WrittenNode, counts: Mapping[UUID, int]) -> WrittenNode:
