@@ -20,8 +20,13 @@ from tests.support.jobs import employed
 from tests.support.oauth import granted
 from tests.support.people import browser, joined, sign_in
 
-READS_BY_POST = {"POST /v1/graphs/{name}/recall": "it reads"}
+READS_BY_POST = {"POST /v1/graphs/{name}/recall": "it reads", "POST /v1/graphs/{name}/explore": "it reads"}
 OF_THE_GRAPHS_LOG = {
+    "POST /v1/graphs/{name}/relate": "as memories",
+    "POST /v1/graphs/{name}/revise": "as memories",
+    "POST /v1/graphs/{name}/forget": "as memories",
+    "POST /v1/graphs/{name}/nodes/batch": "as memories",
+    "POST /v1/graphs/{name}/relations/batch": "as memories",
     "POST /v1/graphs/{name}/memories": "a change of a graph, told by the graph's own log with who made it",
     "POST /v1/graphs/{name}/conversations": "a change of a graph, told by the graph's own log with who made it",
     "POST /v1/graphs/{name}/deduplicate": "upkeep by a job, which says who asked for it; its changes are in the log",

@@ -114,7 +114,7 @@ class TestScopesAndRoles:
             assert told["x-recollect-scope"] in (None, *Scope), name
             assert told["x-recollect-role"] in list(Role), name
             assert told["description"].count("equires the scope") == (told["x-recollect-scope"] is not None), name
-            ways = [{"apiKey": []}, {"accessToken": []}, {"session": [], "tenant": []}]
+            ways: list[dict[str, list[str]]] = [{"apiKey": []}, {"accessToken": []}, {"session": [], "tenant": []}]
             assert told["security"] == (ways if name in TAKES_TOKENS else [ways[0], ways[2]]), name
         for name in set(OPERATIONS) - set(OF_TENANTS):
             assert (OPERATIONS[name]["x-recollect-role"], OPERATIONS[name]["security"]) == (None, [{}]), name

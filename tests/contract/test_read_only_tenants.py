@@ -45,9 +45,12 @@ async def keys(issue: NewApiKey, caller: Caller) -> tuple[str, str]:
 
 @pytest.fixture
 async def played(gateway: RunningGateway, keys: tuple[str, str]) -> Played:
-    """The ids from the examples of all tools, so that each finds what it names."""
+    """The ids from the examples of all tools, so that each finds what it names; those of routes name Ada."""
     async with gateway.http(keys[0], **rpc_headers()) as http:
-        return await play(gateway, http)
+        played = await play(gateway, http)
+        known = await http.post("/v1/graphs/default/nodes/batch", json={"items": [{"name": "Ada"}]})
+        assert known.json()["items"][0]["status"] == "new"
+        return played
 
 
 @pytest.fixture

@@ -480,6 +480,7 @@ async def test_each_writing_route_documents_its_idempotency_key(http: httpx2.Asy
     assert without == {
         "post /v1/keys/report",
         "delete /v1/sessions/{session_id}",
+        "post /v1/graphs/{name}/explore",
         "post /v1/graphs/{name}/imports",
         "post /v1/graphs/{name}/recall",
     }

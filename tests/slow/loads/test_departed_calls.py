@@ -58,6 +58,9 @@ READING_GRAPHS = {"list_graphs", "delete_graph"}
 
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/graphs/{name}/recall": {"query": "who?"},
+    "/v1/graphs/{name}/revise": {"name": "nobody"},
+    "/v1/graphs/{name}/forget": {"names": ["nobody"]},
+    "/v1/graphs/{name}/nodes/batch": {"items": [{"name": "nobody"}]},
     "/v1/graphs/{name}/erase": {"name": "nobody"},
     "/v1/invitations": {"email": "nobody@example.com"},
     "/v1/email-domains": {"domain": "example.com"},
