@@ -41,8 +41,9 @@ class Marks:
 @cache
 def all_marks() -> Marks:
     """The marks of all tests, in the order of their files and lines."""
-    files = (path for path in sorted((ROOT / "tests").rglob("*.py")) if "node_modules" not in path.parts)
-    texts = ((path.relative_to(ROOT).as_posix(), path.read_text()) for path in files)
+    paths = (path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("*.py")))
+    files = (path for path in paths if not any(part == "node_modules" or part.startswith(".") for part in path.parts))
+    texts = ((path.as_posix(), (ROOT / path).read_text()) for path in files)
     marks = [marks_in(path, text) for path, text in texts if ".proves" in text]
     return Marks(tuple(p for each in marks for p in each.proofs), tuple(v for each in marks for v in each.void))
 
