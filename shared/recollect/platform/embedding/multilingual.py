@@ -42,6 +42,7 @@ class MultilingualEmbedder(MiniLMEmbedder):
         best_turn=0.34,
         words=0.6,
         worded=0.2,
+        near=0.8,
         other_language=0.37,
         other_scale=math.hypot(_WEIGHT_IN_QUESTIONS, 1),
     )  # Measured, as the others: docs/adr/0024-every-language-in-one-vector.md.
