@@ -93,12 +93,7 @@ async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
     if least is not None:
         await store.set_similarity(view.tx, least)
     near: dict[UUID, float] = {}
-    async for candidate in _candidates(view, query, forms):
-        similarity = nearness(forms[0].text, candidate.texts, query.threshold)
-        if similarity is not None:
-            near[candidate.id] = max(similarity, near.get(candidate.id, 0.0))
-    for candidate in await _with_all_words(view, query):
-        similarity = nearness(folded(query.text), map(folded, candidate.texts), query.threshold)
+    async for candidate, similarity in _compared(view, query, forms):
         if similarity is not None:
             near[candidate.id] = max(similarity, near.get(candidate.id, 0.0))
     ranked = sorted(near, key=lambda node_id: (-near[node_id], node_id))
@@ -147,6 +142,17 @@ async def _candidates(view: GraphView, query: FuzzyQuery, forms: Sequence[NearFo
             if number % TEXTS_PER_TURN == 0:
                 await asyncio.sleep(0)
             yield texts
+
+
+async def _compared(
+    view: GraphView, query: FuzzyQuery, forms: Sequence[NearForm]
+) -> AsyncIterator[tuple[FuzzyTexts, float | None]]:
+    """Texts with their similarity to the query: those within the bounds as they are, others as they are folded."""
+    async for candidate in _candidates(view, query, forms):
+        yield candidate, nearness(forms[0].text, candidate.texts, query.threshold)
+    query_folded = folded(query.text)
+    for candidate in await _with_all_words(view, query):
+        yield candidate, nearness(query_folded, map(folded, candidate.texts), query.threshold)
 
 
 async def _with_all_words(view: GraphView, query: FuzzyQuery) -> list[FuzzyTexts]:
