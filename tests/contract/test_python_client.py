@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 import pytest
@@ -58,6 +58,9 @@ OF_TOOLS: dict[str, dict[str, type[Struct]]] = {
     "explore": {"": memories.Explored, "nodes": memories.ExploredNode, "relations": memories.ExploredRelation},
 }
 """Of the tools whose results are answers of routes: the whole, and the items of a field."""
+
+GIVEN: dict[str, Any] = {"since": datetime.now(UTC), "until": datetime.now(UTC), "triples": []}
+"""Arguments of methods that are no text."""
 
 OF_THE_CLIENT = {"graph", "idempotency_key"}
 
@@ -129,13 +132,13 @@ def test_every_route_that_the_client_names_is_described() -> None:
 
 
 def describe_with_names(client: Recollect, name: str) -> tuple[str, ...] | None:
-    """The method and path of the request of a client's method, with `x` for each argument that it needs."""
+    """The method and path of the request of a client's method, with something for each argument that it needs."""
     describe = getattr(getattr(Recollect, name, None), "describe", None)
-    if describe is None or name in ("request", *OF_TOOLS):
+    if describe is None or name == "request":
         return None
     parameters = inspect.signature(describe).parameters.values()
     needed = [each for each in parameters if each.default is each.empty and each.name != "self"]
-    described = describe(client, *(datetime.now() if "datetime" in str(each.annotation) else "x" for each in needed))
+    described = describe(client, *(GIVEN.get(each.name, "x") for each in needed))
     request = getattr(described, "request", described)
     return (getattr(request, "method", "GET"), *request.path.split("/"))
 
