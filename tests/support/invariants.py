@@ -3,7 +3,7 @@
 from datetime import UTC
 
 from recollect.platform.sql import Query
-from recollect.platform.words.analysis import passage_vector
+from recollect.platform.words.analysis import label_vector, passage_vector
 from tests.support.memories import Agent
 
 LAWS = {
@@ -183,13 +183,28 @@ OF_ALL_HISTORY = {
 
 FOUND = """
     SELECT p.text, p.said_at, p.tsv::text AS tsv,
-        CASE p.source WHEN 'name' THEN a.names ELSE concat_ws(' ', n.name, a.names) END AS about
+        CASE p.source WHEN 'name' THEN a.names ELSE concat_ws(' ', n.name, a.names) END AS about,
+        CASE WHEN p.place > 0 OR p.source = 'name' THEN '{}'
+            ELSE memory_labels(m.kind, m.tags, m.source, m.metadata) END AS labels
     FROM passages p
     JOIN nodes n ON n.tenant_id = p.tenant_id AND n.id = p.node_id
     CROSS JOIN LATERAL (SELECT string_agg(a.name, ' ' ORDER BY a.name) AS names FROM aliases a
         WHERE a.node_id = n.id AND a.removed_revision IS NULL) a
+    CROSS JOIN LATERAL (
+        SELECT kind, tags, source, metadata FROM observations
+        WHERE id = p.memory_id AND removed_revision IS NULL AND p.source = 'observation'
+        UNION ALL
+        SELECT n.kind, n.tags, n.source, n.metadata WHERE p.source <> 'observation' AND p.version_id IS NULL
+        UNION ALL
+        SELECT kind, tags, source, metadata FROM node_versions WHERE id = p.version_id
+    ) m
     WHERE p.graph_id = :graph_id AND p.removed_revision IS NULL"""
 """Each live passage with what it is found by."""
+
+LABELLED = (
+    "SELECT summary, tags, labels::text AS labels FROM nodes WHERE graph_id = :graph_id AND removed_revision IS NULL"
+)
+"""Each live node with its labels and their words."""
 
 
 async def assert_laws(agent: Agent, *, whole: bool = True) -> None:
@@ -202,6 +217,10 @@ async def assert_laws(agent: Agent, *, whole: bool = True) -> None:
                 assert await tx.fetch(Query.compile(query), graph_id=graph_id) == [], law
         for row in await tx.fetch(Query.compile(FOUND), graph_id=graph_id):
             said_on = None if row["said_at"] is None else row["said_at"].astimezone(UTC).date()
-            words = passage_vector(row["text"], about=row["about"], said_on=said_on)
+            words = passage_vector(row["text"], about=row["about"], said_on=said_on, labels=row["labels"])
             same = await tx.fetchval(Query.compile("SELECT :words::text::tsvector::text"), words=words)
-            assert row["tsv"] == same, "a passage is found by its words, its entity's names and its day"
+            assert row["tsv"] == same, "a passage is found by its words, its entity's names, its day and its labels"
+        for row in await tx.fetch(Query.compile(LABELLED), graph_id=graph_id):
+            words = label_vector(row["summary"], row["tags"])
+            same = await tx.fetchval(Query.compile("SELECT :words::text::tsvector::text"), words=words)
+            assert row["labels"] == same, "a node is found by the words of its labels"

@@ -104,6 +104,8 @@ async def test_an_entity_with_a_text_keeps_one_passage_of_its_name_at_most(
             tx, revision, [NodeFields(name="Box", content="It is packed", tags=("relocation",))]
         )
     await agent.observe("Box", "It is blue")
+    said = "SELECT said_at FROM passages WHERE tenant_id = $1 AND node_id = $2 AND source = 'fact'"
+    times = await owner.fetch(said, agent.caller.tenant_id, node_id)
     await change_node(agent, node_id, tags=("departure",))
     rows = await owner.fetch(
         "SELECT source FROM passages WHERE tenant_id = $1 AND node_id = $2 AND removed_revision IS NULL ORDER BY 1",
@@ -111,6 +113,7 @@ async def test_an_entity_with_a_text_keeps_one_passage_of_its_name_at_most(
         node_id,
     )
     assert [row["source"] for row in rows] == ["fact", "observation"]
+    assert await owner.fetch(said, agent.caller.tenant_id, node_id) == times * 2  # The old one serves the past.
     assert await agent.recalled("relocation") == []
     assert await agent.recalled("departure") == ["It is packed"]
 
@@ -159,7 +162,8 @@ async def test_python_and_postgresql_find_the_same_labels(
 
 async def vectors(agent: Agent, owner: asyncpg.Connection) -> list[asyncpg.Record]:
     rows: list[asyncpg.Record] = await owner.fetch(
-        "SELECT text, tsv::text FROM passages WHERE tenant_id = $1 ORDER BY text", agent.caller.tenant_id
+        "SELECT text, tsv::text FROM passages WHERE tenant_id = $1 AND removed_revision IS NULL ORDER BY text",
+        agent.caller.tenant_id,
     )
     return rows
 

@@ -258,7 +258,8 @@ CROSS JOIN LATERAL (
 
 -- name: memories_of_nodes
 -- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and, where
--- :with_observations is set, observations. Each comes with its author and with the names of its entity: its name and its aliases. All is looked up node by node, by a
+-- :with_observations is set, observations; else with the times when their contents were said so far, where nodes have none.
+-- Each comes with its author and with the names of its entity: its name and its aliases. All is looked up node by node, by a
 -- range of one id, in order, whatever the planner knows.
 WITH live AS (
     SELECT n.*, a.names AS aliases, nullif(concat_ws(' ', n.name, a.names), '') AS about
@@ -279,7 +280,12 @@ FROM (
         name, '{}'::text[] AS labels
     FROM live WHERE name IS NOT NULL
     UNION ALL
-    SELECT id, id, 'fact', content, created_by, about, thread, said_at, expires_at, NULL, NULL, NULL, false, NULL,
+    SELECT id, id, 'fact', content, created_by, about, thread, coalesce(said_at, CASE WHEN NOT :with_observations::boolean THEN (
+            SELECT p.said_at FROM passages p
+            WHERE p.tenant_id = :tenant_id AND p.memory_id BETWEEN live.id AND live.id AND p.removed_revision IS NULL
+                AND p.source = 'fact'
+            ORDER BY p.memory_id LIMIT 1
+        ) END), expires_at, NULL, NULL, NULL, false, NULL,
         said_offset, name, memory_labels(kind, tags, source, metadata)
     FROM live WHERE content IS NOT NULL
     UNION ALL
@@ -300,7 +306,7 @@ FROM (
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM observations
-        WHERE :with_observations::boolean AND tenant_id = :tenant_id AND node_id BETWEEN l.id AND l.id
+        WHERE :with_observations AND tenant_id = :tenant_id AND node_id BETWEEN l.id AND l.id
             AND removed_revision IS NULL
         ORDER BY node_id OFFSET 0
     ) AS o

@@ -318,11 +318,12 @@ async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UU
 
 
 async def _relabel(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Renew the passages of the nodes' own texts, which are found by the nodes' labels, too; vectors stay."""
-    if node_ids:
-        own = await store.memories_of_nodes(tx, node_ids, with_observations=False)
-        await passages.renew_memories(tx, revision, own)
-        await passages.hide_names(tx, revision, node_ids)
+    """Renew the passages of the nodes' own texts, which are found by the nodes' labels, too; vectors and times stay."""
+    if not node_ids:
+        return
+    own = passages.without_needless_names(await store.memories_of_nodes(tx, node_ids, with_observations=False))
+    await passages.renew_memories(tx, revision, own)
+    await passages.hide_names(tx, revision, [memory.node_id for memory in own if memory.source == Source.NAME])
 
 
 def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
