@@ -9,6 +9,7 @@ from recollect_gateway.operations.memories import RecallBody, RememberItem
 from tests.support.gateway import RunningGateway
 
 BEGIN = "/v1/docs/begin.js"
+VERBS = ["memories", "conversations", "recall", "relate", "revise", "forget", "explore"]
 
 
 @pytest.fixture
@@ -21,6 +22,9 @@ async def document(gateway: RunningGateway) -> dict[str, Any]:
 
 async def test_memories_are_the_first_group(document: dict[str, Any]) -> None:
     assert [tag["name"] for tag in document["tags"]][:3] == ["memories", "nodes", "graphs"]
+    told = [path for path, methods in document["paths"].items() if methods.get("post", {}).get("tags") == ["memories"]]
+    assert [path.rpartition("/")[2] for path in told] == VERBS
+    assert list(document["paths"])[: len(VERBS)] == told
     assert "memory" in document["info"]["title"]
     assert document["info"]["description"].startswith("Store and recall memories")
 
