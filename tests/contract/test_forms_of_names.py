@@ -12,6 +12,7 @@ from mcp import Client
 
 from recollect.caller import Caller
 from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, refused, texts_of
+from tests.support.quick_embedder import OF_WORDLLAMA
 
 NAME = "Zoë 각 Việt"
 OTHER_FORMS = (unicodedata.normalize("NFD", NAME), f"{NAME} ", f"\u3000{unicodedata.normalize('NFD', NAME)}\u00a0")
@@ -153,6 +154,7 @@ async def test_a_name_of_a_relation_becomes_the_entity_in_the_form_first_written
     assert (await answer(client, "search_nodes", query="blue cheese"))["entities"][0]["name"] == OTHER_FORMS[0]
 
 
+@OF_WORDLLAMA
 async def test_an_entity_is_named_by_a_question_in_another_form(client: Client) -> None:
     decomposed = unicodedata.normalize("NFD", "Zoë Ångström")
     await answer(client, "create_entities", entities=[new_entity(decomposed), new_entity("Åse")])

@@ -26,6 +26,7 @@ from recollect_workers.jobs import embedding, runner
 from tests.conftest import NewTenant
 from tests.support.gateway import MODES, NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.support.jobs import COPY, COUNT, REFUSE, Desk, effects, has_begun
+from tests.support.quick_embedder import OF_WORDLLAMA
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 PATH = "/mcp/x/admin"
@@ -78,6 +79,7 @@ class TestTools:
         assert "error" not in done
         assert (await self.call(gateway, http, "reindex"))["id"] != started["id"]
 
+    @OF_WORDLLAMA
     @pytest.mark.proves("admin: reembed")
     async def test_a_graph_is_reembedded_with_another_model_and_back(
         self,

@@ -24,6 +24,7 @@ from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.toolsets.lineage import subgraphs
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
+from tests.support.quick_embedder import OF_WORDLLAMA
 
 PATH = "/mcp/x/lineage,memory"
 NEVER = str(uuid4())
@@ -491,6 +492,7 @@ class TestLists:
         assert compact["tags"] == ["Topic:Tea"]
         assert {"content", "metadata", "created_by"}.isdisjoint(compact)
 
+    @OF_WORDLLAMA
     @pytest.mark.proves("lineage: batch_search")
     async def test_lists_read_the_past(self, call: LineageClient, db: Database, caller: Caller) -> None:
         lineage = await call.note("one", tags=["a:b"])

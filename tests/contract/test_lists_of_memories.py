@@ -16,6 +16,7 @@ from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant
 from tests.contract.test_round_trips import WHO_CALLS, name_of
 from tests.support.gateway import NewApiKey, RunningGateway, issue_key, rpc_headers
+from tests.support.quick_embedder import OF_WORDLLAMA
 from tests.support.statements import sent_statements
 
 PATH = "/mcp/x/agent,lineage,memory,organize"
@@ -251,6 +252,7 @@ async def test_the_route_lists_as_the_tool_does(reader: Reader) -> None:
         assert response.json() == await reader("recall", **arguments)
 
 
+@OF_WORDLLAMA
 async def test_a_list_takes_as_many_round_trips_as_a_search(reader: Reader) -> None:
     await reader("recall", query="visa")  # The gateway knows the graph from then on.
     asked: dict[str, list[str]] = {}

@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.gateway import RunningGateway, rpc_headers
+from tests.support.quick_embedder import OF_WORDLLAMA
 from tests.support.statements import sent_statements
 
 ALL = "/mcp/x/all"
@@ -42,6 +43,7 @@ async def asked_by(gateway: RunningGateway, http: httpx2.AsyncClient, tool: str,
     return [name for name in map(name_of, sent) if name != WHO_CALLS]
 
 
+@OF_WORDLLAMA
 async def test_no_tool_makes_more_round_trips_than_is_known(
     gateway: RunningGateway, admin_key: str, snapshot: SnapshotAssertion
 ) -> None:

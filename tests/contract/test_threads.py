@@ -18,6 +18,9 @@ from recollect.platform.db import Database
 from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS as WEIGHTS
 from tests.support import memories
 from tests.support.gateway import RunningGateway, rpc_headers
+from tests.support.quick_embedder import OF_WORDLLAMA
+
+pytestmark = OF_WORDLLAMA
 
 PATH = "/mcp/x/agent,facts,lineage"
 WORDS = ("anvil", "bellows", "crucible", "dynamo", "engine", "furnace")

@@ -27,6 +27,7 @@ from tests.benchmarks.quality.scores import (
     score_sessions,
 )
 from tests.benchmarks.stack import _environment
+from tests.support.quick_embedder import OF_WORDLLAMA
 
 
 def test_a_ranking_is_scored_by_its_first_ten_results() -> None:
@@ -160,6 +161,7 @@ def test_measured_servers_ignore_the_settings_of_the_machine(
     assert (theirs.migration_url, theirs.redis_url) == ("postgresql:///measured", "unix:///measured")
 
 
+@OF_WORDLLAMA
 async def test_generated_talk_is_the_same_in_every_run_and_at_every_size() -> None:
     talk, again = await create_talk(), await create_talk()
     assert [talk.turn(n) for n in (0, 1, 12_345)] == [again.turn(n) for n in (0, 1, 12_345)]
@@ -167,6 +169,7 @@ async def test_generated_talk_is_the_same_in_every_run_and_at_every_size() -> No
     assert talk.questions(1_000, 20, "x") != talk.questions(1_000, 20, "y")
 
 
+@OF_WORDLLAMA
 @pytest.mark.parametrize("size", [THREAD, 1_000])
 async def test_no_question_is_asked_twice_though_a_small_graph_has_few_names(size: int) -> None:
     talk = await create_talk()
@@ -175,6 +178,7 @@ async def test_no_question_is_asked_twice_though_a_small_graph_has_few_names(siz
     assert person(0) in questions
 
 
+@OF_WORDLLAMA
 async def test_questions_have_one_to_twelve_words_and_turns_five_to_forty() -> None:
     talk, chance = await create_talk(), random.Random(7)
     assert all(1 <= len(kind(talk, chance, 1_000).split()) <= 12 for kind in KINDS for _ in range(100))

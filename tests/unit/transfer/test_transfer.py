@@ -151,7 +151,8 @@ def test_a_line_that_is_not_utf_8_does_not_affect_others(bad: bytes) -> None:
         (b"nonsense", "not JSON: invalid character (byte 4)"),
         (b"7", "Expected `object`, got `int`"),
         (b'{"type":"entity","name":"\xff"}', "not UTF-8"),
-        (b'{"a":' * 100_000, "nested too deeply"),
+        # Python 3.14 measures the stack instead of counting levels, and reads this one to its end.
+        (b'{"a":' * 100_000, ("nested too deeply", "not JSON: Input data was truncated")),
         (b'{"type":"\x1b[2J"}', "not JSON: invalid character (byte 9)"),
         (b'{"type":"\\u001b[2Jsecret"}', "type: neither `entity` nor `relation`"),
         (b'{"type":"x - at `$.secret"}', "type: neither `entity` nor `relation`"),
@@ -167,7 +168,7 @@ def test_a_line_that_is_not_utf_8_does_not_affect_others(bad: bytes) -> None:
         ),
     ],
 )
-def test_a_broken_line_is_refused_with_a_reason(raw: bytes, reason: str) -> None:
+def test_a_broken_line_is_refused_with_a_reason(raw: bytes, reason: str | tuple[str, ...]) -> None:
     with pytest.raises(UnreadableLine) as refused:
         read_line(raw)
     assert refused.value.reason.startswith(reason)
