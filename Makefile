@@ -15,7 +15,7 @@ AGENTS_STAMP := tests/verify/agents/node_modules/.installed
 TYPESCRIPT := shared/recollect_client_ts
 TYPESCRIPT_STAMP := $(TYPESCRIPT)/node_modules/.installed
 COLLECTOR := tests/verify/collector/.built/collector
-RELEASE_TOOLS := infra/release/.venv/.installed
+RELEASE_TOOLS := tests/verify/tools/.venv/.installed
 CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
 KUBERNETES := $(addprefix tests/verify/tools/.bin/,kube-apiserver kube-controller-manager etcd)
 # Not part of `make verify`: building its servers takes from a quarter of an hour to an hour.
@@ -299,4 +299,4 @@ lock-clients: ## Resolve the packages of the MCP clients and of the frameworks f
 			-o $$name.txt $$name.in; done
 
 clean: ## Remove everything that the other targets made in the tree
-	rm -rf $(VENV) site infra/release/.venv tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/integrations/.venvs tests/verify/clients/node/node_modules tests/verify/agents/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist
+	rm -rf $(VENV) site tests/verify/tools/.venv tests/verify/node_modules tests/verify/model_apis/.venv tests/verify/generated_clients/.venv tests/verify/clients/.venvs tests/verify/integrations/.venvs tests/verify/clients/node/node_modules tests/verify/agents/node_modules tests/verify/collector/.built tests/verify/tools/.bin .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* dist

@@ -24,7 +24,7 @@ from release.places import ROOT, version
 from release.registry import server_json
 
 _LOCKS = ROOT / "infra" / "locks"
-_TOOLS = ROOT / "infra" / "release" / ".venv" / "bin"
+_TOOLS = ROOT / "tests" / "verify" / "tools" / ".venv" / "bin"
 _HELM = ROOT / "tests" / "verify" / "tools" / ".bin" / "helm"
 _CLIENT, _TYPESCRIPT_CLIENT = ROOT / "shared" / "recollect_client", ROOT / "shared" / "recollect_client_ts"
 
