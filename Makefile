@@ -20,6 +20,7 @@ CHART_TOOLS := tests/verify/tools/.bin/helm tests/verify/tools/.bin/kube-score
 KUBERNETES := $(addprefix tests/verify/tools/.bin/,kube-apiserver kube-controller-manager etcd)
 # Not part of `make verify`: building its servers takes from a quarter of an hour to an hour.
 AT_API_SERVER := tests/verify/chart/test_api_server.py tests/verify/chart/test_documented_deployment.py
+TOOLSETS := agent memory organize facts lineage openai admin
 ARGS ?=
 CRDS ?=
 # Coverage costs about 2 % with sys.monitoring. Python 3.11 lacks it: its tracer reports every call and line of every
@@ -95,6 +96,7 @@ slowest: setup ## Run both suites and print where their time went, by file, fixt
 pages: setup ## Rewrite the pages of docs/ that are made from code, settings and the marks of tests
 	$(BIN)/recollect reference settings > docs/settings.md
 	$(BIN)/recollect reference tools > docs/tools.md
+	for name in $(TOOLSETS); do $(BIN)/recollect reference toolset $$name > docs/tools/$$name.md; done
 	$(BIN)/python -m tests.contract.pages
 
 docs: setup ## Build the documentation as a site, in site/

@@ -1,7 +1,9 @@
-"""`docs/tools.md`: every tool of the catalogue, the resources and the prompts, for people to read."""
+"""`docs/tools.md` and `docs/tools/`: every tool of the catalogue, the resources and the prompts, for people to read."""
 
+import json
 from collections.abc import Iterator
 
+from recollect_cli.reference.examples import EXAMPLES, Example
 from recollect_cli.reference.glossary import GLOSSARY, TOOLSETS
 from recollect_cli.reference.wording import Schema, cell, listed, literal, shape_of, type_of
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, DEFAULT_TOOLSETS
@@ -27,11 +29,26 @@ SHARED = ("graph", "as_of")
 _APPS = "https://modelcontextprotocol.io/extensions/apps/overview"
 
 
+PAGES = tuple(toolset for toolset in TOOLSETS if any(toolset in tool.toolsets for tool in CATALOGUE))
+"""The toolsets, each of which has a page."""
+
+_MADE = "<!-- Made from the catalogue by `make pages`: change the code, not this page. -->"
+
+
 def tools_page() -> str:
-    """`docs/tools.md`."""
-    offered = [toolset for toolset in TOOLSETS if any(toolset in tool.toolsets for tool in CATALOGUE)]
-    toolsets = (line for toolset in offered for line in _toolset(toolset))
-    return "\n".join([*_opening(), *toolsets, *_resources(), *_prompts()])
+    """`docs/tools.md`: what holds of every tool, and which there are."""
+    return "\n".join([*_opening(), *_contents(), *_conventions(), *_resources(), *_prompts()])
+
+
+def toolset_page(toolset: str) -> str:
+    """`docs/tools/{toolset}.md`: the tools of a toolset; those of several are described in the first."""
+    own = [tool for tool in CATALOGUE if _home(tool) == toolset]
+    guests = [tool for tool in CATALOGUE if toolset in tool.toolsets and tool not in own]
+    lines = [_MADE, "", f"# {toolset}", "", TOOLSETS[toolset], ""]
+    lines += [f"At the address `/mcp/x/{toolset}`. [What holds of every tool](../tools.md).", ""]
+    lines += ["| tool | | what it is for |", "|---|---|---|"]
+    lines += [f"| {_link(tool, toolset)} | {_does(tool)} | {cell(tool.description)} |" for tool in [*own, *guests]]
+    return "\n".join([*lines, "", *(line for tool in own for line in _tool(tool))])
 
 
 def unexplained() -> list[str]:
@@ -46,16 +63,32 @@ def unexplained() -> list[str]:
 
 def _opening() -> Iterator[str]:
     yield from (
+        _MADE,
+        "",
         "# Tools",
         "",
-        "Every tool, by toolset, and the resources and prompts. Made from the catalogue by `recollect reference "
-        "tools`; do not edit.",
+        "What an agent can call, by toolset, and what holds of every tool; then the resources and prompts.",
         "",
         f"A client that asks for nothing is offered {listed(f'`{name}`' for name in sorted(DEFAULT_TOOLSETS))}. The "
         "address `/mcp/x/{toolset}` or the header `X-MCP-Toolsets` offers another, `all` offers all, and "
         "`X-MCP-Readonly: true` leaves out what writes; so does whatever is not `false`, `0`, `no` or `off`. A "
         "credential is offered what its scopes allow.",
         "",
+    )
+
+
+def _contents() -> Iterator[str]:
+    yield from ("| toolset | tools | what it is |", "|---|---:|---|")
+    for toolset in PAGES:
+        count = sum(toolset in tool.toolsets for tool in CATALOGUE)
+        yield f"| [{toolset}](tools/{toolset}.md) | {count} | {cell(TOOLSETS[toolset])} |"
+    yield ""
+    names = " ".join(f"[`{tool.name}`](tools/{_home(tool)}.md#{tool.name})" for tool in _by_name())
+    yield from (f"By name: {names}", "")
+
+
+def _conventions() -> Iterator[str]:
+    yield from (
         "`tools/list` tells each tool in few words, since every conversation pays for them: bounds, defaults and what "
         "is answered stand here, and in the resource `recollect://tools/{tool}`.",
         "",
@@ -119,15 +152,8 @@ def _large() -> list[str]:
     return [f"`{tool.name}`" for tool in CATALOGUE if tool.large]
 
 
-def _toolset(toolset: str) -> Iterator[str]:
-    own = [tool for tool in CATALOGUE if _home(tool) == toolset]
-    guests = [tool for tool in CATALOGUE if toolset in tool.toolsets and tool not in own]
-    yield from (f"## {toolset}", "", TOOLSETS[toolset], "")
-    yield from ("| tool | | what it is for |", "|---|---|---|")
-    yield from (f"| {_link(tool)} | {_does(tool)} | {cell(tool.description)} |" for tool in [*own, *guests])
-    yield ""
-    for tool in own:
-        yield from _tool(tool)
+def _by_name() -> list[ToolSpec]:
+    return sorted(CATALOGUE, key=lambda tool: tool.name)
 
 
 def _resources() -> Iterator[str]:
@@ -177,7 +203,9 @@ def _tool(tool: ToolSpec) -> Iterator[str]:
     shared = [f"`{name}`" for name in SHARED if name in arguments["properties"]]
     elsewhere = sorted(tool.toolsets - {_home(tool)})
     hints = [*_hints(tool), *(f"also in `{toolset}`" for toolset in elsewhere)]
-    yield from (f"### `{tool.name}`", "", tool.description, "", f"{' · '.join(hints)}", "")
+    yield from (f"## `{tool.name}`", "", tool.description, "", f"{' · '.join(hints)}", "")
+    if tool.name in EXAMPLES:
+        yield from _example(EXAMPLES[tool.name])
     if own:
         yield from ("| argument | type | default | meaning |", "|---|---|---|---|")
         yield from (_row(*argument) for argument in own)
@@ -192,6 +220,11 @@ def _tool(tool: ToolSpec) -> Iterator[str]:
     )
     for dialect in tool.dialects:
         yield from _dialect(tool, dialect)
+
+
+def _example(example: Example) -> Iterator[str]:
+    yield from ("For example:", "", "```json", json.dumps(example.arguments, ensure_ascii=False), "```", "")
+    yield from ("The text of the answer (… stands for an id, or the day):", "", "```", example.text, "```", "")
 
 
 def _dialect(tool: ToolSpec, dialect: ToolSpec) -> Iterator[str]:
@@ -241,5 +274,7 @@ def _meaning(path: str, schema: Schema) -> str:
     return descriptions[0] if descriptions else GLOSSARY.get(path.rsplit(".", 1)[-1], "")
 
 
-def _link(tool: ToolSpec) -> str:
-    return f"[`{tool.name}`](#{tool.name})"
+def _link(tool: ToolSpec, toolset: str) -> str:
+    """A link to the description of a tool, from the page of a toolset."""
+    page = "" if _home(tool) == toolset else f"{_home(tool)}.md"
+    return f"[`{tool.name}`]({page}#{tool.name})"

@@ -10,13 +10,17 @@ import pytest
 from tests.slow.stacks.test_local_stack import ENVIRONMENT, start, terminate
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
-TRY_IT = Path(__file__).parents[3] / "docs" / "try_it.py"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def try_it(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the script as a newcomer does."""
+    return run_script("try_it.py", *options, **environment)
+
+
+def run_script(name: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(TRY_IT), *options],
+        [sys.executable, str(DOCS / name), *options],
         env={**ENVIRONMENT, **environment},
         capture_output=True,
         text=True,
@@ -40,6 +44,10 @@ def test_memories_are_found_again_after_a_restart(tmp_path: Path) -> None:
         second = try_it(**named)
         assert second.returncode == 0, second.stdout + second.stderr
         assert "known: Bees make honey" in second.stdout, "remembered once"
+        drawing = tmp_path / "two-sessions.svg"
+        drawn = run_script("two_sessions.py", str(drawing), **named)
+        assert drawn.returncode == 0, drawn.stdout + drawn.stderr
+        assert drawing.read_text() == (DOCS / "assets" / "two-sessions.svg").read_text(), "draw it again"
     finally:
         assert stack.stop(terminate) == 0
     assert "make run" in try_it(**data).stderr
