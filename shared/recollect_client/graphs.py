@@ -13,10 +13,12 @@ from recollect_client.answers.memories import (
     Forgotten,
     Item,
     Memory,
+    Message,
     Recalled,
     RecalledMemory,
     Related,
     Remembered,
+    RememberedConversation,
     Revised,
     Triple,
 )
@@ -80,6 +82,26 @@ class GraphOperations:
         several = [items] if isinstance(items, str | Memory | Mapping) else items
         body = given(items=[{**common, **_item(item)} for item in several], time_zone=time_zone)
         return self._act(graph, "memories", Remembered, body, idempotency_key, is_repeatable=True)
+
+    @operation
+    def remember_conversation(
+        self,
+        thread: str,
+        messages: Sequence[Message | Mapping[str, Any]] | str,
+        *,
+        tags: Names | None = None,
+        source: str | None = None,
+        time_zone: str | None = None,
+        graph: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Request[RememberedConversation]:
+        """Store a conversation as it is: messages, as the APIs of OpenAI and Anthropic have them, or its text.
+
+        What is known is not stored twice, so a conversation may be sent again when it has grown; 500 messages a call.
+        """
+        what: dict[str, Any] = {"text": messages} if isinstance(messages, str) else {"messages": list(messages)}
+        body = given(thread=thread, **what, tags=listed(tags), source=source, time_zone=time_zone)
+        return self._act(graph, "conversations", RememberedConversation, body, idempotency_key, is_repeatable=True)
 
     @operation
     def recall(

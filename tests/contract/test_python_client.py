@@ -21,6 +21,8 @@ ANSWERS: dict[type[Struct], str] = {
     memories.RememberedMemory: "RememberedMemory",
     memories.CloseMemory: "CloseMemory",
     memories.Remembered: "RememberedMemories",
+    memories.RememberedTurn: "RememberedTurn",
+    memories.RememberedConversation: "RememberedConversation",
     memories.RecalledMemory: "RecalledMemory",
     memories.Recalled: "RecalledMemories",
     graphs.Graph: "GraphBody",
@@ -111,6 +113,13 @@ def test_remember_takes_what_an_item_takes() -> None:
     assert {field.name for field in fields(memories.Memory)} == of_items
     taken = set(inspect.signature(Recollect.remember.describe).parameters) - {"self"}
     assert taken - OF_THE_CLIENT == {"items", "time_zone"} | (of_items - {"text"})
+
+
+def test_a_conversation_is_sent_as_the_route_takes_it() -> None:
+    body, message = SCHEMAS["ConversationBody"]["properties"], SCHEMAS["Message"]["properties"]
+    taken = set(inspect.signature(Recollect.remember_conversation.describe).parameters) - {"self"}
+    assert taken - OF_THE_CLIENT == body.keys() - {"text"}  # `messages` may be the text.
+    assert {field.name for field in fields(memories.Message)} == message.keys()
 
 
 def test_a_triple_has_what_the_tool_takes() -> None:

@@ -67,6 +67,31 @@ class Remembered(Struct, frozen=True):
         return len(self.memories)
 
 
+class Message(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What somebody said in a conversation. `name` tells who, where the role does not."""
+
+    content: str
+    role: str | None = None
+    name: str | None = None
+    at: datetime | None = None
+
+
+class RememberedTurn(Struct, frozen=True):
+    """A memory of a conversation; `message`: the number of its message, from 0; `status`: new, updated or known."""
+
+    id: str
+    message: int
+    status: str
+
+
+class RememberedConversation(Struct, frozen=True):
+    """What became of a conversation; `left_out`: the numbers of messages in which nobody says anything."""
+
+    thread: str
+    memories: list[RememberedTurn]
+    left_out: list[int] = []
+
+
 class RecalledMemory(Struct, frozen=True):
     """One memory that was found.
 

@@ -6,6 +6,7 @@ import { Pages } from "./pages.js";
 import type {
   CallOptions,
   Change,
+  ConversationArguments,
   ExploreArguments,
   ExploredGraph,
   ForgetArguments,
@@ -17,6 +18,7 @@ import type {
   RelateArguments,
   RelatedTriples,
   RememberArguments,
+  RememberedConversation,
   RememberedMemories,
   ReviseArguments,
   RevisedMemory,
@@ -44,6 +46,12 @@ export class Graph {
   ): Promise<RememberedMemories> {
     const body = wire(memoriesOf(what));
     return dataOf(await this.connection.api.POST("/v1/graphs/{name}/memories", { ...this.#write(options), body }));
+  }
+
+  /** Store a conversation as it is, and again when it has grown: messages as model APIs have them, or its text. */
+  async rememberConversation(what: ConversationArguments, options?: WriteOptions): Promise<RememberedConversation> {
+    const body = wire(what);
+    return dataOf(await this.connection.api.POST("/v1/graphs/{name}/conversations", { ...this.#write(options), body }));
   }
 
   /** Find memories by words and by meaning: a question, or the arguments of the tool. */

@@ -4,7 +4,7 @@
 const KEYLESS = /\/(recall|explore|imports|keys\/report|sessions\/[^/]+)$/;
 
 /** Routes whose act may be repeated without a key, besides those that only read. */
-const REPEATABLE = /\/(recall|explore|memories|relate|forget|keys\/report|sessions\/[^/]+)$/;
+const REPEATABLE = /\/(recall|explore|memories|conversations|relate|forget|keys\/report|sessions\/[^/]+)$/;
 
 /** Routes whose answer may be long, and is handed on while it comes. */
 const STREAMED = /\/(changes|export|output)$/;

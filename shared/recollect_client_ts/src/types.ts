@@ -25,6 +25,13 @@ export type RememberArguments = Omit<Schemas["RememberBody"], "items"> & { items
 /** What became of each memory, in their order. */
 export type RememberedMemories = Answer<"/v1/graphs/{name}/memories">;
 
+/** A conversation, or what it has gained: its messages, or its text. */
+export type ConversationArguments = Omit<Body<"/v1/graphs/{name}/conversations">, "messages"> & {
+  messages?: Dated<Schemas["Message"]>[];
+};
+/** What became of each turn, in their order. */
+export type RememberedConversation = Answer<"/v1/graphs/{name}/conversations">;
+
 /** What to recall. */
 export type RecallArguments = Dated<Body<"/v1/graphs/{name}/recall">>;
 /** What was found, best first. */

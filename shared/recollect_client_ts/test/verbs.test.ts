@@ -25,6 +25,16 @@ test("remember takes a text, several, and the arguments of the tool", async () =
   assert.equal((await Array.fromAsync(memory.memories({ since: new Date(0) }))).length, 4);
 });
 
+test("a conversation is kept once, and grows", async () => {
+  const memory = newClient();
+  const said = { role: "user", name: "Ada", content: "I moved to Ulm.", at: new Date("2026-11-02T10:00:00Z") };
+  const first = await memory.rememberConversation({ thread: "support-1", messages: [said] });
+  const answer = { role: "assistant", content: [{ type: "text", text: "Shall I change your address?" }] };
+  const grown = await memory.rememberConversation({ thread: "support-1", messages: [said, answer] });
+  assert.deepEqual([first, grown].map(({ memories }) => memories.map(({ status }) => status)), [["new"], ["known", "new"]]);
+  assert.equal((await memory.recall("Where did Ada move?")).memories[0]?.text, "Ada: I moved to Ulm.");
+});
+
 test("relations are explored", async () => {
   const memory = newClient();
   const triple = { subject: "Ada", predicate: "works on", object: "the engine" };

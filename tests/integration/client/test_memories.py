@@ -11,6 +11,7 @@ from recollect_client import (
     InvalidInputError,
     Item,
     Memory,
+    Message,
     Recollect,
     UnauthenticatedError,
     UnexpectedAnswerError,
@@ -119,3 +120,15 @@ async def test_what_is_no_gateway_is_recognised() -> None:
     ):
         with pytest.raises(UnexpectedAnswerError, match="did not answer as a Recollect gateway"):
             await client.recall("tea")
+
+
+async def test_a_conversation_is_kept_once_and_grows(client: Recollect, aclient: AsyncRecollect) -> None:
+    first = Message(role="user", name="Ada", content="I moved to Ulm", at=datetime(2026, 11, 2, 10, tzinfo=UTC))
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "Shall I change your address?"}]}
+    kept = client.remember_conversation("support-1", [first, answer], tags="moves")
+    assert [(memory.message, memory.status) for memory in kept.memories] == [(0, "new"), (1, "new")]
+    grown = await aclient.remember_conversation("support-1", [first, answer, Message(role="user", content="Yes")])
+    assert [memory.status for memory in grown.memories] == ["known", "known", "new"]
+    [found] = client.recall("Where did Ada move?", limit=1)
+    assert (found.text, found.tags, found.at) == ("Ada: I moved to Ulm", ["moves"], first.at)
+    assert client.remember_conversation("notes", "User: hi\nAssistant: hello").left_out == []
