@@ -18,7 +18,7 @@ MAKER = Group("Work on Recollect", sort_key=4)
 COMMANDS = {
     "import": (
         "transfer:import_file",
-        """Import a file into a graph. The graph is created if it does not exist.
+        """Import a file or a folder into a graph. The graph is created if it does not exist.
 
         A job of the gateway imports the file; this command sends the file and follows the job. Ctrl-C cancels the job.
         The same file can be imported again, also after an interruption, without duplicates. Broken items are left out

@@ -206,14 +206,14 @@ class TestAccess:
 
 class TestCompletion:
     @pytest.mark.proves("rules: completion")
-    async def test_names_of_nodes_are_completed_in_any_case(self, client: Client) -> None:
+    async def test_names_of_nodes_are_completed_in_any_case_and_without_accents(self, client: Client) -> None:
         names = ("Alice", "albert", "Al", "Bob", "a%b", "ÅLand", "Ålesund")
         entities = [{"name": name, "entityType": "t", "observations": []} for name in names]
         await answer(client, "create_entities", entities=entities)
         await answer(client, "create_entities", graph="other", entities=[ALICE])
-        assert sorted(await completed(client, "aL")) == ["Al", "Alice", "albert"]
+        assert sorted(await completed(client, "aL")) == ["Al", "Alice", "albert", "ÅLand", "Ålesund"]
         assert await completed(client, "a%") == ["a%b"]
-        assert sorted(await completed(client, "å")) == ["ÅLand", "Ålesund"]
+        assert sorted(await completed(client, "ål")) == ["Al", "Alice", "albert", "ÅLand", "Ålesund"]
         assert sorted(await completed(client, "")) == sorted(names)
         assert await completed(client, "al", graph="other") == ["Alice"]
         assert await completed(client, "al", graph="nowhere") == []

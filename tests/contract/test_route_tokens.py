@@ -21,6 +21,7 @@ from tests.support.people import browser, joined
 
 TAKEN = {
     "POST /v1/graphs/{name}/memories",
+    "POST /v1/graphs/{name}/conversations",
     "POST /v1/graphs/{name}/recall",
     "POST /v1/graphs/{name}/relate",
     "POST /v1/graphs/{name}/revise",

@@ -221,6 +221,6 @@ async def assert_laws(agent: Agent, *, whole: bool = True) -> None:
             same = await tx.fetchval(Query.compile("SELECT :words::text::tsvector::text"), words=words)
             assert row["tsv"] == same, "a passage is found by its words, its entity's names, its day and its labels"
         for row in await tx.fetch(Query.compile(LABELLED), graph_id=graph_id):
-            words = label_vector(row["summary"], row["tags"])
-            same = await tx.fetchval(Query.compile("SELECT :words::text::tsvector::text"), words=words)
+            labels = label_vector(row["summary"], row["tags"])
+            same = await tx.fetchval(Query.compile("SELECT :words::text::tsvector::text"), words=labels)
             assert row["labels"] == same, "a node is found by the words of its labels"

@@ -142,8 +142,8 @@ SHARED: Mapping[type, SharedBody] = {
         {
             "thread": "Id or name of the conversation, the thread of its memories",
             "messages": "Its messages, 500 at most, in their order; or else `text`",
-            "text": "Its text, in lines like `Ada: I moved to Berlin` or `[2027-01-31 12:00] Ada: …`. A speaker has a "
-            "usual name, such as User, or two turns at least; other lines belong to the turn before. Null: `messages`",
+            "text": "Its text, in lines like `[2027-01-31 12:00] Ada: …`. A speaker has a usual name, such as User, or "
+            "two turns at least. Null: `messages` has them",
             "tags": "Tags of its memories",
             "source": "Where it came from, such as the name of a client; null: not stated",
             "time_zone": f"{_ZONE}; null: the graph's",
@@ -153,8 +153,8 @@ SHARED: Mapping[type, SharedBody] = {
         "A message as the APIs of OpenAI and Anthropic have it. Other fields are ignored.",
         {
             "content": "What was said: a text, or parts, of which those with a text are read. Null: nothing",
-            "role": "Who speaks, such as `user` or `assistant`. Messages of `system`, `developer`, `tool` and "
-            "`function` are left out; null: not stated",
+            "role": "Who speaks, such as `user`. Messages of `system`, `developer`, `tool` and `function` are left "
+            "out; null: not stated",
             "name": "Name of who speaks, which is told in place of the role; null: none",
             "at": "Time at which it was said; null: not stated",
         },

@@ -12,10 +12,10 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput, InvalidInputs
 from recollect.memory import conversations, remembering
-from recollect.memory.conversations import Turn
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome
 from recollect.platform.computing import compute, in_one_slice
 from recollect.times import require_zone, zone_of
+from recollect.turns import Turn, speaker_of, turns_of_text
 from recollect_gateway.calls import Call
 from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.local_times import FIELD
@@ -187,7 +187,7 @@ def _memories_by_turn(
     conversation: Conversation, tags: Sequence[str], source: str | None, zone: tzinfo
 ) -> list[list[NewMemory]]:
     if conversation.text:
-        turns = conversations.turns_of_text(conversation.text, zone)
+        turns = turns_of_text(conversation.text, zone)
     else:
         turns = [_turn(message, number) for number, message in enumerate(conversation.messages)]
     return conversations.memories_of(turns, conversation.thread, tags=tags, source=source)
@@ -195,7 +195,7 @@ def _memories_by_turn(
 
 def _turn(message: Message, number: int) -> Turn:
     utc(message.at, f"messages.{number}.at")  # Refuses what its offset moves out of the calendar.
-    return Turn(message.words, conversations.speaker_of(message.role, message.name), message.at)
+    return Turn(message.words, speaker_of(message.role, message.name), message.at)
 
 
 def _require_a_few(memories: Sequence[NewMemory], path: str) -> None:

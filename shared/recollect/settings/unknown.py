@@ -9,8 +9,10 @@ from pathlib import Path
 
 PREFIX = "RECOLLECT_"
 
-OF_COMMANDS = frozenset(f"{PREFIX}{name}" for name in ("URL", "API_KEY", "MCP_URL", "OPERATOR_URL", "OPERATOR_KEY"))
-"""Variables that commands read, and no process that serves."""
+_OF_COMMANDS = ("URL", "API_KEY", "MCP_URL", "OPERATOR_URL", "OPERATOR_KEY")
+_OF_PLUGINS = ("GRAPH", "PERSONAL_GRAPH", "HOOKS", "HOOKS_SECONDS", "HOOKS_TOKENS", "HOOKS_DAYS")
+OF_CLIENTS = frozenset(f"{PREFIX}{name}" for name in (*_OF_COMMANDS, *_OF_PLUGINS))
+"""Variables that commands and the plugins of clients read, and no process that serves."""
 
 _OF_SERVICE = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
 """Ends of the variables that Kubernetes sets for each of its services: one may be called recollect."""
@@ -32,7 +34,7 @@ def unknown_settings(fields: Collection[str], environment: Mapping[str, str]) ->
     """The variables, and the files of the folder of secrets, that none of these fields reads, by name."""
     known = {f"{PREFIX}{field.upper()}" for field in fields}
     named = {name for name in _named(environment) if name.startswith(PREFIX)}
-    return [UnknownSetting(name, _nearest(name, known)) for name in sorted(named - known - OF_COMMANDS)]
+    return [UnknownSetting(name, _nearest(name, known)) for name in sorted(named - known - OF_CLIENTS)]
 
 
 def _named(environment: Mapping[str, str]) -> Iterator[str]:

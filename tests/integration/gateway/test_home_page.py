@@ -29,6 +29,7 @@ def named(gateway: RunningGateway) -> RunningGateway:
     return RunningGateway(f"http://localhost:{urlsplit(gateway.url).port}")
 
 
+@pytest.mark.proves("security: home-page")
 async def test_the_page_says_where_to_go_on_and_sets_no_cookie(gateway: RunningGateway) -> None:
     async with gateway.http() as http:
         answer = await http.get("/", headers={"Accept": BROWSER})
@@ -47,6 +48,7 @@ async def test_the_page_says_where_to_go_on_and_sets_no_cookie(gateway: RunningG
         assert (await http.post("/")).status_code == 405
 
 
+@pytest.mark.proves("security: home-page")
 async def test_the_page_names_only_addresses_of_ours(settings: Settings, gateway: RunningGateway) -> None:
     async with named(gateway).http() as http:
         assert f">{named(gateway).url}/mcp<" in (await http.get("/")).text
@@ -117,6 +119,7 @@ async def test_passkeys_are_offered_where_the_machine_has_a_name(
         assert (added.status_code, 'value="Laptop"' in added.text) == (200, True), added.text
 
 
+@pytest.mark.proves("security: passkey-site")
 async def test_the_host_header_chooses_no_site_where_the_address_is_public(settings: Settings) -> None:
     """A proxy may have set it: passkeys are those of the public address."""
     both = ["https://memory.example.org", "*"]

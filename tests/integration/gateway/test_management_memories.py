@@ -56,10 +56,10 @@ async def test_a_remembered_memory_is_recalled(agent: httpx2.AsyncClient) -> Non
 
 @pytest.mark.proves("agent-toolset: plain-http")
 async def test_answers_equal_those_of_the_tools(gateway: RunningGateway, agent: httpx2.AsyncClient) -> None:
-    """With every argument of the tool, except for the graph, which the address names."""
+    """With every argument of the tool, except for the graph, which the address names, and a conversation."""
     for tool, path in (("remember", MEMORIES), ("recall", RECALL)):
         arguments = EXAMPLES[tool]
-        body = {name: value for name, value in arguments.items() if name != "graph"}
+        body = {name: value for name, value in arguments.items() if name not in ("graph", "conversation")}
         first = await done(agent, "POST", path, **body)
         by_tool = await gateway.call(agent, tool, arguments, path="/mcp/x/agent")
         assert (await done(agent, "POST", path, **body)) == by_tool["structuredContent"]

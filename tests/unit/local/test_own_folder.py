@@ -34,6 +34,7 @@ def make(folder: Path, names: tuple[str, ...]) -> DataFolder:
     return DataFolder(folder)
 
 
+@pytest.mark.proves("security: own-data-folder")
 def test_a_folder_of_others_is_refused_and_left_as_it_is(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for number, names in enumerate(FOREIGN):
         with subtests.test(" ".join(names)):
@@ -43,6 +44,7 @@ def test_a_folder_of_others_is_refused_and_left_as_it_is(tmp_path: Path, subtest
             assert set(os.listdir(folder.path)) == set(names)
 
 
+@pytest.mark.proves("security: own-data-folder")
 def test_an_empty_folder_and_one_of_an_earlier_start_are_accepted_and_marked(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:

@@ -69,6 +69,7 @@ class TestGraphs:
         assert len(set(names)) == len(names)
         assert all(graphs.GRAPH_NAME.fullmatch(name) for name in names), names
 
+    @pytest.mark.proves("security: hooks-graph-names")
     def test_no_credential_of_a_remote_gets_into_a_name(self, tmp_path: Path) -> None:
         for url in (
             "https://ada:s3cr3t@x.example.com/ünlü",
@@ -124,6 +125,7 @@ class TestGraphs:
 
 
 class TestWhatLeavesTheMachine:
+    @pytest.mark.proves("security: hooks-send-no-secrets")
     def test_secrets_and_what_is_private_are_left_out(self, subtests: pytest.Subtests) -> None:
         body = "0123456789abcdefghijABCDEFGHIJ456789"  # apart from their beginnings, so that no scanner reports them
         starts = ("rcl_agent_", "sk-ant-api03-", "sk-proj-", "ghp_", "github_pat_", "glpat-", "xoxb-", "AIza")
@@ -184,6 +186,7 @@ HOSTILE = (
 
 
 class TestWhatTheAgentIsGiven:
+    @pytest.mark.proves("security: hooks-frame-memories")
     def test_nothing_recalled_leaves_its_frame(self, subtests: pytest.Subtests) -> None:
         for text in HOSTILE:
             for part in ("text", "name", "kind", "at"):

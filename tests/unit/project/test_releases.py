@@ -49,6 +49,7 @@ def test_a_new_version_is_written_to_every_place_and_nothing_else_changes(tmp_pa
         assert (tmp_path / place).read_text().replace("98.7.65", old) == (ROOT / place).read_text(), place
 
 
+@pytest.mark.proves("security: package-name")
 def test_no_page_installs_the_other_project_that_has_our_name_on_pypi() -> None:
     """On PyPI, `recollect` belongs to somebody else: whoever installs it runs code that is not ours."""
     name = PYPROJECT["project"]["name"]
@@ -73,6 +74,7 @@ def test_the_registry_finds_its_name_in_the_readme_and_in_the_image() -> None:
     }
 
 
+@pytest.mark.proves("security: release-workflow")
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_each_action_is_pinned_by_its_commit(workflow: Path) -> None:
     used = re.findall(r"uses: (\S+)", workflow.read_text())
@@ -80,6 +82,7 @@ def test_each_action_is_pinned_by_its_commit(workflow: Path) -> None:
     assert [action for action in used if not PINNED.fullmatch(action)] == []
 
 
+@pytest.mark.proves("security: release-workflow")
 def test_only_jobs_that_publish_get_rights_and_they_wait_for_the_tests() -> None:
     assert RELEASE["permissions"] == {"contents": "read"}
     for name, job in RELEASE["jobs"].items():

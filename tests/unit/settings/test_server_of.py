@@ -23,6 +23,7 @@ UNREADABLE = (
 )
 
 
+@pytest.mark.proves("security: database-addresses-in-logs")
 def test_the_server_of_an_address(subtests: pytest.Subtests) -> None:
     for url, server in SERVERS.items():
         with subtests.test(url):

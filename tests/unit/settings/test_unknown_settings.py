@@ -1,5 +1,6 @@
 """Variables that look like settings and are none are told, with the setting that was probably meant."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from structlog.testing import capture_logs
 
 from recollect.platform.telemetry import warn_of_unknown_settings
 from recollect.settings import Settings
-from recollect.settings.unknown import OF_COMMANDS, PREFIX, UnknownSetting, unknown_settings
+from recollect.settings.unknown import OF_CLIENTS, PREFIX, UnknownSetting, unknown_settings
 
 OF_KUBERNETES = {
     "RECOLLECT_GATEWAY_SERVICE_HOST": "10.0.0.1",
@@ -33,7 +34,7 @@ def test_a_misspelt_setting_is_told_with_the_nearest() -> None:
 
 def test_settings_and_variables_of_others_are_not_told() -> None:
     settings = {f"{PREFIX}{field}": "x" for field in Settings.model_fields}  # In lower case, which is read, too.
-    assert unknown({**settings, **dict.fromkeys(OF_COMMANDS, "x"), **OF_KUBERNETES}) == []
+    assert unknown({**settings, **dict.fromkeys(OF_CLIENTS, "x"), **OF_KUBERNETES}) == []
 
 
 def test_a_misspelt_file_of_the_secrets_is_told(tmp_path: Path) -> None:
@@ -53,3 +54,8 @@ def test_a_process_logs_them_when_it_starts(monkeypatch: pytest.MonkeyPatch) -> 
         "warning",
         "RECOLLECT_DATABASE_URL",
     )
+
+
+def test_what_the_plugins_of_clients_read_is_known() -> None:
+    script = Path(__file__).parents[3] / "shared" / "plugins" / "recollect" / "hooks" / "recollect_hooks.py"
+    assert set(re.findall(r"\bRECOLLECT_[A-Z_]+\b", script.read_text())) <= OF_CLIENTS
