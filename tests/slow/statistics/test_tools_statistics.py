@@ -66,7 +66,10 @@ SEARCHING: dict[str, tuple[dict[str, Any], set[str]]] = {
     "recall": ({"query": "What is said of late 7?"}, {"recall.find_candidates", "recall.find_by_words"}),
     "search": ({"query": "What is said of late 7?"}, {"recall.find_candidates", "recall.find_by_words"}),
     "search_nodes": ({"query": "ate 7"}, {"search.search_substring"}),
-    "search_nodes_ranked": ({"query": NAME}, {"search.search_ranked", "graphs.find_live_head"}),
+    "search_nodes_ranked": (
+        {"query": NAME},
+        {"search.sample_words", "search.search_ranked", "graphs.find_live_head"},
+    ),
 }
 """Tools that search first, with their arguments and the statements that search. Others are planned once a session."""
 
