@@ -58,6 +58,7 @@ READING_GRAPHS = {"list_graphs", "delete_graph"}
 
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/graphs/{name}/recall": {"query": "who?"},
+    "/v1/graphs/{name}/conversations": {"thread": "call", "messages": [{"role": "user", "content": "who?"}]},
     "/v1/graphs/{name}/revise": {"name": "nobody"},
     "/v1/graphs/{name}/forget": {"names": ["nobody"]},
     "/v1/graphs/{name}/nodes/batch": {"items": [{"name": "nobody"}]},
