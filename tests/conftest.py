@@ -28,7 +28,7 @@ from recollect_local.valkey import LocalValkey
 from tests.support.examples import choose_profile
 from tests.support.other_postgres import OtherPostgres
 from tests.support.quick_embedder import QUICK_EMBEDDER
-from tests.support.scheduling import SchedulingByFile, begin_with_shared
+from tests.support.scheduling import SchedulingByFile, put_in_order
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.web_server import CertificateAuthority
 
@@ -120,7 +120,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what one process must run alone."""
-    begin_with_shared(items)
+    put_in_order(items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,8 @@ from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.memories import Agent, at_work
 from tests.support.workers import environment
 
+pytestmark = pytest.mark.whole_database
+
 SECRET = "qzxsecretqz"
 NOT_YET = "not erased yet: "
 

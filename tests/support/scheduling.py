@@ -19,9 +19,12 @@ class SchedulingByFile(LoadFileScheduling):
         return SHARED if _imports_shared(self.config.rootpath / file) else file
 
 
-def begin_with_shared(items: list[pytest.Item]) -> None:
-    """Put the tests of the files that import SHARED first: one process runs them all, which takes the longest."""
-    items.sort(key=lambda item: not _imports_shared(item.path))
+def put_in_order(items: list[pytest.Item]) -> None:
+    """Put the tests of the files that import SHARED first: one process runs them all, which takes the longest.
+
+    Then those that look at every row of every tenant (`whole_database`): it has few yet. The others keep their order.
+    """
+    items.sort(key=lambda item: (not _imports_shared(item.path), item.get_closest_marker("whole_database") is None))
 
 
 @cache

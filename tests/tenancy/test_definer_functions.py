@@ -15,6 +15,8 @@ from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, 
 from recollect.settings import Settings
 from tests.tenancy.conftest import PEPPER, Neighbour
 
+pytestmark = pytest.mark.whole_database
+
 RATES = {"plan", "requests_per_minute", "key_requests_per_minute", "concurrent_calls"}
 FUNCTIONS = {
     "find_api_key(key_hash bytea)": {

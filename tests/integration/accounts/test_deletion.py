@@ -34,6 +34,8 @@ from tests.support.cells import OTHER, opened
 from tests.support.gateway import eventually
 from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email
 
+pytestmark = pytest.mark.whole_database
+
 PEPPER = b"pepper"
 AWAY = CellUrls(database_url="postgresql://nobody@127.0.0.1:9/nowhere")
 WAITS = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0)"

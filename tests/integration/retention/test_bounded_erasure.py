@@ -19,6 +19,8 @@ from recollect.retention.erasure.name_patterns import pattern_of, patterns_of, w
 from tests.support.memories import Agent
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.whole_database
+
 EXOTIC = "ſtﬁßǰΐ" * 86
 """Letters with many forms: the expression for them is the longest."""
 

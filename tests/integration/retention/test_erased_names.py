@@ -14,6 +14,8 @@ from recollect.retention.erasure.model import redacted, texts_to_search
 from recollect.retention.erasure.name_patterns import pattern_of, whole_pattern_of
 from tests.support.examples import examples
 
+pytestmark = pytest.mark.whole_database
+
 FOUND = (
     ("李明", "李明喜欢茶"), ("李明", "我喜欢李明"), ("Ada", "我喜欢Ada的书"), ("か", "かは"),
     ("田中", "田中さんは来た"), ("김철수", "김철수는 왔다"), ("Ada", "Ada는 왔다"), ("김", "\u1100\u1175\u11b7은"),

@@ -52,6 +52,8 @@ from tests.support.invariants import assert_laws
 from tests.support.jobs import employed
 from tests.support.memories import Agent, at_work, count_words, embedded_passages, embedder, names
 
+pytestmark = pytest.mark.whole_database
+
 MARK = "qzxmarkqz"
 SECRET = "vqkelderberryvq"
 """A word of the person's memories that is not a name. Windows of neighbours and word counts contained it, too."""
