@@ -104,7 +104,11 @@ export class Graph {
 }
 
 /** What is sent of arguments: JSON writes a `Date` as the text that the document asks for. */
-type Wire<T> = { [Name in keyof T]: T[Name] extends (infer Item)[] ? Wire<Item>[] : Exclude<T[Name], Date> };
+type Wire<T> = {
+  [Name in keyof T]: NonNullable<T[Name]> extends (infer Item)[]
+    ? Wire<Item>[] | Extract<T[Name], null | undefined>
+    : Exclude<T[Name], Date>;
+};
 
 function wire<T>(value: T): Wire<T> {
   return value as Wire<T>;
