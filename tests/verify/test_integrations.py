@@ -32,7 +32,8 @@ PROGRAMS = {
 
 
 def test_every_page_has_a_program() -> None:
-    assert {page.stem for page in (ROOT / "docs" / "integrations").glob("*.md")} == PROGRAMS.keys()
+    pages = {page.stem for page in (ROOT / "docs" / "integrations").glob("*.md")}
+    assert pages - {"index", "ai-sdk"} == PROGRAMS.keys()  # The AI SDK is TypeScript: test_typescript_client.py.
 
 
 @pytest.mark.parametrize("page", PROGRAMS)

@@ -10,7 +10,7 @@ from recollect.caller import Caller
 from tests.support.documented import ROOT, fences_of
 from tests.support.gateway import NewApiKey, RunningGateway
 
-PAGES = ("README.md", "shared/recollect_client/README.md", "docs/python.md")
+PAGES = ("shared/recollect_client/README.md", "docs/python.md")
 
 
 def runs_of(page: str) -> list[tuple[str, str]]:

@@ -136,6 +136,7 @@ def run(page: str, stack: RunningLocal, desk: Path) -> str:
 def test_the_readme_works(stack: RunningLocal, desk: Path) -> None:
     said = run("README.md", stack, desk)
     assert "recollect local" in said, "what `make run` runs"
+    assert next(fence.content for fence in fences_of((ROOT / "README.md").read_text()) if fence.info == "text") in said
     assert "All of it was found." in said
     assert "rcl_" in said, "the key that `keys create` printed"
 
