@@ -31,6 +31,9 @@ _CHAT_FORMATS = frozenset(name for _, name in _CHATS)
 _BEGINNING = 64 * 1024
 """Bytes in which such a field stands."""
 
+LARGEST_ARCHIVE = 4_000_000_000
+"""Bytes of conversations that are unpacked, at most."""
+
 _ZIP = b"PK\x03\x04"
 
 
@@ -100,6 +103,8 @@ def _unpack(archive: ZipFile, target: IO[bytes]) -> None:
     names = sorted(name for name in archive.namelist() if Path(name).match("conversations*.json"))
     if not names:
         raise InvalidInput(f"{archive.filename}: has no conversations.json")
+    if sum(archive.getinfo(name).file_size for name in names) > LARGEST_ARCHIVE:
+        raise InvalidInput(f"{archive.filename}: its conversations have more than {LARGEST_ARCHIVE // 10**9} GB")
     for number, name in enumerate(names):
         with archive.open(name) as member:
             if number == 0:

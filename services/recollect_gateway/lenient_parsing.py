@@ -57,7 +57,7 @@ def has_local_times(type_: Any, value: Any) -> bool:
     """Whether arguments have a day, or a time without an offset, where their type wants a time."""
     if not _has_times(type_):
         return False
-    inner, bounds = unwrapped(type_)
+    inner, bounds = _meant(type_, value)
     if isinstance(value, str):
         return inner is datetime and lacks_offset(value)
     if isinstance(value, dict) and _is_struct(inner):
@@ -72,7 +72,7 @@ def has_local_times(type_: Any, value: Any) -> bool:
 @cache
 def _has_times(type_: Any) -> bool:
     """Whether a type is a time, or has times in its lists and structs."""
-    inner, _ = unwrapped(type_)
+    inner, _ = _meant(type_, {})
     if (element := _element(inner)) is not None:
         return _has_times(element)
     return inner is datetime or (_is_struct(inner) and any(_has_times(field.type) for field in _fields(inner).values()))
@@ -82,7 +82,7 @@ def with_offsets(type_: Any, value: Any, zone: tzinfo) -> Any:
     """A value with an offset at each day, and each time without one, where its type wants a time: those of a zone."""
     if not _has_times(type_):
         return value
-    inner, bounds = unwrapped(type_)
+    inner, bounds = _meant(type_, value)
     if isinstance(value, str):
         return _moment(value, bounds, zone) if inner is datetime else value
     if isinstance(value, dict) and _is_struct(inner):
@@ -117,7 +117,7 @@ def parse_to_store(type_: type[T], arguments: Any, *, names_what_goes: bool = Fa
 
 def _empty_texts(type_: Any, value: Any) -> Iterator[bool]:
     """True for each empty text that counts as left out."""
-    inner, _ = unwrapped(type_)
+    inner, _ = _meant(type_, value)
     if isinstance(value, dict) and _is_struct(inner):
         fields = _fields(inner)
         for name, part in value.items():
@@ -132,7 +132,7 @@ def _empty_texts(type_: Any, value: Any) -> Iterator[bool]:
 
 def _normalized(type_: Any, value: Any, decoder: "_TextDecoder", zone: tzinfo) -> Any:
     """A value with what its type wants in place of what clients send for it."""
-    inner, bounds = unwrapped(type_)
+    inner, bounds = _meant(type_, value)
     if isinstance(value, str):
         value = _moment(value, bounds, zone) if inner is datetime else decoder.decoded(type_, value)
     if isinstance(value, dict) and _is_struct(inner):
@@ -206,6 +206,15 @@ def _moment(text: str, bounds: list[msgspec.Meta], zone: tzinfo) -> str:
         return parse_local(text, last=_says(bounds, UP_TO), zone=zone).isoformat()
     except (ValueError, OverflowError):
         return text
+
+
+def _meant(type_: Any, value: Any) -> tuple[Any, list[Any]]:
+    """As `unwrapped`; of a union with one struct, such as of a text and a struct, an object is meant as that."""
+    inner, bounds = unwrapped(type_)
+    if not isinstance(value, dict) or get_origin(inner) not in (Union, UnionType):
+        return inner, bounds
+    structs = [option for option in _options(inner) if _is_struct(option)]
+    return (structs[0] if len(structs) == 1 else inner), bounds
 
 
 def _options(type_: Any) -> Iterator[Any]:

@@ -1,6 +1,8 @@
 """Conversations as they are: `POST /v1/graphs/{name}/conversations`, and `conversation` of `remember`."""
 
 import json
+from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import httpx2
@@ -107,6 +109,24 @@ async def test_the_tool_takes_one_in_place_of_items(client: Client) -> None:
     assert text_of(result).startswith("t: 0 new, 2 known")
     result = await client.call_tool("remember", {"conversation": {"thread": "p", "text": "User: hi\nAI: hello"}})
     assert text_of(result) == "p: 2 new, 0 known"
+
+
+async def test_times_without_an_offset_are_of_the_zone_however_it_is_sent(
+    http: httpx2.AsyncClient, key: str, client: Client, subtests: pytest.Subtests
+) -> None:
+    graph = {"name": "tokyo", "time_zone": "Asia/Tokyo"}
+    made = await http.post("/v1/graphs", json=graph, headers={"Authorization": f"Bearer {key}"})
+    assert made.status_code == 201, made.text
+    as_it_is: Callable[[Any], Any] = copy
+    for number, encode in enumerate((as_it_is, json.dumps)):
+        for zone, offset in (({}, "+09:00"), ({"time_zone": "Europe/Berlin"}, "+01:00")):
+            with subtests.test(encode=encode, zone=zone):
+                thread = f"{number} {offset}"
+                sent = {"thread": thread, "messages": [{"role": "user", "content": "hi", "at": "2026-11-02T10:00:00"}]}
+                result = await client.call_tool("remember", {"graph": "tokyo", "conversation": encode(sent), **zone})
+                assert text_of(result) == f"{thread}: 1 new, 0 known"
+                [memory] = (await answer(client, "recall", graph="tokyo", thread=thread))["memories"]
+                assert memory["at"] == f"2026-11-02T10:00:00{offset}"
 
 
 async def test_what_is_refused_names_the_path_and_writes_nothing(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import partial
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -18,7 +18,7 @@ from recollect.times import require_zone, zone_of
 from recollect.turns import Turn, speaker_of, turns_of_text
 from recollect_gateway.calls import Call
 from recollect_gateway.lenient_parsing import parse_leniently
-from recollect_gateway.local_times import FIELD
+from recollect_gateway.local_times import FIELD, zone_of_call
 from recollect_gateway.parsing import utc
 from recollect_gateway.shapes import Tag, Time, TimeZone
 
@@ -125,18 +125,25 @@ class KeptConversation:
         return [number for number, turn in enumerate(self.turns) if not turn]
 
 
-async def parse_conversation(call: Call, text: str, time_zone: str | None) -> Conversation:
-    """The conversation of a JSON text, which a thread reads; raises InvalidInput for what is none."""
-    zone = UTC if time_zone is None else zone_of(require_zone(time_zone, FIELD))
-    parse = partial(_parsed, text, zone)
-    return await compute(call.caller.tenant_id, in_one_slice(parse), seconds=inf, advice="")
+async def parse_conversation(call: Call, graph: str | None, text: str, time_zone: str | None) -> Conversation:
+    """The conversation of a JSON text; raises InvalidInput for what is none. Threads decode and check it."""
+    tenant_id = call.caller.tenant_id
+    sent = await compute(tenant_id, in_one_slice(partial(_decoded, text)), seconds=inf, advice="")
+    if time_zone is not None:
+        zone = zone_of(require_zone(time_zone, FIELD))
+    else:
+        zone = await zone_of_call(call, graph, Conversation, sent)
+    return await compute(tenant_id, in_one_slice(partial(_parsed, sent, zone)), seconds=inf, advice="")
 
 
-def _parsed(text: str, zone: tzinfo) -> Conversation:
+def _decoded(text: str) -> Any:
     try:
-        sent = msgspec.json.decode(text)
+        return msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise InvalidInput("Must be a conversation: {thread, messages} or {thread, text}", path=_PATH) from None
+
+
+def _parsed(sent: Any, zone: tzinfo) -> Conversation:
     try:
         return parse_leniently(Conversation, sent, zone=zone)
     except InvalidInputs as faults:

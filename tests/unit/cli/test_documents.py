@@ -14,6 +14,7 @@ import pytest
 from recollect.errors import InvalidInput
 from recollect.transfer.batches import read_batches
 from recollect.transfer.records import EntityRecord, RelationRecord
+from recollect_cli import import_sources
 from recollect_cli.documents import reading
 from recollect_cli.documents.markdown import read_markdown, read_text
 from recollect_cli.documents.model import LONGEST_PASSAGE, Document, Passage
@@ -193,6 +194,12 @@ class TestArchives:
         ) as source:
             assert source.format == "chatgpt"
             assert [chat["id"] for chat in json.loads(source.content.read())] == ["0", "1", "2"]
+
+    def test_what_unpacks_to_too_much_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(import_sources, "LARGEST_ARCHIVE", 10)
+        archive = self.archive(tmp_path / "a.zip", conversations=[{"uuid": "u", "chat_messages": []}])
+        with pytest.raises(InvalidInput, match="more than"), import_source(archive, None, lambda: "jsonl"):
+            pass
 
     def test_other_archives_are_refused(self, tmp_path: Path, subtests: pytest.Subtests) -> None:
         broken = tmp_path / "broken.zip"

@@ -54,6 +54,9 @@ MAX_CONTEXT = 9_000
 MAX_MEMORY = 1_500
 """Characters that the agent is given, and of one memory. Claude Code shows no more than 10,000."""
 
+IMPORTANT = 7
+"""The least importance, from 0 to 10, of what every session of a repository starts with."""
+
 MAX_SHOWN = 500
 SHOWN_DAYS = 7
 """Memories of a session that are known to have been shown, and the days for which that is known."""
@@ -574,7 +577,7 @@ def start(event: Event, settings: Settings, service: Service) -> Answer:
     share = max(settings.tokens // 5, 50)
     facts: dict[str, Any] = {"not_kinds": [TURN]}
     calls = [
-        recall(repository, **facts, order="importance", min_importance=0.7, limit=8, token_budget=share),
+        recall(repository, **facts, order="importance", min_importance=IMPORTANT, limit=8, token_budget=share),
         recall(repository, **facts, order="newest", limit=10, token_budget=2 * share),
         recall(repository, kinds=[TURN], order="newest", limit=4, token_budget=share),
     ]

@@ -69,7 +69,9 @@ async def remember_items(call: Call, arguments: Remember) -> Reply:
 
 
 async def _remember_conversation(call: Call, arguments: Remember, sent: str | Conversation) -> Reply:
-    conversation = await parse_conversation(call, sent, arguments.time_zone) if isinstance(sent, str) else sent
+    conversation = (
+        await parse_conversation(call, arguments.graph, sent, arguments.time_zone) if isinstance(sent, str) else sent
+    )
     kept = await remember_conversation(call, arguments.graph, conversation, time_zone=arguments.time_zone)
     new = [memory for memory in kept.memories if not memory.known]
     return Reply(remembered_body(new), conversation_text(kept))
