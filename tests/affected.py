@@ -31,7 +31,7 @@ COMPOSING = (
 )
 """Modules that import whatever there is: to reach them is to reach no part in particular."""
 
-COMMON_NAMES = {"service", "store", "model", "queries", "__init__", "accounts", "graph", "gateway", "platform", "web"}
+COMMON_NAMES = {"service", "store", "model", "queries", "__init__", "accounts", "graph", "gateway", "web"}
 """Names of files and folders that say nothing of a capability."""
 
 NEAR = 6

@@ -5,9 +5,9 @@ from recollect.accounts.identity.service import authenticate, create_key
 from recollect.accounts.tenants.model import Tenant
 from recollect.accounts.tenants.service import create_tenant, find_tenant
 from recollect.errors import NotFound, Unauthenticated
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.demo_keys import DemoKeys
 

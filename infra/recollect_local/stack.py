@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from recollect.errors import RecollectError, Unavailable
-from recollect.printable import printable
-from recollect.public_url import local_url
 from recollect.settings import Settings, read_settings
+from recollect.settings.addresses.public_url import local_url
 from recollect.settings.unknown import unknown_settings
+from recollect.text.control_characters import printable
 from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder

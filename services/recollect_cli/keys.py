@@ -13,7 +13,7 @@ from recollect.accounts.identity.model import ApiKey, IssuedKey, NewKey
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.caller import Scope
 from recollect.graph.graphs import service as graphs
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_cli.gateway import ApiKey as ApiKeyOption
 from recollect_cli.gateway import Url, body_of, connected
 from recollect_cli.operations import as_operator_of_each_cell, for_tenant, pepper

@@ -8,7 +8,7 @@ from cyclopts import App, Group
 
 from recollect import __version__
 from recollect.errors import RecollectError
-from recollect.printable import printable
+from recollect.text.control_characters import printable
 
 CLIENT = Group("Use a gateway (--url and --api-key, or the one on this machine)", sort_key=1)
 SERVER = Group("Serve", sort_key=2)
@@ -71,7 +71,11 @@ COMMANDS = {
     ),
     "plans": ("plans:app", "List, create and update plans: the quotas and rate limits of tenants.", OPERATOR),
     "people": ("people:app", "Reset passwords and delete accounts of people.", OPERATOR),
-    "operator": ("operator:app", "Serve the operator API, manage its keys, list cells, and show its log.", OPERATOR),
+    "operator": (
+        "operator_service:app",
+        "Serve the operator API, manage its keys, list cells, and show its log.",
+        OPERATOR,
+    ),
     "reference": (
         "reference.commands:app",
         "Print the pages of the documentation that are generated from the code.",

@@ -16,9 +16,9 @@ from recollect.accounts.members.model import Invitation, Member
 from recollect.accounts.members.sending import SentInvitation, invite_and_send
 from recollect.caller import Caller, Role
 from recollect.errors import InvalidInput
-from recollect.platform.db import Database
-from recollect.platform.mail import Mailer
-from recollect.platform.transactions import Transaction
+from recollect.outbound.mail import Mailer
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.operations import as_tenant, for_tenant

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
+from recollect.cells.directory import service as directory
+from recollect.cells.service import Cells
 from recollect.errors import Unavailable
-from recollect.platform.cache import connect_redis
-from recollect.platform.caller_changes import notify_callers_changed_at_end
-from recollect.platform.cells.service import Cells
-from recollect.platform.db import Database
-from recollect.platform.directory import service as directory
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
+from recollect.valkey.caller_changes import notify_callers_changed_at_end
+from recollect.valkey.client import connect_redis
 from recollect_cli.running import operator_settings, run_to_end, without_database
 
 T = TypeVar("T")

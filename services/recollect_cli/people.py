@@ -8,8 +8,8 @@ from recollect.accounts.people import deletion, notices, resets
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Credentials
 from recollect.errors import Conflict, NotFound
-from recollect.platform.db import Database
-from recollect.platform.mail import Mailer
+from recollect.outbound.mail import Mailer
+from recollect.postgres.database import Database
 from recollect_cli.operations import as_all_cells, pepper
 from recollect_cli.running import operator_settings, run_to_end
 from recollect_cli.tables import say

@@ -8,7 +8,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from recollect.printable import printable
+from recollect.text.control_characters import printable
 
 EVERY_ITEMS = 10_000
 MEGABYTE = 1_000_000

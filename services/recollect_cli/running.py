@@ -5,8 +5,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
-from recollect.platform.telemetry import configure_logging
 from recollect.settings import Settings
+from recollect.telemetry.tracing import configure_logging
 
 T = TypeVar("T")
 

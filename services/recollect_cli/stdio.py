@@ -41,8 +41,8 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from recollect.errors import InvalidInput, RecollectError
-from recollect.half_characters import without_halves
-from recollect.printable import printable
+from recollect.text.control_characters import printable
+from recollect.text.lone_surrogates import without_halves
 from recollect_cli.gateway import ApiKey, Url, find_address, is_loopback, refusal
 
 GRACE_SECONDS = 1.5

@@ -16,7 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from recollect.printable import printable, printable_json
+from recollect.text.control_characters import printable, printable_json
 
 AsJson = Annotated[bool, Parameter(name="--json", help="Print the answer of the gateway as JSON.")]
 

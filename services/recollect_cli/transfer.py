@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from recollect.errors import InvalidInput, RecollectError, Unavailable
 from recollect.graph.graphs.model import graph_name
-from recollect.printable import printable
+from recollect.text.control_characters import printable
 from recollect.transfer.formats import FORMATS, IMPORTED, READERS, Format, FormatName, format_named
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy
 from recollect_cli.files import STDIO, created, name_of, size_of

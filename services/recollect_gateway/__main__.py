@@ -5,8 +5,8 @@ import signal
 import sys
 
 from recollect.errors import RecollectError
-from recollect.platform.telemetry import configure_logging, configure_tracing, warn_of_unknown_settings
 from recollect.settings import Settings, read_settings
+from recollect.telemetry.tracing import configure_logging, configure_tracing, warn_of_unknown_settings
 from recollect_gateway.app import create_app
 from recollect_gateway.draining import Drain
 from recollect_gateway.server import GatewayServer, allow_open_files, server_config

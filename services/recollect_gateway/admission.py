@@ -20,14 +20,14 @@ from litestar.types import Message, Scope
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TooManyRequests, Unavailable
-from recollect.platform import metrics
-from recollect.platform.fair_queue import FairQueue
-from recollect.platform.presence import PresenceTeller
-from recollect.platform.rate_limits.limiter import RateLimiter
-from recollect.platform.rate_limits.model import RateLimit, RateLimited, Standing
-from recollect.platform.shares import Shares
-from recollect.platform.slots import Slot, held_slot
+from recollect.fairness.fair_queue import FairQueue
+from recollect.fairness.presence import PresenceTeller
+from recollect.fairness.shares import Shares
+from recollect.fairness.slots import Slot, held_slot
 from recollect.settings import Settings
+from recollect.telemetry import metrics
+from recollect.valkey.rate_limits.limiter import RateLimiter
+from recollect.valkey.rate_limits.model import RateLimit, RateLimited, Standing
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import TENANT_HEADER
 

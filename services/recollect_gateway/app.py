@@ -15,29 +15,29 @@ from recollect.accounts.idempotency.model import AnswerVault
 from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.people.breached import BreachedPasswords
+from recollect.accounts.token_issuers import Issuers
 from recollect.accounts.usage.tally import UsageTally
-from recollect.platform.cache import connect_redis
-from recollect.platform.caller_changes import caller_change_notifier
-from recollect.platform.cells.service import Cells
-from recollect.platform.change_bus import BLOCK_SECONDS, ChangeBus
-from recollect.platform.change_stream import ChangePublisher
-from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder, create_embedder, create_previous_embedder
-from recollect.platform.embedding_cache import CachedEmbedder
-from recollect.platform.issuers import Issuers
-from recollect.platform.mail import Mailer
-from recollect.platform.outbound import Outbound
-from recollect.platform.presence import PresenceTeller
-from recollect.platform.queue import Wakeups
-from recollect.platform.rate_limits.limiter import RateLimiter
-from recollect.platform.replicas import replica_of
-from recollect.platform.shared_cache import SharedCache
-from recollect.platform.text_records import TextRecords
+from recollect.cells.service import Cells
+from recollect.embedding import Embedder, create_embedder, create_previous_embedder
+from recollect.embedding.cache import CachedEmbedder
+from recollect.fairness.presence import PresenceTeller
+from recollect.outbound.mail import Mailer
+from recollect.outbound.requests import Outbound
+from recollect.outbound.txt_records import TextRecords
+from recollect.postgres.database import Database
+from recollect.postgres.replicas import replica_of
 from recollect.retrieval.recall.cache import RecallCache
 from recollect.retrieval.recall.english import load_english
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect.settings.storage import server_of
+from recollect.valkey.caller_changes import caller_change_notifier
+from recollect.valkey.change_bus import BLOCK_SECONDS, ChangeBus
+from recollect.valkey.change_stream import ChangePublisher
+from recollect.valkey.client import connect_redis
+from recollect.valkey.rate_limits.limiter import RateLimiter
+from recollect.valkey.shared_cache import SharedCache
+from recollect.valkey.wakeups import Wakeups
 from recollect_gateway.access_log import note_route
 from recollect_gateway.admission import AddressLimits, Admission, add_limit_headers, by_address
 from recollect_gateway.calls import Services
@@ -85,7 +85,7 @@ from recollect_gateway.oauth.documents import KnownClients
 from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
-from recollect_gateway.oauth.token import TokenController
+from recollect_gateway.oauth.token_endpoint import TokenController
 from recollect_gateway.readiness import Readiness, awaited_readiness, checked_embedder, reported_readiness
 from recollect_gateway.remembered import RememberedCallers, remembered_callers
 from recollect_gateway.streams import Streams

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
-from recollect.numbers import MAX_DIGITS
+from recollect.text.digits import MAX_DIGITS
 
 T = TypeVar("T")
 

@@ -9,6 +9,8 @@ from typing import TypeVar
 from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
+from recollect.embedding import PreparedTexts
+from recollect.fairness.computing import Slices, compute
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.known import KnownGraphs
 from recollect.graph.graphs.model import Revision
@@ -16,16 +18,14 @@ from recollect.graph.graphs.replicas import replicated
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations.counted import EdgeCounts
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.computing import Slices, compute
-from recollect.platform.db import Database
-from recollect.platform.embedding import PreparedTexts
-from recollect.platform.metrics import record_embedded
-from recollect.platform.replicas import ReplicaFailed
-from recollect.platform.transactions import ExpectedGraph, GraphChanged, Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.replicas import ReplicaFailed
+from recollect.postgres.transactions import ExpectedGraph, GraphChanged, Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, cached_lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.questions import Named, QuestionEncoder
 from recollect.settings import Settings
+from recollect.telemetry.metrics import record_embedded
 
 T = TypeVar("T")
 

@@ -23,10 +23,10 @@ from recollect.accounts.oauth.issuers.model import looks_like_token
 from recollect.accounts.oauth.issuers.service import NotTrusted, PresentedToken
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
+from recollect.accounts.token_issuers import Issuers
 from recollect.caller import Caller
 from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated, WrongPlace
-from recollect.platform.db import Database
-from recollect.platform.issuers import Issuers
+from recollect.postgres.database import Database
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.failures import FailedKeys
 from recollect_gateway.oauth.resources import Resources

@@ -20,8 +20,8 @@ from contextlib import suppress
 from cachetools import LRUCache, TTLCache
 
 from recollect.errors import ErrorCode, TooManyRequests, Unauthenticated
-from recollect.platform.rate_limits.limiter import RateLimiter
-from recollect.platform.rate_limits.model import RateLimit, RateLimited
+from recollect.valkey.rate_limits.limiter import RateLimiter
+from recollect.valkey.rate_limits.model import RateLimit, RateLimited
 
 REMEMBERED_KEYS = 10_000
 """Keys that held, and keys that did not, which a gateway remembers."""

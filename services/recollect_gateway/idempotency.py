@@ -24,10 +24,10 @@ from recollect.accounts.idempotency.model import (
     idempotency_key,
 )
 from recollect.caller import Caller
+from recollect.crypto.peppers import accepted_secrets_of
 from recollect.errors import Conflict, ErrorCode, InvalidInput, RecollectError, TooLarge
-from recollect.peppers import accepted_secrets_of
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 
 HEADER = "Idempotency-Key"
 REPLAYED = "idempotency-replayed"

@@ -16,7 +16,7 @@ import msgspec
 
 from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput
-from recollect.numbers import MAX_DIGITS
+from recollect.text.digits import MAX_DIGITS
 from recollect.times import lacks_offset, parse_local
 from recollect_gateway.bodies import MAX_VALUES
 from recollect_gateway.parsing import overlong_lists, parse, unwrapped

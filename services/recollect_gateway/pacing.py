@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar.types import Message, Receive, Send
 
-from recollect.platform.slots import Slot
+from recollect.fairness.slots import Slot
 
 
 class PacedExchange:

@@ -14,10 +14,10 @@ import msgspec
 
 from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput, InvalidInputs
-from recollect.numbers import MAX_DIGITS, has_too_many_digits
-from recollect.platform.computing import compute, in_one_slice
+from recollect.fairness.computing import compute, in_one_slice
+from recollect.text.digits import MAX_DIGITS, has_too_many_digits
+from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
 from recollect.times import storable, through
-from recollect.visible import NO_VISIBLE_CHARACTER, is_visible
 from recollect_gateway.shapes import VISIBLE, plain_words
 
 T = TypeVar("T", bound=msgspec.Struct)

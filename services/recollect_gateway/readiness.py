@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 
+from recollect.embedding import MeasuredEmbedder
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.db import Database
-from recollect.platform.embedding import MeasuredEmbedder
-from recollect.platform.metrics import record_readiness
 from recollect.platform.schema.service import SchemaCheck, require_any_usable
+from recollect.postgres.database import Database
+from recollect.telemetry.metrics import record_readiness
 from recollect_gateway.draining import Drain
 
 AWAIT_SECONDS = 1.0

@@ -20,8 +20,8 @@ from uuid import UUID
 from cachetools import LRUCache
 
 from recollect.caller import Caller
-from recollect.platform.caller_changes import EVERYBODY
-from recollect.platform.change_bus import ChangeBus, Listener
+from recollect.valkey.caller_changes import EVERYBODY
+from recollect.valkey.change_bus import ChangeBus, Listener
 
 REMEMBERED_CALLERS = 10_000
 """Credentials whose callers a gateway remembers; and tenants for which it remembers when their callers changed."""

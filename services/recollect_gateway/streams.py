@@ -15,9 +15,9 @@ from typing import Generic, TypeVar
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, RecollectError, TooManyRequests, Unavailable
-from recollect.platform import metrics
-from recollect.platform.change_bus import ChangeBus, Listener
 from recollect.settings import Settings
+from recollect.telemetry import metrics
+from recollect.valkey.change_bus import ChangeBus, Listener
 from recollect_gateway.admission import Admission
 from recollect_gateway.shared_reads import SharedReads
 

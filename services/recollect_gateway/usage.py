@@ -14,7 +14,7 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 from recollect.accounts.usage import service as usage
 from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.streams import OPEN_STREAM
 
 LAST_FLUSH_SECONDS = 5.0

@@ -11,7 +11,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.utils.scope.state import ScopeState
 
 from recollect.errors import InvalidInput
-from recollect.half_characters import without_halves
+from recollect.text.lone_surrogates import without_halves
 from recollect_gateway.bodies import LARGE, read_body, require_quick_to_parse
 from recollect_gateway.calls import Call
 from recollect_gateway.lenient_parsing import has_local_times, with_offsets

@@ -8,12 +8,12 @@ from litestar import Litestar, Request, Router, get
 from litestar.datastructures import State
 from litestar.di import Provide
 
-from recollect.platform.cache import connect_redis
-from recollect.platform.connections import OPERATOR_ROLE, OWNER_ROLE
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.rate_limits.limiter import RateLimiter
+from recollect.postgres.connections import OPERATOR_ROLE, OWNER_ROLE
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
+from recollect.valkey.client import connect_redis
+from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect_gateway.admission import AddressLimits
 from recollect_gateway.errors import problem_response
 from recollect_gateway.failures import FailedKeys

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 from uuid import UUID
 
+from recollect.cells.directory import service as directory
 from recollect.errors import InvalidInput, Unavailable
 from recollect.ids import new_id
-from recollect.platform.directory import service as directory
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_operator.database import OperatorDatabase

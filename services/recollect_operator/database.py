@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from recollect.platform.caller_changes import notify_callers_changed_at_end
-from recollect.platform.connections import connect_as, session_settings
-from recollect.platform.driver_errors import translated_errors
-from recollect.platform.operator_sessions import Operator
 from recollect.platform.schema.service import translated_schema_errors
+from recollect.postgres.connections import connect_as, session_settings
+from recollect.postgres.driver_errors import translated_errors
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
+from recollect.valkey.caller_changes import notify_callers_changed_at_end
 from recollect_operator.identity import OperatorIdentity
 
 CONNECTIONS = 4

@@ -5,9 +5,9 @@ from typing import Any
 from litestar import Controller, Request, get
 from litestar.datastructures import State
 
+from recollect.cells.directory import service as directory
 from recollect.errors import Unavailable
-from recollect.platform.directory import service as directory
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.management.pages import Page
 from recollect_operator.cells import OperatorCells

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
 
 from recollect.accounts.plans import service as plans
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.management.pages import Page

@@ -11,7 +11,7 @@ from recollect.accounts.deletions import service as deletions
 from recollect.accounts.deletions.model import StepOutcome
 from recollect.accounts.operator_log import service as operator_log
 from recollect.accounts.tenants import service as tenants
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.management.pages import Cursor, Limit, Page, integer, page_of, place_of

@@ -5,8 +5,8 @@ import sys
 import uvicorn
 
 from recollect.errors import RecollectError
-from recollect.platform.telemetry import configure_logging, configure_tracing, warn_of_unknown_settings
 from recollect.settings import Settings, read_settings
+from recollect.telemetry.tracing import configure_logging, configure_tracing, warn_of_unknown_settings
 from recollect_gateway.server import server_config
 from recollect_gateway.tracing import traced
 from recollect_operator.app import create_app

@@ -19,7 +19,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Role
 from recollect.errors import InvalidInput
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from recollect_gateway.errors import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.management.pages import Cursor, Limit, Page, page_of

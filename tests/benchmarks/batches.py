@@ -18,9 +18,9 @@ from rich.table import Table
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants.service import create_tenant
 from recollect.caller import Caller
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches

@@ -22,18 +22,18 @@ from rich.table import Table
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants.service import create_tenant
 from recollect.caller import Caller
+from recollect.embedding import Embedder, create_embedder
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.observations import service as observations
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder, create_embedder
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes.service import maintain_indexes
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding

@@ -22,13 +22,13 @@ from recollect.graph.observations.model import NewObservation
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.ids import new_id
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.latency.talk import Spoken
 from tests.benchmarks.settling import PENDING, PENDING_OF, settle

@@ -21,9 +21,9 @@ import asyncpg
 
 from recollect.accounts.identity.service import authenticate
 from recollect.caller import Caller
-from recollect.platform.connections import APP_ROLE, register_types, session_settings
-from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder
+from recollect.embedding import Embedder
+from recollect.postgres.connections import APP_ROLE, register_types, session_settings
+from recollect.postgres.database import Database
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services

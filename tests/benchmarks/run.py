@@ -10,7 +10,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from recollect.platform.embedding import WordLlamaEmbedder
+from recollect.embedding import WordLlamaEmbedder
 from tests.benchmarks.calls import Arguments, MeasuredCall
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.memory import MeasuredMemory, measured_memory

@@ -11,8 +11,8 @@ from rich.progress import Progress
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect_local.server import Server
 from tests.benchmarks.stack import require_running
 

@@ -13,7 +13,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.graph.passages.model import MAX_PREPARED_CHARACTERS
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.support.gateway import RunningGateway, revision_of, rpc_headers
 

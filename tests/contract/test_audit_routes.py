@@ -10,7 +10,7 @@ import pytest
 
 from recollect.accounts.identity.model import IssuedKey
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers.jobs import runner
 from tests.support.dns_server import NameServer, name_server

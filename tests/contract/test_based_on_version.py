@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.gateway import RunningGateway, answer, in_one_task, refused, revision_of, text_of
 
 

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.times import NEEDED
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.unknown_arguments import CLIENT_ARGUMENTS, MAX_IGNORED, ignored_arguments

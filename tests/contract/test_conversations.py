@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.contract.conftest import ConnectedClient
 from tests.support.gateway import LEGACY, RunningGateway, answer, error_of, revision_of, text_of
 

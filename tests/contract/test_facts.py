@@ -13,7 +13,7 @@ from mcp_types import CallToolResult
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TooLarge, Unavailable
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue.facts import FACTS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META

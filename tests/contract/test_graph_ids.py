@@ -13,7 +13,7 @@ from recollect.errors import ErrorCode, Forbidden, InvalidInput, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import GraphPatch, NewGraph, new_graph_name
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_answer, rpc_headers
 
 REFUSED = "Holds a NUL or half a character (a lone surrogate), which cannot be stored"

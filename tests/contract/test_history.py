@@ -7,7 +7,7 @@ import pytest
 from mcp import Client
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.gateway import NewApiKey, RunningGateway, answer, error_of, in_one_task, revision_of
 
 

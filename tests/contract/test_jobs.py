@@ -13,11 +13,11 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
+from recollect.embedding import create_embedder
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import KINDS, REINDEX_PASSAGES
 from recollect.jobs.model import JobBounds, NewJob
-from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.toolsets.admin import jobs as job_tools

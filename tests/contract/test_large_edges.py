@@ -14,7 +14,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Walk
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, serving
 

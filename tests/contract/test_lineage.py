@@ -14,9 +14,9 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import store as graph_store
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import Transaction
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.schema import json_schema, listed_schema

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.contract.test_lineage import LineageClient
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 

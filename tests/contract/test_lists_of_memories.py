@@ -10,7 +10,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant

@@ -15,7 +15,7 @@ from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.contract.conftest import ConnectedClient
 from tests.support.gateway import (

@@ -10,7 +10,7 @@ import pytest
 from mcp_types import ToolAnnotations
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.support.gateway import RunningGateway, revision_of, rpc_headers
 

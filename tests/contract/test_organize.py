@@ -24,7 +24,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, answer, error_of, refused, revision_of, text_of, texts_of
 from tests.support.memories import Agent

@@ -11,7 +11,7 @@ from recollect.accounts.identity.model import generate_secret
 from recollect.accounts.identity.pasted_secrets import REASON, holds_secret, refuse_secrets
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.times import NEEDED
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META

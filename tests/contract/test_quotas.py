@@ -10,8 +10,8 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_workers.context import WorkerContext

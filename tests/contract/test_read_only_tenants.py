@@ -10,8 +10,8 @@ import pytest
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import ErrorCode
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.contract.examples import EXAMPLES, Played

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.gateway import RunningGateway, revision_of, rpc_headers
 
 METADATA = {"page": 2, "share": 0.1, "checked": True, "of": [1, {"deep": None}]}

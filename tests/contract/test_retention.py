@@ -13,8 +13,8 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.jobs.kinds import COMPACT_GRAPH
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.retention.compaction import service as compaction
 from recollect.settings import Settings
 from recollect_workers.jobs import runner

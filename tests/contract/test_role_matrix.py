@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller, Role, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.web.forms import TENANT_HEADER

@@ -11,7 +11,7 @@ from recollect.accounts.identity.model import generate_secret
 from recollect.accounts.oauth.grants.model import ACCESS
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.guards import TOOLSETS_OPT, needed_scope, takes_tokens
 from tests.contract.test_route_toolsets import HANDLERS, ROUTES, answered

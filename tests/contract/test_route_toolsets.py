@@ -17,7 +17,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
 from recollect.caller import Caller, Scope
 from recollect.errors import Forbidden
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.guards import TOOLSETS_OPT, within_toolsets

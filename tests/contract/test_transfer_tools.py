@@ -11,7 +11,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.transfer import exports
 from recollect_gateway.mcp_endpoint.errors import ERROR_META

@@ -9,7 +9,7 @@ from mcp import Client
 from recollect.caller import Caller
 from recollect.curation.duplicates import service as duplicates
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.support.gateway import answer, error_of, revision_of, text_of

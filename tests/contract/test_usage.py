@@ -12,7 +12,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from tests.conftest import NewTenant

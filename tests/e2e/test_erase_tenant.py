@@ -9,7 +9,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants.model import Tenant
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.erasure.model import REMAINS
 from recollect.settings import Settings
 from tests.conftest import NewTenant

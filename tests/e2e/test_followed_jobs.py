@@ -13,7 +13,7 @@ from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.jobs import leases
 from recollect.jobs.model import Job
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.transfer.formats.jsonl import write_line
 from recollect_workers.context import WorkerContext

@@ -12,7 +12,7 @@ import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.commands import Shell

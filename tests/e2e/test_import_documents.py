@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers.jobs import runner
 from tests.support.commands import Shell

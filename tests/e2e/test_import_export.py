@@ -20,7 +20,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.graph.relations.model import NewRelation
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.transfer import service as transfer
 from recollect.transfer.formats import format_named

@@ -8,8 +8,8 @@ import pytest
 from recollect.accounts.people import service as people
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Role
-from recollect.platform.cells.service import Cells
-from recollect.platform.db import Database
+from recollect.cells.service import Cells
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.commands import Shell
 from tests.support.gateway import RunningGateway

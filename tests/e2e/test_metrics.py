@@ -14,8 +14,8 @@ import pytest
 from recollect.caller import Caller
 from recollect.jobs.kinds import KINDS
 from recollect.jobs.model import FAULTS_OF_OURS
-from recollect.platform.metric_readers import HTTP_ATTRIBUTES
 from recollect.settings import Settings
+from recollect.telemetry.metric_readers import HTTP_ATTRIBUTES
 from tests.e2e.test_trace import free_port, gateway
 from tests.support.gateway import NewApiKey, eventually
 from tests.support.otlp import Collector, collecting
@@ -146,8 +146,8 @@ async def test_a_gateway_without_redis_exports_fallbacks_and_refusals(
 def test_an_audit_is_exported_even_if_an_instrument_was_used_before_setup(settings: Settings) -> None:
     """The first record comes before the provider is set, and must not keep later ones from being exported."""
     code = """
-from recollect.platform.metrics import record_audit
-from recollect.platform.telemetry import configure_tracing
+from recollect.telemetry.metrics import record_audit
+from recollect.telemetry.tracing import configure_tracing
 from recollect.settings import Settings
 record_audit(0.1, k=10)
 shutdown = configure_tracing(Settings(), "recollect-test")

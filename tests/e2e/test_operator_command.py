@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from recollect.accounts.tenants.model import Tenant
-from recollect.platform.connections import OPERATOR_ROLE
+from recollect.postgres.connections import OPERATOR_ROLE
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.support.cells import OTHER

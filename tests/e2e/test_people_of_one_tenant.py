@@ -6,7 +6,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.people import resets
 from recollect.caller import Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.e2e.test_members_command import operators

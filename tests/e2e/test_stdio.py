@@ -38,7 +38,7 @@ from mcp_types import (
 )
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_cli.stdio import Bridge
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_local.address import Endpoint

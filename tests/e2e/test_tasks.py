@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.toolsets.organize import transfer
 from tests.support.gateway import RunningGateway, eventually, serving

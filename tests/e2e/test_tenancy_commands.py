@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.commands import Shell
 from tests.support.gateway import RunningGateway

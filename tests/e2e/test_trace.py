@@ -17,7 +17,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
 from recollect.caller import Caller
 from recollect.graph.passages.model import MAX_PREPARED_CHARACTERS
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support import wakeup_worker, workers
 from tests.support.otlp import Collector, collecting

@@ -12,7 +12,7 @@ from recollect.accounts.identity.model import generate_secret, hash_secret
 from recollect.accounts.people import service as people
 from recollect.caller import Caller, Role
 from recollect.ids import new_id
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, serving

@@ -17,9 +17,9 @@ from mcp.shared.subscriptions import ResourceUpdated
 from redis.asyncio import Redis
 
 from recollect.caller import Caller
-from recollect.platform.change_stream import stream_of
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect.valkey.change_stream import stream_of
 from recollect_gateway.app import create_app
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import MODERN, RunningGateway, eventually, revision_of, serving

@@ -15,13 +15,13 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TooManyRequests
-from recollect.platform.cache import connect_redis
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.rate_limits.limiter import RateLimiter
-from recollect.platform.rate_limits.local import REMEMBERED
-from recollect.platform.rate_limits.model import RateLimit
-from recollect.platform.transactions import Session
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Session
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.rate_limits.limiter import RateLimiter
+from recollect.valkey.rate_limits.local import REMEMBERED
+from recollect.valkey.rate_limits.model import RateLimit
 from recollect_gateway.failures import REMEMBERED_KEYS, VOID_SECONDS, FailedKeys
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving

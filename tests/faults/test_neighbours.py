@@ -12,8 +12,8 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.db import MAX_WRITERS, Database
-from recollect.platform.shares import Shares
+from recollect.fairness.shares import Shares
+from recollect.postgres.database import MAX_WRITERS, Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving

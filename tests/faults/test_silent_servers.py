@@ -7,7 +7,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.measured import Measured
 

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from tests.conftest import NewTenant

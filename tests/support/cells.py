@@ -10,12 +10,12 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.platform.cache import connect_redis
-from recollect.platform.cells.service import Cells
-from recollect.platform.connections import OWNER_ROLE
+from recollect.cells.service import Cells
 from recollect.platform.migrate import migrate
+from recollect.postgres.connections import OWNER_ROLE
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
+from recollect.valkey.client import connect_redis
 from recollect_local.postgres import LocalPostgres
 from recollect_operator.cells import OperatorCells
 from tests.support.gateway import RunningGateway, serving

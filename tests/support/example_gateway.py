@@ -2,8 +2,8 @@
 
 import uvicorn
 
-from recollect.platform.telemetry import configure_logging
 from recollect.settings import Settings
+from recollect.telemetry.tracing import configure_logging
 from recollect_gateway.app import create_app
 from recollect_gateway.server import allow_open_files, server_config
 from tests.support.example_offer import with_examples

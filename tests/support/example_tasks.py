@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, NewJob, StepRefused, StepResult
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.mcp_endpoint.tasks.wire import EXTENSION

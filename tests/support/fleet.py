@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from recollect.public_url import local_url
 from recollect.settings import Settings
+from recollect.settings.addresses.public_url import local_url
 from recollect_local.address import claimed_port
 from recollect_local.process import start_process, stop_process
 from tests.support.timeouts import MAX_WAIT_SECONDS

@@ -24,8 +24,8 @@ from mcp_types import CallToolResult, TextContent
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import IssuedKey, NewKey
 from recollect.caller import Caller
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.draining import Drain

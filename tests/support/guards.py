@@ -17,10 +17,10 @@ import structlog.testing
 import recollect_gateway.app
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.connections import APP_ROLE
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
-from recollect.platform.transactions import Transaction
+from recollect.postgres.connections import APP_ROLE
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import RunningGateway, serving

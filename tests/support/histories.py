@@ -13,6 +13,7 @@ from recollect.curation.labels import service as labels
 from recollect.curation.labels.model import TagChange
 from recollect.curation.merging import service as merging
 from recollect.errors import NotFound, RecollectError
+from recollect.fairness.computing import finish
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs.model import Revision
@@ -28,9 +29,8 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation
 from recollect.memory import remembering, revising, writing
 from recollect.memory.model import MemoryPatch, NewMemory, Target
-from recollect.platform.computing import finish
-from recollect.platform.sql import Query
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall.model import Question
 from recollect.transfer.entities import import_entities
 from recollect.transfer.formats.decoding import ParsedRecord as Brought

@@ -2,8 +2,8 @@
 
 from datetime import UTC
 
-from recollect.platform.sql import Query
-from recollect.platform.words.analysis import label_vector, passage_vector
+from recollect.postgres.sql import Query
+from recollect.words.analysis import label_vector, passage_vector
 from tests.support.memories import Agent
 
 LAWS = {

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import httpx2
 
 from recollect.caller import Caller
+from recollect.embedding import create_embedder
 from recollect.errors import Unavailable
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
@@ -18,14 +19,13 @@ from recollect.jobs import leases as job_turns
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import IMPORT_GRAPH
 from recollect.jobs.model import Job, JobBounds, NewJob, StepRefused, StepResult
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.queue import Wakeups
-from recollect.platform.sql import Query
-from recollect.platform.transactions import AnyConnection, Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import AnyConnection, Transaction
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers import kinds
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner

@@ -13,8 +13,8 @@ from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.nodes import service as nodes
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from tests.support.gateway import RunningGateway, revision_of
 from tests.support.memories import Agent
 

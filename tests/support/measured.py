@@ -7,7 +7,7 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from recollect.platform import metrics
+from recollect.telemetry import metrics
 
 Point = tuple[dict[str, Any], Any]
 """The attributes of a data point, and the data point."""

@@ -10,6 +10,8 @@ from recollect.caller import Caller
 from recollect.curation.duplicates import service as duplicates
 from recollect.curation.merging import service as merging
 from recollect.curation.merging.model import MergedEntity
+from recollect.embedding import Embedder, create_embedder, embed_passages
+from recollect.fairness.computing import finish
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
@@ -28,11 +30,9 @@ from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths
 from recollect.memory import reading, remembering, writing
 from recollect.memory.model import NewMemory, Remembered
-from recollect.platform.computing import finish
-from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder, create_embedder, embed_passages
-from recollect.platform.sql import Query
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter
 from recollect.retrieval.search import service as search

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load
 from tokenizers import Tokenizer
 
-from recollect.platform.embedding.minilm import checked_weights
-from recollect.platform.embedding.minilm_graph import Matrix, Weights
+from recollect.embedding.models.minilm import checked_weights
+from recollect.embedding.models.minilm_graph import Matrix, Weights
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 RECORDED = Path(__file__).parents[1] / "fixtures" / "minilm_float32.jsonl"

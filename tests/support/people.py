@@ -17,7 +17,7 @@ from recollect.accounts.people import passwords
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.gateway import RunningGateway, eventually
 
 T = TypeVar("T")

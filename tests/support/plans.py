@@ -9,9 +9,9 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from recollect.platform.connections import APP_ROLE, register_types, session_settings
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.connections import APP_ROLE, register_types, session_settings
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
 
 AUTO_EXPLAIN = {

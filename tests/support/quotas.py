@@ -4,7 +4,7 @@ import itertools
 
 from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 
 _serial = itertools.count(1)
 

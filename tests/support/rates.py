@@ -18,7 +18,7 @@ from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway, rpc_headers
 from tests.support.timeouts import MAX_WAIT_SECONDS

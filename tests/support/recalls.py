@@ -9,14 +9,14 @@ from redis.asyncio import Redis
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.shared_cache import SharedCache
+from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.cache import Lookup, RecallCache, encode, key_material
 from recollect.retrieval.recall.model import Recalled, RecallFilter
 from recollect.retrieval.recall.ranking import RankedPassage
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.shared_cache import SharedCache
 from tests.support.memories import embedded_questions
 
 SECRET = b"of these tests"

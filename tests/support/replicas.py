@@ -14,10 +14,10 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.replicas import Replica, replica_of
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.replicas import Replica, replica_of
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services

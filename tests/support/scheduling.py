@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-SHARED = "tests.support.statistics"
+SHARED = "tests.support.column_statistics"
 """A module that fills databases, which takes half a minute, and gives each test of the files that import it a copy."""
 
 

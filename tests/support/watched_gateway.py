@@ -23,8 +23,8 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from recollect.platform.telemetry import configure_logging
 from recollect.settings import Settings
+from recollect.telemetry.tracing import configure_logging
 from recollect_gateway.__main__ import freeze_loaded_objects
 from recollect_gateway.app import create_app
 from recollect_gateway.server import server_config

@@ -12,17 +12,17 @@ import asyncpg
 from standardwebhooks import Webhook as Verifier
 
 from recollect.caller import Caller
+from recollect.embedding import create_embedder
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder
-from recollect.platform.outbound import Outbound
-from recollect.platform.queue import Wakeups
+from recollect.outbound.requests import Outbound
+from recollect.postgres.database import Database
 from recollect.retention.erasure import service as erasure
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect.webhooks.deliveries.model import Delivery
 from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import IssuedWebhook, NewWebhook, Webhook, WebhookPatch

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recollect.platform.embedding import WordLlamaEmbedder
+from recollect.embedding import WordLlamaEmbedder
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ import asyncpg
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.platform.words.analysis import Lexemes
+from recollect.words.analysis import Lexemes
 from tests.support.memories import Agent, embedder
 
 NEAR, FAR, NEIGHBOURS = 20, 80, 16

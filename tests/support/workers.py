@@ -18,9 +18,9 @@ from recollect.caller import Caller
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding

@@ -16,7 +16,7 @@ from recollect.jobs import service as jobs
 from recollect.jobs.leases import claim_job, record_step
 from recollect.jobs.model import Job, JobBounds, NewJob, StepResult
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant

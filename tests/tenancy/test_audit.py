@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.web.forms import TENANT_HEADER
 from tests.conftest import NewTenant

@@ -9,8 +9,8 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.platform.embedding import UNMEASURED, Vectors, create_embedder
-from recollect.platform.embedding_cache import CachedEmbedder
+from recollect.embedding import UNMEASURED, Vectors, create_embedder
+from recollect.embedding.cache import CachedEmbedder
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -18,24 +18,24 @@ from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, servin
 
 ROOT = Path(__file__).parents[2]
 CACHES = {
-    "recollect.platform.embedding_cache": "vectors of questions, by tenant: here, and in tests/unit/platform",
-    "recollect.platform.metrics": "hits and misses, by tenant: here",
-    "recollect.platform.shared_cache": "rankings in Redis, by tenant: tests/tenancy/test_search_cache.py",
+    "recollect.embedding.cache": "vectors of questions, by tenant: here, and in tests/unit/embedding",
+    "recollect.telemetry.metrics": "hits and misses, by tenant: here",
+    "recollect.valkey.shared_cache": "rankings in Redis, by tenant: tests/tenancy/test_search_cache.py",
     "recollect.retrieval.recall.cache": "states of graphs, by tenant and name: tests/tenancy/test_search_cache.py",
     "recollect.retrieval.recall.english": "words of English: nothing of a tenant's",
     "recollect.retrieval.recall.overviews": "words of questions in each language: nothing of a tenant's",
-    "recollect.platform.embedding.english": "words of English: nothing of a tenant's",
-    "recollect.platform.words.analysis": "lexemes of words, whoever wrote them, of which nothing is told: here",
-    "recollect.platform.words.compounds": "parts of words, whoever wrote them, of which nothing is told: here",
-    "recollect.platform.words.stemming": "stems of words, whoever wrote them, of which nothing is told: here",
+    "recollect.embedding.models.english": "words of English: nothing of a tenant's",
+    "recollect.words.analysis": "lexemes of words, whoever wrote them, of which nothing is told: here",
+    "recollect.words.compounds": "parts of words, whoever wrote them, of which nothing is told: here",
+    "recollect.words.stemming": "stems of words, whoever wrote them, of which nothing is told: here",
     "recollect.graph.graphs.known": "graphs by tenant and name: tests/tenancy/test_known_graphs.py",
     "recollect.graph.relations.counted": "counts of edges, by tenant and graph: tests/tenancy/test_edge_counts.py",
-    "recollect.platform.sampling": "spans of traces that have not ended, of which nothing is told: tests/unit/platform",
-    "recollect.platform.fair_queue": "how long tenants were served, of which nothing is told: tests/unit/platform",
-    "recollect.platform.rate_limits.local": "counts by tenant, key or address: tests/tenancy/test_rates.py",
-    "recollect.platform.rate_limits.limiter": "refusals by tenant, key or address: tests/tenancy/test_rates.py",
-    "recollect.platform.cells.service": "cells by tenant, and by the hash of a credential: tests/tenancy/test_cells.py",
-    "recollect.platform.issuers": "documents of issuers, by tenant: tests/tenancy/test_identity_providers.py",
+    "recollect.telemetry.sampling": "spans of traces under way, of which nothing is told: tests/unit/telemetry",
+    "recollect.fairness.fair_queue": "how long tenants were served, of which nothing is told: tests/unit/fairness",
+    "recollect.valkey.rate_limits.local": "counts by tenant, key or address: tests/tenancy/test_rates.py",
+    "recollect.valkey.rate_limits.limiter": "refusals by tenant, key or address: tests/tenancy/test_rates.py",
+    "recollect.cells.service": "cells by tenant, and by the hash of a credential: tests/tenancy/test_cells.py",
+    "recollect.accounts.token_issuers": "documents of issuers, by tenant: tests/tenancy/test_identity_providers.py",
     "recollect_gateway.admission": "limits and tenant by the hash of a credential: tests/tenancy/test_rates.py",
     "recollect_gateway.failures": "hashes of keys, of which nothing is told: tests/faults/test_made_up_keys.py",
     "recollect_gateway.remembered": "callers by the hash of a credential: tests/tenancy/test_remembered_callers.py",

@@ -11,10 +11,10 @@ import pytest
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, worker_caller
 from recollect.caller import Caller, Role
+from recollect.cells.service import Cells
 from recollect.errors import TenantMoving
 from recollect.graph.graphs import service as graphs
-from recollect.platform.cells.service import Cells
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from tests.support.attacks import admin_of, anonymous, attacks, ids_in, lasting, names_of

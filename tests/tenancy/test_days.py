@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.memory.model import NewMemory
-from recollect.platform.sql import Query
+from recollect.postgres.sql import Query
 from tests.tenancy.conftest import Neighbour
 
 AT = datetime(2026, 11, 25, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 
 from recollect.accounts.identity.model import hash_secret
 from recollect.moves.model import Step
-from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
+from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import PEPPER, Neighbour
 

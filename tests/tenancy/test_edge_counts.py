@@ -14,7 +14,7 @@ from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.counted import EdgeCounts
 from recollect.graph.relations.model import NewEdge
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.memories import Agent
 from tests.support.statements import sent_statements

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from recollect.platform.connections import APP_ROLE, session_settings
+from recollect.postgres.connections import APP_ROLE, session_settings
 from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour
 

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.attacks import ROUTES, Attack, admin_of, anonymous, ids_in, lasting, names_of
 from tests.support.documents import DOCUMENT

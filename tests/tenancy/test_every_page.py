@@ -15,7 +15,7 @@ from recollect.accounts.passkeys.model import MAX_PASSKEYS
 from recollect.accounts.people import resets
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from tests.support.attacks import lasting

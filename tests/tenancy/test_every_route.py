@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from recollect.caller import Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.attacks import NAMED, ROUTES, Attack, admin_of, anonymous, attacks, ids_in, lasting, names_of
 from tests.support.gateway import NewApiKey, RunningGateway

@@ -9,8 +9,8 @@ import pytest
 from recollect.accounts.identity.model import IssuedKey, operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played

@@ -8,7 +8,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
-from recollect.platform.sql import Query
+from recollect.postgres.sql import Query
 from tests.tenancy.conftest import Neighbour
 
 FORM = "Ada "

@@ -9,13 +9,13 @@ import pytest
 from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.identity_providers.model import NewProvider, ProviderChange, SignInSecrets
 from recollect.accounts.people.model import Person
+from recollect.accounts.token_issuers import IssuerFailed, Issuers
 from recollect.caller import Role
+from recollect.crypto.encryption import Cipher
 from recollect.errors import ErrorCode, NotFound
-from recollect.platform.connections import APP_ROLE, session_settings
-from recollect.platform.db import Database
-from recollect.platform.encryption import Cipher
-from recollect.platform.issuers import IssuerFailed, Issuers
-from recollect.platform.outbound import Outbound
+from recollect.outbound.requests import Outbound
+from recollect.postgres.connections import APP_ROLE, session_settings
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.identity_provider import identity_provider
 from tests.support.people import joined, new_email

@@ -10,12 +10,12 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
+from recollect.embedding import create_embedder
 from recollect.errors import Forbidden
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
-from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder
-from recollect.platform.transactions import GraphChanged
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import GraphChanged
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services

@@ -12,11 +12,11 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import label_rebuild
 from recollect.graph.nodes import store as nodes
-from recollect.platform.transactions import Transaction
-from recollect.platform.words.analysis import AskedWord
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search import store
 from recollect.retrieval.search.model import FuzzyQuery, LabelQuery
+from recollect.words.analysis import AskedWord
 from tests.tenancy.conftest import Neighbour
 
 ASKED = LabelQuery((AskedWord(("xylophon",)),), 1.0)

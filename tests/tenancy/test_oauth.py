@@ -19,8 +19,8 @@ from recollect.accounts.people.model import Membership, Person
 from recollect.caller import Caller, Role
 from recollect.errors import ErrorCode, Forbidden, NotFound, Unauthenticated
 from recollect.graph.graphs import service as graphs
-from recollect.platform.connections import APP_ROLE, session_settings
-from recollect.platform.db import Database
+from recollect.postgres.connections import APP_ROLE, session_settings
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.people import joined

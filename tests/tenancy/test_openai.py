@@ -11,7 +11,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.support.guards import Attacked, ids_of

@@ -7,8 +7,8 @@ import pytest
 
 from recollect.accounts.deletions import service as deletions
 from recollect.accounts.operator_keys import service as operator_keys
-from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, session_settings
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, session_settings
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.tenancy.conftest import PEPPER, Neighbour

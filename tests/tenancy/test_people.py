@@ -15,9 +15,9 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import IssuedSession, Person
 from recollect.caller import Caller, Role
 from recollect.errors import NotFound
-from recollect.platform.connections import APP_ROLE, session_settings
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.connections import APP_ROLE, session_settings
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.people import BROWSER, joined, new_email

@@ -9,8 +9,8 @@ from recollect.accounts.quotas.service import EMBEDDING, STORING
 from recollect.caller import Caller
 from recollect.errors import QuotaExceeded
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.quotas import limit

@@ -9,7 +9,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway, rpc_headers

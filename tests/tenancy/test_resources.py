@@ -12,7 +12,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.search import service as search
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, NODE_TEMPLATE, graph_uri, node_uri
 from tests.conftest import NewTenant

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.contract.test_route_tokens import TAKEN
 from tests.support.attacks import NAMED, Attack, anonymous

@@ -10,10 +10,10 @@ import pytest
 
 from recollect.errors import Unavailable
 from recollect.graph.graphs import service as graphs
-from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
-from recollect.platform.transactions import Transaction
+from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.vector_indexes.model import PARTITIONS, partition_name
 from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.memories import Agent, at_work

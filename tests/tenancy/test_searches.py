@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from recollect.platform.sql import Query
+from recollect.postgres.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedQuery
 from tests.integration.retrieval.test_classic_searches import searched

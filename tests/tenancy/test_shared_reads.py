@@ -12,7 +12,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import MODERN, NewApiKey, RunningGateway, serving

@@ -7,7 +7,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import REINDEX_PASSAGES
 from recollect.jobs.model import Job, NewJob
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_subscriptions import acknowledged
 from tests.support.gateway import NewApiKey, RunningGateway

@@ -10,8 +10,8 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.oauth.issuers import service as trusted
 from recollect.accounts.oauth.issuers.model import IssuerChange
 from recollect.errors import ErrorCode, NotFound, Unauthenticated
-from recollect.platform.connections import APP_ROLE, session_settings
-from recollect.platform.db import Database
+from recollect.postgres.connections import APP_ROLE, session_settings
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour
 

@@ -27,7 +27,7 @@ from recollect.jobs import leases
 from recollect.jobs import service as jobs
 from recollect.jobs.model import JobBounds, JobFilter, LeaseLost, NewJob, StepResult
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.recall import store
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey

@@ -16,8 +16,8 @@ from recollect.accounts.people import passwords, resets
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_passkeys import add, sign_in_with

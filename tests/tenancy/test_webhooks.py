@@ -10,7 +10,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.webhooks.events import service as events
 from recollect.webhooks.events.model import EventType

@@ -3,11 +3,11 @@
 import asyncpg
 import pytest
 
+from recollect.fairness.computing import finish
 from recollect.graph.passages import service as passages
 from recollect.graph.passages import store, word_rebuild
 from recollect.graph.passages.model import Reanalysis
-from recollect.platform.computing import finish
-from recollect.platform.words.analysis import asked_words
+from recollect.words.analysis import asked_words
 from tests.support.memories import count_words
 from tests.tenancy.conftest import Neighbour
 

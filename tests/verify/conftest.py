@@ -7,7 +7,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.dns_server import NameServer, name_server
 from tests.support.people import joined

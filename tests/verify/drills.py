@@ -9,8 +9,8 @@ import asyncpg
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.support.clusters import Cluster
 from tests.support.gateway import RunningGateway, issue_key

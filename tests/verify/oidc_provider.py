@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 from joserfc.jwk import RSAKey
 
-from recollect.public_url import local_url
+from recollect.settings.addresses.public_url import local_url
 from recollect_local.process import start_process, stop_process
 from tests.support.gateway import NO_AUTHORITIES
 from tests.verify.node import node

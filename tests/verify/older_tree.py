@@ -22,10 +22,10 @@ import asyncio, asyncpg, sys
 from pathlib import Path
 import recollect
 try:
-    from recollect.platform.connections import session_settings
+    from recollect.postgres.connections import session_settings
 except ModuleNotFoundError:  # Until it had a file of its own.
-    from recollect.platform.db import session_settings
-from recollect.platform.sql import Queries
+    from recollect.postgres.database import session_settings
+from recollect.postgres.sql import Queries
 from recollect.settings import Settings
 
 async def main():

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import httpx2
 
-from recollect.public_url import local_url
 from recollect.settings import Settings
+from recollect.settings.addresses.public_url import local_url
 from recollect_local.address import claimed_port
 from recollect_local.process import start_process, stop_process
 from tests.support.gateway import RunningGateway

@@ -7,7 +7,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.gateway import answer
 from tests.support.oauth import HandClient, Wallet, client_document, oauth_client

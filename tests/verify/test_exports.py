@@ -10,7 +10,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.gateway import LEGACY
 from tests.support.memories import Agent
 from tests.unit.transfer.test_transfer_formats import NASTY

@@ -8,7 +8,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import Unavailable
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, answer

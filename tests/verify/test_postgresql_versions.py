@@ -14,9 +14,9 @@ from tests.verify.postgresql.installations import MADE, installation, version_of
 
 TESTS = Path(__file__).parents[1]
 CHOSEN = (
-    "integration/platform/test_queries.py",
-    "integration/platform/test_schema.py",
-    "integration/platform/test_transactions.py",
+    "integration/postgres/test_queries.py",
+    "integration/postgres/test_schema.py",
+    "integration/postgres/test_transactions.py",
     "integration/graph/test_integrity.py",
     "integration/graph/test_lineages_core.py",
     "integration/graph/test_time_travel.py",

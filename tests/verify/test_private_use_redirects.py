@@ -5,7 +5,7 @@ import asyncio
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.gateway import eventually
 from tests.support.oauth import HandClient
 from tests.support.web_server import web_server

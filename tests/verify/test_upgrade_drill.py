@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 import yaml
 
-from recollect.platform.connections import OWNER_ROLE
+from recollect.postgres.connections import OWNER_ROLE
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey

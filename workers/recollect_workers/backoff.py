@@ -5,7 +5,7 @@ import random
 import time
 from uuid import UUID
 
-from recollect.platform.embedding import EmbeddingFailed
+from recollect.embedding import EmbeddingFailed
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0

@@ -11,9 +11,9 @@ from uuid import UUID
 
 import numpy as np
 
+from recollect.embedding import Embedder, EmbeddingFailed, FailureCause, Vectors, embed_passages
 from recollect.graph.passages.evidence import Evidence, evidence_of
 from recollect.graph.passages.model import FailedPassage, PendingPassage
-from recollect.platform.embedding import Embedder, EmbeddingFailed, FailureCause, Vectors, embed_passages
 
 HARMLESS = "A memory."
 """A text that every working embedder accepts."""

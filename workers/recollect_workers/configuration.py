@@ -4,7 +4,7 @@ import structlog
 
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.errors import RecollectError
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -9,12 +9,12 @@ from typing import TypeVar
 from uuid import UUID
 
 from recollect.caller import Caller
+from recollect.embedding import Embedder
 from recollect.jobs.model import Job, StepFunction
-from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder
-from recollect.platform.outbound import Outbound
-from recollect.platform.queue import Wakeups
+from recollect.outbound.requests import Outbound
+from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.backoff import Backoff
 from recollect_workers.pace import Pace
 

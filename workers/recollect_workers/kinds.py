@@ -13,7 +13,7 @@ from recollect.jobs.kinds import (
 )
 from recollect.settings import Settings
 from recollect_workers.context import Kind, PreparedKind
-from recollect_workers.jobs import compaction, duplicates, reembedding, reindexing, statistics, transfer
+from recollect_workers.jobs import column_statistics, compaction, duplicates, reembedding, reindexing, transfer
 from recollect_workers.jobs.import_readers import MAX_READERS, ImportReaders
 
 
@@ -28,6 +28,6 @@ def known_kinds(settings: Settings) -> Mapping[str, Kind]:
         COMPACT_GRAPH: compaction.compact_graph,
         DEDUPLICATE: PreparedKind(duplicates.prepare),
         EXPORT_GRAPH: transfer.export_graph,
-        FORGET_STATISTICS: statistics.forget_statistics,
+        FORGET_STATISTICS: column_statistics.forget_statistics,
         IMPORT_GRAPH: transfer.Imports(readers).step,
     }

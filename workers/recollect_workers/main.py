@@ -9,22 +9,22 @@ import structlog
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from redis.asyncio import Redis
 
+from recollect.embedding import create_embedder, create_previous_embedder
 from recollect.errors import RecollectError, Unavailable
+from recollect.fairness.presence import Presence
 from recollect.jobs.model import FAULTS_OF_OURS
-from recollect.platform.cache import connect_redis
-from recollect.platform.caller_changes import caller_change_notifier
-from recollect.platform.change_stream import ChangePublisher
-from recollect.platform.connections import APP_ROLE
-from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder, create_previous_embedder
-from recollect.platform.metrics import begin_failed_jobs
-from recollect.platform.outbound import Outbound
-from recollect.platform.presence import Presence
-from recollect.platform.queue import Wakeups
-from recollect.platform.replicas import replica_of
+from recollect.outbound.requests import Outbound
 from recollect.platform.schema.service import SchemaCheck
-from recollect.platform.telemetry import configure_logging, configure_tracing, warn_of_unknown_settings
+from recollect.postgres.connections import APP_ROLE
+from recollect.postgres.database import Database
+from recollect.postgres.replicas import replica_of
 from recollect.settings import Settings, read_settings
+from recollect.telemetry.metrics import begin_failed_jobs
+from recollect.telemetry.tracing import configure_logging, configure_tracing, warn_of_unknown_settings
+from recollect.valkey.caller_changes import caller_change_notifier
+from recollect.valkey.change_stream import ChangePublisher
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.configuration import warn_of_missing_indexes, warn_of_other_secret
 from recollect_workers.context import Kind, WorkerContext
 from recollect_workers.kinds import known_kinds

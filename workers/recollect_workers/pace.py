@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
-from recollect.platform.presence import Presence
+from recollect.fairness.presence import Presence
 
 REST_SECONDS = 2.0
 """The longest rest."""

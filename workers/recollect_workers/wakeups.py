@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from recollect.jobs.model import EMBED_PASSAGES, RUN_JOBS
-from recollect.platform.queue import EXPIRES_SECONDS, arq_redis, decode_job, encode_job, queue_of
+from recollect.valkey.wakeups import EXPIRES_SECONDS, arq_redis, decode_job, encode_job, queue_of
 from recollect.webhooks.deliveries.model import SEND_WEBHOOKS
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding

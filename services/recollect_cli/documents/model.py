@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect.visible import is_visible
+from recollect.text.visible import is_visible
 
 LONGEST_PASSAGE = 1_200
 """Characters of a passage, at most: what recall gives back at a time."""

@@ -18,7 +18,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.times import NEEDED
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin, while_authenticated

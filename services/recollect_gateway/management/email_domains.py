@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from recollect.accounts.email_domains import service as domains
 from recollect.accounts.email_domains.model import MAX_DOMAIN, EmailDomain
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.fields import CreatedAt, CreatedBy

@@ -9,7 +9,7 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
 from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.fields import (

@@ -17,7 +17,7 @@ from recollect.curation.duplicates import deduplication
 from recollect.graph.passages import rebuild_jobs
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MAX_CHUNK, Job, JobBounds
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy

@@ -13,7 +13,7 @@ from recollect.caller import Caller, Scope
 from recollect.curation.duplicates import deduplication
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.times import MAX_ZONE
 from recollect_gateway.errors import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import mirrors, requires_admin

@@ -20,9 +20,9 @@ from recollect.accounts.identity_providers.model import (
     NewProvider,
     ProviderChange,
 )
+from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.caller import Caller
-from recollect.platform.db import Database
-from recollect.platform.issuers import ALGORITHMS
+from recollect.postgres.database import Database
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.fields import CreatedAt, CreatedBy, DisabledAt

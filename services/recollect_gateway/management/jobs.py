@@ -17,7 +17,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import KINDS, known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES, TAGGED_RESPONSES

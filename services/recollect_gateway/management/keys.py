@@ -13,8 +13,8 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import ApiKey, NewKey
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address
 from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES

@@ -15,7 +15,7 @@ from recollect.accounts.members.model import Invitation, Member
 from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.fields import (

@@ -12,7 +12,7 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import RefusedPassage
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import belongs_to
 from recollect_gateway.management.fields import GraphInPath

@@ -8,7 +8,7 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.errors import TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE
 from recollect_gateway.operations import plan

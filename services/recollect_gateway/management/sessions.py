@@ -18,7 +18,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import ListedSession, PersonSession
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, NotFound
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import BY_SCOPE

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenant, TenantPatch
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.times import MAX_ZONE
 from recollect_gateway.errors import CHANGE_RESPONSES, TAGGED_RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin

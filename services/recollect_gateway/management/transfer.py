@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.times import NEEDED
 from recollect.transfer import exports
 from recollect.transfer import service as transfer

@@ -26,11 +26,11 @@ from recollect.accounts.oauth.issuers.model import (
     Rule,
     TrustedIssuer,
 )
+from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
-from recollect.platform.issuers import ALGORITHMS
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
 from recollect_gateway.guards import BY_SCOPE, requires_admin
 from recollect_gateway.management.fields import CreatedAt, CreatedBy, DisabledAt, GraphIds, GraphNames

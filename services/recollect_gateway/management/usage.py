@@ -21,7 +21,7 @@ from recollect.accounts.usage.model import (
     usage_span,
 )
 from recollect.caller import Caller, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.errors import RESPONSES
 from recollect_gateway.guards import mirrors
 from recollect_gateway.management.graphs import Cursor

@@ -13,9 +13,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
-from recollect.platform.outbound import MAX_URL_LENGTH, Outbound
-from recollect.platform.transactions import Transaction
+from recollect.outbound.requests import MAX_URL_LENGTH, Outbound
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.times import storable
 from recollect.webhooks.deliveries.model import Delivery, DeliveryStatus
 from recollect.webhooks.endpoints import service as webhooks

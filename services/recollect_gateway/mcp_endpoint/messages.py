@@ -8,7 +8,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from msgspec import UNSET, Raw, Struct, UnsetType
 from pydantic_core import from_json
 
-from recollect.half_characters import without_halves
+from recollect.text.lone_surrogates import without_halves
 
 NO_JSON = "Parse error: the body is not JSON, or is nested too deeply"
 NO_MESSAGE = (

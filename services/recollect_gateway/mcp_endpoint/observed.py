@@ -13,7 +13,7 @@ from opentelemetry.trace import Span, get_current_span
 
 from recollect.caller import Caller
 from recollect.errors import ErrorCode
-from recollect.platform.metrics import record_operation
+from recollect.telemetry.metrics import record_operation
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.prompts import PROMPTS
 from recollect_gateway.mcp_endpoint.request import McpRequest, request_of

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from mcp_types import CallToolResult, InputRequiredResult
 
-from recollect.platform.computing import compute, in_one_slice
+from recollect.fairness.computing import compute, in_one_slice
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.mcp_endpoint.encoded_parts import EncodedParts
 from recollect_gateway.mcp_endpoint.pages import fit_page

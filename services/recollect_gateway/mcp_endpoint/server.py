@@ -28,7 +28,7 @@ from recollect import __version__
 from recollect.accounts.usage.model import Counts, Kind
 from recollect.caller import Caller
 from recollect.errors import Unavailable
-from recollect.platform.metrics import record_tool
+from recollect.telemetry.metrics import record_tool
 from recollect_gateway.access_log import note_tool
 from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services, read_by_replica

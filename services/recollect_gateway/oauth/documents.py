@@ -15,8 +15,8 @@ import msgspec
 from recollect.accounts.oauth.clients import service as clients
 from recollect.accounts.oauth.clients.model import Client, client_name, client_uri, is_document_id, redirect_uris
 from recollect.errors import InvalidInput
-from recollect.platform.db import Database
-from recollect.platform.outbound import Answer, Outbound, OutboundFailed
+from recollect.outbound.requests import Answer, Outbound, OutboundFailed
+from recollect.postgres.database import Database
 from recollect_gateway.oauth.registration import require_codes, takes_refresh_tokens
 
 MAX_DOCUMENT_BYTES = 10 * 1024

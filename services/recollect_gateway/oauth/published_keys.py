@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect.accounts.oauth.signing import service as signing
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 
 REMEMBERED_SECONDS = 60.0
 """Less than the time for which a key is published before it signs, so that clients find the key of every token."""

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput, InvalidInputs
+from recollect.fairness.computing import compute, in_one_slice
 from recollect.memory import conversations, remembering
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome
-from recollect.platform.computing import compute, in_one_slice
+from recollect.memory.turns import Turn, speaker_of, turns_of_text
 from recollect.times import require_zone, zone_of
-from recollect.turns import Turn, speaker_of, turns_of_text
 from recollect_gateway.calls import Call
 from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.local_times import FIELD, zone_of_call

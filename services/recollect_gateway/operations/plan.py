@@ -5,7 +5,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from recollect.accounts.quotas import service as quotas
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 class QuotaBody(Struct, frozen=True):

@@ -12,7 +12,7 @@ from recollect.accounts.people import notices, resets
 from recollect.accounts.people import service as people
 from recollect.accounts.people.resets import OpenReset
 from recollect.errors import InvalidInput
-from recollect.platform.mail import Mailer, MailFailed
+from recollect.outbound.mail import Mailer, MailFailed
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_reset
 from recollect_gateway.web.forms import field, read_form

@@ -13,7 +13,7 @@ from typing import Any
 from litestar import Request
 from litestar.datastructures import Cookie
 
-from recollect.peppers import accepted_secrets_of
+from recollect.crypto.peppers import accepted_secrets_of
 from recollect_gateway.web.forms import MAX_COOKIE, cookie_name, own_cookie
 
 AnyRequest = Request[Any, Any, Any]

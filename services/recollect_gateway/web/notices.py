@@ -5,7 +5,7 @@ from typing import Any
 
 from litestar import Request
 
-from recollect.platform.mail import Mailer
+from recollect.outbound.mail import Mailer
 
 
 def send_notice(request: Request[Any, Any, Any], send: Callable[[Mailer], Awaitable[None]]) -> None:

@@ -12,7 +12,7 @@ from recollect.accounts.people import deletion, notices
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import MAX_EMAIL, Browser
 from recollect.errors import Conflict, InvalidInput, RecollectError, Unauthenticated
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.addresses import site_of_client
 from recollect_gateway.admission import by_address, take_for_account, take_for_own_account
 from recollect_gateway.web.account import account_page

@@ -23,8 +23,8 @@ from recollect.jobs.model import (
     wait_before,
 )
 from recollect.jobs.service import announce_end, get_job, require_chunks, require_room
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 
 REMOVED_AT_ONCE = 10
 """The most jobs that one transaction removes: each may have stored much."""

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.errors import ErrorCode, ErrorKind, InvalidInput, QuotaExceeded, RecollectError, Unavailable
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 
 EMBED_PASSAGES = "embed_passages"

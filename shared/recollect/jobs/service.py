@@ -9,9 +9,9 @@ from recollect.caller import Caller, Scope
 from recollect.errors import Conflict, ErrorCode, NotFound, TooLarge
 from recollect.jobs import store
 from recollect.jobs.model import MAX_CHUNK, MAX_KEPT, MAX_PENDING, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
-from recollect.platform.db import Database
-from recollect.platform.telemetry import inject_context
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
+from recollect.telemetry.tracing import inject_context
 
 FULL = ErrorCode.JOB_STORAGE_FULL
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from recollect.ids import new_id
 from recollect.jobs.model import Job, JobBounds, JobFilter, JobStorage, NewJob, StepResult
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

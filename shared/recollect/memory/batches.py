@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect.errors import InvalidInput, RecollectError
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
@@ -20,8 +21,7 @@ from recollect.graph.observations.model import NewObservation, each_tag_once
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import EdgeUpsert, NewEdge
 from recollect.memory.model import Target, expiry, reason_of
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.errors import InvalidInput
+from recollect.fairness.computing import map_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
@@ -30,8 +31,7 @@ from recollect.memory.model import (
     WalkedSubgraph,
 )
 from recollect.memory.reading import require_nodes
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MAX_PATHS = 10
 """Paths that an exploration returns, at most."""

@@ -16,8 +16,8 @@ from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import MENTIONS_ENTITY, Edge, NewEdge
 from recollect.memory import store
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.search import service as search
 

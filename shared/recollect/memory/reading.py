@@ -19,7 +19,7 @@ from recollect.graph.observations.model import Observation
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 @dataclass(frozen=True, slots=True)

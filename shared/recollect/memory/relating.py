@@ -30,7 +30,7 @@ from recollect.memory.model import (
     Target,
 )
 from recollect.memory.reading import require_nodes
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 FACT_ID = "fact_id"
 """The key of a triplet's fact in the edge's metadata: stored with the edge, the fact shares the edge's history."""

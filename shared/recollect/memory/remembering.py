@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import LookAlike, NewEntity
 from recollect.graph.graphs.model import Revision
@@ -15,8 +16,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Key, NewObservation, Observation
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome, expiry, require_lifetime
 from recollect.memory.superseding import outdate_superseded
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import NearDuplicate, Question
 

@@ -18,7 +18,7 @@ from recollect.graph.observations.model import Observation, each_tag_once
 from recollect.graph.relations import service as relations
 from recollect.memory.model import Forgotten, MemoryPatch, Revised, Target, expiry, reason_of, require_short_name
 from recollect.memory.reading import newest_version
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 @dataclass(frozen=True, slots=True)

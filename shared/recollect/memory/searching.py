@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from recollect.fairness.computing import interleave
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version
@@ -19,8 +20,6 @@ from recollect.memory.model import (
     RankedNodes,
 )
 from recollect.memory.reading import require_nodes
-from recollect.platform.computing import interleave
-from recollect.platform.words.analysis import asked_words
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
@@ -30,7 +29,8 @@ from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fusion import fuse
 from recollect.retrieval.search.model import LabelQuery
-from recollect.spelling import plainly
+from recollect.text.unicode_forms import plainly
+from recollect.words.analysis import asked_words
 
 MAX_SIMILAR_EDGES = 1_000
 """Relations returned with similar facts, at most."""

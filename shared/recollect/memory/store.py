@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

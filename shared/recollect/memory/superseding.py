@@ -11,7 +11,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
 from recollect.memory.model import NewMemory, Remembered
 from recollect.memory.revising import outdate_nodes, outdate_observations
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 async def outdate_superseded(

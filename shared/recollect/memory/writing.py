@@ -25,7 +25,7 @@ from recollect.memory.model import (
 from recollect.memory.reading import newest_version
 from recollect.memory.relating import connect
 from recollect.memory.revising import NodePatch, rewrite_node
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 SUMMARIZES = "SUMMARIZES"
 """The type of a relation from a fact to one that it sums up."""

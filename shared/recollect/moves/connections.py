@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from recollect.errors import NotFound
 from recollect.moves.model import Cell, Move, MoveOptions
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 

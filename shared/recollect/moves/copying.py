@@ -14,7 +14,7 @@ from recollect.moves import store
 from recollect.moves.connections import MoveContext
 from recollect.moves.model import NEARLY_THERE, ROWS_AT_ONCE, Copying, TenantPlace, lacking, unlike_schema
 from recollect.platform.migrate import migrations
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import service as vector_indexes
 from recollect.settings.cells import HOME
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
-from recollect.platform.sql import Query
+from recollect.postgres.sql import Query
 
 HOLD_SECONDS = 30.0
 """The longest time for which a tenant's writes are refused, until the tenant is in its new cell."""

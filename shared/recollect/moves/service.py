@@ -14,12 +14,12 @@ import anyio
 from recollect.accounts.audit.model import named
 from recollect.accounts.operator_log import service as operator_log
 from recollect.accounts.operator_log.model import OperatorAction
+from recollect.cells.directory import service as directory
 from recollect.errors import Conflict, ErrorCode, NotFound, Unavailable
 from recollect.moves import copying, store
 from recollect.moves.connections import CellConnections, MoveContext, Tell
 from recollect.moves.model import Move, MoveOptions, Step, TenantPlace, differences
-from recollect.platform.directory import service as directory
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 
 

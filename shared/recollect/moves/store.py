@@ -24,8 +24,8 @@ from recollect.moves.model import (
     name_of,
     stop_subscription,
 )
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
 
 queries = Queries(__package__)
 

@@ -10,7 +10,7 @@ from recollect.graph.graphs.model import spelled_id
 from recollect.graph.nodes import service as nodes
 from recollect.notifications import store
 from recollect.notifications.model import MAX_JUDGED_CHANGES, ChangeFilter, FoundChanges, Seen, Watched
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 async def changes_after(

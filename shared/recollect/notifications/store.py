@@ -6,8 +6,8 @@ import asyncpg
 
 from recollect.graph.graphs.model import Change
 from recollect.notifications.model import MAX_JUDGED_IDS, ChangeFilter
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 

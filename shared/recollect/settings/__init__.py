@@ -19,7 +19,7 @@ from pydantic_settings import (
 )
 
 from recollect.errors import InvalidInput
-from recollect.public_url import local_url
+from recollect.settings.addresses.public_url import local_url
 from recollect.settings.calls import CallsSettings
 from recollect.settings.cells import HOME, SEVERAL_CELLS_CONNECTIONS, CellSettings
 from recollect.settings.edge import EdgeSettings

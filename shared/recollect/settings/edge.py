@@ -6,7 +6,7 @@ from ipaddress import ip_network
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
 
-from recollect.public_url import read_public_url
+from recollect.settings.addresses.public_url import read_public_url
 from recollect.settings.lists import Numbers, Texts
 
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.:\[\]_-]+")

@@ -4,7 +4,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings
 
 from recollect.errors import InvalidInput
-from recollect.web_url import read_web_url
+from recollect.settings.addresses.web_url import read_web_url
 
 EMBEDDERS = ("minilm", "multilingual", "wordllama", "openai")
 """The embedders that there are, by their names in settings."""

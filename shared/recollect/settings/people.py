@@ -6,9 +6,9 @@ from typing import Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from recollect.mail_url import read_mail_url
-from recollect.printable import controls
-from recollect.web_url import read_web_url
+from recollect.settings.addresses.mail_url import read_mail_url
+from recollect.settings.addresses.web_url import read_web_url
+from recollect.text.control_characters import controls
 
 
 class PeopleSettings(BaseSettings):

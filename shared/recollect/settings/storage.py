@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings
 
-from recollect.peppers import Pepper
+from recollect.crypto.peppers import Pepper
 
 DEVELOPMENT_SECRET = "recollect-development-only"  # noqa: S105 - refused where others reach the gateway
 

@@ -18,7 +18,7 @@ from recollect.errors import Conflict, ErrorCode, TooLarge
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph, Revision
 from recollect.graph.nodes import service as nodes
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.transfer import service, store
 from recollect.transfer.expired import is_expired
 from recollect.transfer.formats.decoding import ParsedRecord

@@ -5,12 +5,12 @@ from dataclasses import replace
 from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
+from recollect.graph.json_values import same_json
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge
-from recollect.json_values import same_json
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.transfer import store
 from recollect.transfer.expired import refers_to_expired
 from recollect.transfer.formats.decoding import ParsedRecord

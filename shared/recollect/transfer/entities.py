@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs.model import Revision
 from recollect.graph.hierarchy import service as hierarchy
@@ -12,8 +13,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, Observation
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.times import offset_minutes
 from recollect.transfer import store
 from recollect.transfer.expired import refers_to_expired

@@ -17,12 +17,12 @@ from msgspec import Struct, field
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
+from recollect.fairness.slots import give_way
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.replicas import read_at_replica, read_graph
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.db import Database
-from recollect.platform.slots import give_way
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.transfer import store
 from recollect.transfer.formats import format_named
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Numbers, Stage, Writer

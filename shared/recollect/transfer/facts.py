@@ -6,7 +6,7 @@ from recollect.errors import Conflict, ErrorCode
 from recollect.graph.graphs.model import Revision
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.transfer import store
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.merged_records import enriched, fields_of, merge_fact_records

@@ -17,7 +17,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import EXPORT_GRAPH, IMPORT_GRAPH
 from recollect.jobs.model import Job, JobBounds, NewJob
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.transfer.exports import Cursor, Export
 from recollect.transfer.formats import FORMATS, reader_named
 from recollect.transfer.model import PROBLEMS_TYPE, Strategy

@@ -13,10 +13,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from recollect.numbers import has_too_many_digits
+from recollect.text.digits import has_too_many_digits
+from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
 from recollect.times import in_plain_words, storable
 from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_TEXT, ImportProblem, UnreadableLine
-from recollect.visible import NO_VISIBLE_CHARACTER, is_visible
 
 R = TypeVar("R", bound="Record")
 

@@ -8,12 +8,12 @@ from msgspec import structs
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.errors import InvalidInput
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.transfer.edges import import_relations
 from recollect.transfer.entities import import_entities, import_later_parts, import_placements
 from recollect.transfer.expired import is_expired, with_expiries

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import asyncpg
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import any_case
-from recollect.platform.computing import map_yielding
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 from recollect.times import with_offset
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode
 from recollect.transfer.model import ExportSelection, Snapshot

@@ -11,7 +11,7 @@ from statistics import median
 
 import asyncpg
 
-from recollect.platform.connections import APP_ROLE
+from recollect.postgres.connections import APP_ROLE
 from recollect_local.machine import Machine
 from recollect_local.tuning import postgres_settings
 from tests.benchmarks.cost.round_trips import RoundTrips

@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 from tokenizers import Tokenizer
 
+from recollect.embedding import Vectors, WordLlamaEmbedder
 from recollect.graph.observations.model import NewObservation
-from recollect.platform.embedding import Vectors, WordLlamaEmbedder
 
 OWNER = "Mirela"
 THREAD = 20

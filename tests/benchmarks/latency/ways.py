@@ -9,10 +9,10 @@ from uuid import UUID
 import asyncpg
 
 from recollect.caller import Caller
+from recollect.embedding import Embedder, create_embedder, embed_questions
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder, create_embedder, embed_questions
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder

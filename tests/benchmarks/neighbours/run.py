@@ -24,7 +24,7 @@ from recollect.accounts.identity.model import NewKey, worker_caller
 from recollect.caller import Caller
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.memory import MeasuredMemory, measured_memory, new_tenant

@@ -16,8 +16,8 @@ import uvloop
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder
+from recollect.embedding import create_embedder
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.benchmarks.memory import kept_tenant
 from tests.benchmarks.quality.conversations import Conversation, read_conversations

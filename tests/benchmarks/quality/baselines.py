@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from recollect.platform.embedding import Embedder
+from recollect.embedding import Embedder
 from tests.benchmarks.quality.conversations import Conversation, Turn
 
 Ranking = list[int]

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.progress import Progress
 
-from recollect.platform.embedding import Embedder
+from recollect.embedding import Embedder
 from recollect.retrieval.recall.model import CHARACTERS_PER_TOKEN
 from tests.benchmarks.quality.baselines import rank_by_meaning, rank_by_words
 from tests.benchmarks.quality.conversations import Conversation, Labelled

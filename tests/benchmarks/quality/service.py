@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from rich.progress import Progress
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_local.server import Server
 from tests.benchmarks.quality.conversations import Conversation, Labelled, Turn
 from tests.benchmarks.settling import settle

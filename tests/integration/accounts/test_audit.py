@@ -19,9 +19,9 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Role
 from recollect.errors import Forbidden
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant

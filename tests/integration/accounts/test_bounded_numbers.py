@@ -28,7 +28,7 @@ from recollect.caller import Caller, Role, Scope
 from recollect.errors import Conflict, ErrorCode, RecollectError, TooManyRequests
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway
 from tests.support.people import PASSWORD, joined, new_email

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from recollect.accounts.people import service as people
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.errors import InvalidInput
-from recollect.platform.db import Database
-from recollect.platform.outbound import Outbound
+from recollect.outbound.requests import Outbound
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.people import PASSWORD, new_email
 from tests.support.web_server import Answering, WebServer, plain, web_server

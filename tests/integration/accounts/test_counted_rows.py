@@ -16,10 +16,10 @@ from recollect.caller import Caller
 from recollect.errors import QuotaExceeded
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrations
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import counting

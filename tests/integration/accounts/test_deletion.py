@@ -20,12 +20,12 @@ from recollect.accounts.people import deletion, resets, store
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import DeletionOutcome, Person, PersonSession
 from recollect.caller import Caller, Role
+from recollect.cells.service import Cells
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated, Unavailable
 from recollect.moves import store as moves
-from recollect.platform.cells.service import Cells
-from recollect.platform.connections import OWNER_ROLE
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session
+from recollect.postgres.connections import OWNER_ROLE
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from recollect_operator.cells import OperatorCells

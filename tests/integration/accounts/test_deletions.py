@@ -17,9 +17,9 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.connections import OWNER_ROLE, session_settings
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.connections import OWNER_ROLE, session_settings
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import tenant_erasure

@@ -14,8 +14,8 @@ from recollect.caller import Caller, Rates, Scope
 from recollect.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 
 PEPPER = b"a pepper of the tests"
 

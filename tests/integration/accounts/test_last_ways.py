@@ -11,9 +11,9 @@ import pytest
 from recollect.accounts.identity_providers import own
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
+from recollect.cells.service import Cells
 from recollect.errors import Conflict, ErrorCode
 from recollect.ids import new_id
-from recollect.platform.cells.service import Cells
 from tests.support.gateway import eventually
 
 CONNECT = """

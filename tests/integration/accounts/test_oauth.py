@@ -37,8 +37,8 @@ from recollect.caller import Caller, Rates, Role, Scope
 from recollect.errors import InvalidInput, NotFound, TenantReadOnly, TenantSuspended, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.support.people import joined
 

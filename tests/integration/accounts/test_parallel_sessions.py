@@ -18,7 +18,7 @@ from recollect.accounts.oauth.grants.model import (
 )
 from recollect.caller import Caller, Role
 from recollect.ids import new_id
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.integration.accounts.test_oauth import CLIENT, PEPPER, TIMES, Household
 from tests.support.people import joined

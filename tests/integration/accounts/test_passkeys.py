@@ -16,7 +16,7 @@ from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller, Role
 from recollect.errors import Conflict
 from recollect.ids import new_id
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import eventually
 from tests.support.people import joined

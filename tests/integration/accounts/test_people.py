@@ -19,7 +19,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role, Scope
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unauthenticated
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email
 

@@ -13,8 +13,8 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Rates
 from recollect.errors import InvalidInput, NotFound
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 
 PEPPER = b"a pepper of the tests"
 

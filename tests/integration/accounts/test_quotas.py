@@ -25,9 +25,9 @@ from recollect.graph.graphs.model import GraphPatch, NewGraph
 from recollect.graph.nodes import service as nodes
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from recollect.retention.compaction import service as compaction
 from recollect.retention.erasure import service as erasure
 from recollect.settings import Settings

@@ -16,11 +16,11 @@ from recollect.accounts.oauth.signing import store as signing_store
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.caller import Caller
+from recollect.crypto.encryption import Cipher
+from recollect.crypto.peppers import Pepper, find_under_any_secret
 from recollect.errors import Unauthenticated
-from recollect.peppers import Pepper, find_under_any_secret
-from recollect.platform.db import Database
-from recollect.platform.encryption import Cipher
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import serving

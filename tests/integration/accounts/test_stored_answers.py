@@ -18,7 +18,7 @@ from recollect.accounts.idempotency.model import (
 )
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 
 PEPPER = b"stored answers"

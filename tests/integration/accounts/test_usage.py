@@ -19,9 +19,9 @@ from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.errors import Unavailable
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant

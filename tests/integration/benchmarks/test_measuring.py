@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from recollect_local.command import CommandServer
 from recollect_local.postgres import LocalPostgres

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_client import AsyncRecollect, NotFoundError, Recollect, Triple, UnauthenticatedError
 from tests.support.gateway import RunningGateway

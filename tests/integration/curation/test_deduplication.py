@@ -19,6 +19,8 @@ from recollect.curation.duplicates.model import Deduplication, DedupStep, Mode, 
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange
 from recollect.errors import InvalidInput, TooLarge
+from recollect.fairness import computing
+from recollect.fairness.computing import Slices
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
@@ -27,9 +29,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
-from recollect.platform import computing
-from recollect.platform.computing import Slices
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.invariants import assert_laws
 from tests.support.memories import Agent, at_work, found_duplicates, names, triples
 

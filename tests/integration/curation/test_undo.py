@@ -35,8 +35,8 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.memory import reading, revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.transfer import exports
 from tests.conftest import NewTenant

@@ -22,7 +22,7 @@ from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.relations import service as relations
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, Target
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.erasure import service as erasure
 from recollect.settings import Settings
 from tests.support.invariants import assert_laws

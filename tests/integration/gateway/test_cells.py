@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.cells.service import Cells
-from recollect.platform.presence import key_of
+from recollect.cells.service import Cells
+from recollect.fairness.presence import key_of
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from tests.integration.gateway.test_provider_sign_in import set_up

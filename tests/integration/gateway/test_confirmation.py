@@ -14,7 +14,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.mcp_endpoint import request_state
 from recollect_gateway.mcp_endpoint.confirmation import MAX_UNCONFIRMED
 from tests.conftest import NewTenant

@@ -5,7 +5,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphPatch, NewGraph
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.gateway import NewApiKey, RunningGateway, answer, error_of, revision_of, text_of
 
 TEA = [{"text": "Ada drinks tea"}]

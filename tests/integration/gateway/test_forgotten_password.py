@@ -12,7 +12,7 @@ from recollect.accounts.people import resets
 from recollect.accounts.people import service as people
 from recollect.caller import Caller, Role
 from recollect.errors import NotFound
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.admission import RESETS_PER_HOUR
 from tests.integration.gateway.test_passkeys import add as add_passkey

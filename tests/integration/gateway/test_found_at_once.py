@@ -10,11 +10,11 @@ import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
+from recollect.embedding import create_embedder
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION
 from recollect.graph.passages.model import MAX_PREPARED_CHARACTERS, texts_to_prepare
-from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.integration.gateway.test_management import done
 from tests.support.embedding_server import DIMENSIONS, EmbeddingAnswer, serving_embeddings

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import RunningGateway, serving

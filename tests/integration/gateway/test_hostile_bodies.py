@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect_gateway.errors import MEDIA_TYPE
 from tests.support.gateway import RunningGateway
 

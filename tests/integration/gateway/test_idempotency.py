@@ -27,7 +27,7 @@ from recollect.accounts.identity.model import NewKey, operator_caller
 from recollect.accounts.members import service as members
 from recollect.caller import Caller, Role
 from recollect.errors import Conflict, InvalidInput
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.idempotency import Claim, IdempotencyMiddleware
 from recollect_gateway.web.forms import TENANT_HEADER

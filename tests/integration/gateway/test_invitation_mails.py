@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members.sending import invite_and_send
 from recollect.caller import OPERATOR, Caller, Role
-from recollect.platform.db import Database
-from recollect.platform.mail import Mailer
+from recollect.outbound.mail import Mailer
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, problem

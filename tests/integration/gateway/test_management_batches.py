@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect_gateway.operations.batches import MAX_BATCH, MAX_OBSERVATIONS
 from tests.integration.gateway.test_management import done, problem
 from tests.support.gateway import RunningGateway, revision_of

@@ -9,7 +9,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
 from tests.integration.gateway.test_management import done, problem

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.integration.gateway.test_management import done, problem
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 

@@ -17,14 +17,14 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import generate_secret, operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Scope
-from recollect.platform.cache import connect_redis
-from recollect.platform.change_bus import ChangeBus
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.rate_limits.limiter import RateLimiter
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
+from recollect.valkey.change_bus import ChangeBus
+from recollect.valkey.client import connect_redis
+from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect_gateway.admission import Admission
 from recollect_gateway.calls import Services
 from recollect_gateway.credentials import Authenticator

@@ -11,8 +11,8 @@ from recollect.accounts.people.model import Person
 from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, problem

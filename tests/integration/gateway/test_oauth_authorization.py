@@ -18,7 +18,7 @@ from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway, serving

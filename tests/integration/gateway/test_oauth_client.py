@@ -12,7 +12,7 @@ from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import LEGACY, MODERN, RunningGateway, answer, serving
 from tests.support.oauth import CALLBACK, HandClient, Visitor, Wallet, client_document, oauth_client

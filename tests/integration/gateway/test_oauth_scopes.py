@@ -9,7 +9,7 @@ import pytest
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway
 from tests.support.oauth import HandClient, Visitor, consent

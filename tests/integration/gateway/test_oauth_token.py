@@ -15,7 +15,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_answer, rpc_headers, serving

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
-from recollect.platform.embedding import MultilingualEmbedder
+from recollect.embedding import MultilingualEmbedder
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.integration.gateway.test_management import done
 from tests.support.gateway import RunningGateway, serving

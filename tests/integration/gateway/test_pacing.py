@@ -12,8 +12,8 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.errors import ErrorCode
-from recollect.platform import slots
-from recollect.platform.db import MAX_WRITERS
+from recollect.fairness import slots
+from recollect.postgres.database import MAX_WRITERS
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.toolsets.admin.jobs import MAX_WAIT_SECONDS as MAX_JOB_WAIT_SECONDS
 from tests.conftest import NewTenant

@@ -14,7 +14,7 @@ from recollect.accounts.passkeys.model import MAX_PASSKEYS
 from recollect.accounts.passkeys.service import NOT_ADDED, REFUSAL
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import RunningGateway

@@ -7,7 +7,7 @@ import pytest
 from recollect.accounts.members import service as members
 from recollect.accounts.people import resets
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import serving
 from tests.support.people import PASSWORD, browser, joined, new_email, sign_in, submit

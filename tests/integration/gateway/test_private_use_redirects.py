@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway, serving
 from tests.support.oauth import CALLBACK, METADATA, HandClient, Visitor, client_document

@@ -12,9 +12,9 @@ from recollect.accounts.members import service as members
 from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people import resets
 from recollect.caller import OPERATOR, Caller, Role
-from recollect.platform.cells.service import Cells
-from recollect.platform.db import Database
-from recollect.platform.mail import Mailer
+from recollect.cells.service import Cells
+from recollect.outbound.mail import Mailer
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.integration.gateway.test_passkeys import add, sign_in_with
 from tests.support.authenticator import Authenticator

@@ -16,7 +16,7 @@ from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.identity_providers.model import IdentityProvider, NewProvider, ProviderChange
 from recollect.accounts.members import service as members
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway, serving

@@ -12,7 +12,7 @@ from recollect.accounts.identity.model import IssuedKey
 from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS

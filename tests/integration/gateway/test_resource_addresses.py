@@ -12,7 +12,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway, answer, rpc_headers, serving
 from tests.support.oauth import HandClient, Visitor, Wallet, oauth_client

@@ -17,7 +17,7 @@ from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.subscriptions import MAX_URIS
 from tests.conftest import NewTenant

@@ -15,11 +15,11 @@ from recollect.caller import Caller, Scope
 from recollect.curation.duplicates import service as duplicates
 from recollect.graph.graphs import service as graphs
 from recollect.jobs.kinds import FORGET_STATISTICS
-from recollect.platform.cache import connect_redis
-from recollect.platform.change_stream import ChangePublisher
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.compaction import service as compaction
 from recollect.settings import Settings
+from recollect.valkey.change_stream import ChangePublisher
+from recollect.valkey.client import connect_redis
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.confirmation import MAX_UNCONFIRMED
 from recollect_gateway.mcp_endpoint.errors import ERROR_META

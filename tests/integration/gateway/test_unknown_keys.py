@@ -11,7 +11,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import generate_secret
 from recollect.caller import Caller
 from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.unknown_keys import TOLD_EVERY_SECONDS, UnknownKeys
 from tests.support.gateway import NewApiKey, RunningGateway, serving

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.webhooks.events.model import EventType
 from tests.support.gateway import NewApiKey, RunningGateway, serving

@@ -9,6 +9,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
+from recollect.fairness.computing import finish
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -20,8 +21,7 @@ from recollect.memory import exploring, reading, relating, revising, searching, 
 from recollect.memory.exploring import Neighbourhood
 from recollect.memory.links import RequestedLink
 from recollect.memory.revising import NodePatch
-from recollect.platform.computing import finish
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.search.model import phrases
 from tests.conftest import NewTenant

@@ -24,9 +24,9 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation
 from recollect.memory import reading, remembering, writing
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from tests.support.memories import Agent, embedded_questions, names
 from tests.support.plans import explained

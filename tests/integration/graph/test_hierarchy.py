@@ -23,8 +23,8 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.invariants import assert_laws

@@ -25,7 +25,7 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, PutOutcome, Version
 from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.invariants import assert_laws

@@ -15,6 +15,7 @@ from recollect.curation.duplicates import service as duplicates
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unavailable
+from recollect.fairness.computing import finish
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphPatch, NewGraph
@@ -24,10 +25,9 @@ from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import exploring, relating, writing
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
-from recollect.platform.computing import finish
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey, eventually
 from tests.support.memories import Agent, names

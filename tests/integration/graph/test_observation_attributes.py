@@ -11,6 +11,7 @@ from recollect.caller import Caller
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange, Reason, UndoPlan
 from recollect.errors import InvalidInput
+from recollect.fairness.computing import finish
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
@@ -19,9 +20,8 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, RememberOutcome, Revised, Target
-from recollect.platform.computing import finish
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from recollect.retrieval.recall import service as recall

@@ -17,8 +17,8 @@ from recollect.graph.nodes.model import occurrences
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, NewRelation, RelationFilter, Walk
 from recollect.memory import relating
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.transfer import exports
 from tests.support.invariants import assert_laws

@@ -22,7 +22,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, Target
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from tests.support.examples import examples

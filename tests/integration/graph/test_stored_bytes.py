@@ -7,8 +7,8 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrations
+from recollect.postgres.database import Database
 from tests.support.invariants import assert_laws
 from tests.support.memories import Agent, at_work
 

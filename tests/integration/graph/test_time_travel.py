@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.errors import InvalidInput, NotFound, TooLarge
+from recollect.fairness.computing import finish
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -26,9 +27,8 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.memory import exploring, reading, revising
 from recollect.memory.model import Explored, NewMemory, Target
-from recollect.platform.computing import finish
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant

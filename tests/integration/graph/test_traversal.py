@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
+from recollect.fairness.computing import finish
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
@@ -24,9 +25,8 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import Paths, PathSearch, ReachedNodes
-from recollect.platform.computing import finish
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.examples import examples

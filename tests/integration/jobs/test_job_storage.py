@@ -15,8 +15,8 @@ from recollect.caller import Caller
 from recollect.errors import ErrorCode, TooLarge
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MAX_CHUNK, JobBounds, NewJob
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway, eventually

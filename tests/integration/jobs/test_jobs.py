@@ -35,11 +35,11 @@ from recollect.jobs.model import (
     StepRefused,
     StepResult,
 )
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.telemetry import continued_span
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
+from recollect.telemetry.tracing import continued_span
 from recollect_workers.context import PreparedKind, WorkerContext
 from recollect_workers.jobs import reindexing, runner
 from tests.conftest import NewTenant

@@ -17,10 +17,10 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import MENTIONS_ENTITY
 from recollect.memory import revising, writing
 from recollect.memory.revising import NodePatch
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import linking
 from tests.conftest import NewTenant

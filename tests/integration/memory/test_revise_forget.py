@@ -24,7 +24,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, RememberOutcome, Revised, Target
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.invariants import assert_laws
 from tests.support.memories import Agent, at_work, names, triples

@@ -16,7 +16,7 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.observations import service as observations
 from recollect.memory import reading
 from recollect.memory.model import NewMemory, RememberOutcome
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.invariants import assert_laws
 from tests.support.memories import Agent, at_work
 

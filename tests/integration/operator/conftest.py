@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from recollect.accounts.operator_keys import service as operator_keys
-from recollect.platform.connections import OPERATOR_ROLE
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.connections import OPERATOR_ROLE
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_operator.app import create_app

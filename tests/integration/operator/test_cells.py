@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.tenants import service as tenants
 from recollect.errors import Unavailable
-from recollect.platform.connections import OWNER_ROLE
+from recollect.postgres.connections import OWNER_ROLE
 from recollect.settings import Settings
 from recollect.settings.cells import CellUrls
 from recollect_operator.app import create_app

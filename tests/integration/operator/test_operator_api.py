@@ -18,7 +18,7 @@ from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.operator_keys.model import KIND
 from recollect.accounts.tenants.model import Tenant
 from recollect.errors import InvalidInput
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_gateway.management.document_parameters import handlers_of
 from recollect_operator.app import create_app

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from recollect.accounts.operator_keys import service as operator_keys
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_operator.app import create_app
 from tests.support.gateway import RunningGateway, serving

@@ -7,12 +7,12 @@ import asyncpg
 import pytest
 
 from recollect.errors import ErrorCode, TooLarge
+from recollect.fairness import computing
+from recollect.fairness.computing import finish
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
-from recollect.platform import computing
-from recollect.platform.computing import finish
-from recollect.platform.sql import Query
+from recollect.postgres.sql import Query
 from recollect.retention.erasure import model, name_patterns
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.name_patterns import pattern_of, patterns_of, whole_patterns_of

@@ -21,7 +21,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, NewGraph
 from recollect.memory import reading
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import Compaction, FreedRows
 from tests.conftest import NewTenant

@@ -38,8 +38,8 @@ from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob
 from recollect.memory import reading, revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import REMAINS, Receipt, redacted, texts_to_search
 from recollect.retention.erasure.name_patterns import pattern_of

@@ -16,8 +16,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.jobs.kinds import COMPACT_GRAPH
 from recollect.jobs.model import Job
-from recollect.platform.db import Database
-from recollect.platform.sql import Queries, Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Queries, Query
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import CompactionCheck
 from recollect.settings import Settings

@@ -24,9 +24,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Moment
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
-from recollect.platform.words.stemming import forms
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.retention.expiry import service as expiry
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search import store
@@ -40,6 +39,7 @@ from recollect.retrieval.search.model import (
     SubstringQuery,
 )
 from recollect.retrieval.search.words import WORD, expandable, word_pattern, words_of
+from recollect.words.stemming import forms
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.expressions import expressions, holds, written

@@ -12,7 +12,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.days import MAX_DATED
 from recollect.retrieval.recall.matching import depends_on_day

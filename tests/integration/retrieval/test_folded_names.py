@@ -7,7 +7,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant

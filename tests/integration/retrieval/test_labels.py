@@ -14,11 +14,11 @@ from recollect.graph.nodes import label_rebuild
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.memory import searching
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import words
 from tests.conftest import NewTenant

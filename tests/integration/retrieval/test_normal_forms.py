@@ -7,16 +7,16 @@ from typing import Any, Literal
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
+from recollect.fairness.computing import finish
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Revision
-from recollect.platform.computing import finish
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
-from recollect.platform.words.analysis import asked_words
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, FuzzyQuery, LabelQuery, RankedQuery, SubstringQuery
+from recollect.words.analysis import asked_words
 from tests.conftest import NewTenant
 from tests.integration.retrieval.test_classic_searches import searched
 from tests.support.memories import Agent, at_work, names

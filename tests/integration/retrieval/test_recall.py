@@ -19,7 +19,7 @@ from recollect.graph.nodes.model import Rewrite
 from recollect.graph.passages.model import MAX_WORDS
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, RecallFilter

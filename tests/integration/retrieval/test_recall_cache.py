@@ -24,17 +24,17 @@ from recollect.graph.passages import service as passages
 from recollect.graph.passages import store as passages_store
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
-from recollect.platform import shared_cache
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.shared_cache import MAX_BYTES
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import decode, encode, key_material
 from recollect.retrieval.recall.model import Basis, GraphState, Question, RecallFilter
 from recollect.retrieval.recall.ranking import RankedPassage
 from recollect.retrieval.vector_indexes import store as vector_indexes
 from recollect.settings import Settings
+from recollect.valkey import shared_cache
+from recollect.valkey.shared_cache import MAX_BYTES
 from recollect_local.valkey import LocalValkey
 from tests.conftest import NewTenant
 from tests.support.examples import examples

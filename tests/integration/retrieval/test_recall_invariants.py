@@ -18,7 +18,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.memory import revising
 from recollect.memory.model import NewMemory, Target
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, plain
 from recollect.retrieval.recall.pages import BEFORE_ALL, Order, Page, Place

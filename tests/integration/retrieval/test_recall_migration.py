@@ -10,8 +10,8 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.platform import migrate as migrating
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.support.memories import Agent

@@ -15,9 +15,8 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import as_of_parameters
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.db import Database
-from recollect.platform.sql import Queries
-from recollect.platform.words.analysis import AskedWord, all_of, query_of
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Queries
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fuzzy import NearForm, bounds, least_similarity
@@ -32,7 +31,8 @@ from recollect.retrieval.search.store import (
     term_patterns,
 )
 from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, expandable, word_pattern
-from recollect.spelling import written_forms
+from recollect.text.unicode_forms import written_forms
+from recollect.words.analysis import AskedWord, all_of, query_of
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
 from tests.support.memories import Agent, at_work

@@ -8,11 +8,11 @@ import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
+from recollect.embedding import Embedder, MiniLMEmbedder
 from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
-from recollect.platform.embedding import Embedder, MiniLMEmbedder
+from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder

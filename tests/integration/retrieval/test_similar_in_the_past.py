@@ -16,7 +16,7 @@ from recollect.graph.relations.model import NewEdge
 from recollect.memory import relating, revising, searching, writing
 from recollect.memory.revising import NodePatch
 from recollect.memory.searching import SimilarFact
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.gateway import revision_of
 from tests.support.memories import Agent, at_work

@@ -7,7 +7,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs import service as graphs
 from recollect.memory import revising
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
 from tests.conftest import NewTenant

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.integration.retrieval.test_second_stage import hits, with_tokens
 from tests.support.memories import Agent, at_work

@@ -16,17 +16,17 @@ from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.memory import revising
 from recollect.memory.model import NewMemory, Target
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.queue import Wakeups
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, QuestionWords, RecallFilter, SearchScope
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.retrieval.vector_indexes.model import ORDINARY, THOROUGHNESS, Thoroughness, VectorIndex, create_statement
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs.vector_indexes import maintain_indexes as tend_job

@@ -20,8 +20,8 @@ from recollect.graph.passages import store
 from recollect.graph.passages.model import ClaimedPassage
 from recollect.memory import revising
 from recollect.memory.model import MemoryPatch, NewMemory, Target
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.histories import STEPS, remember, written

@@ -17,7 +17,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.passages import word_rebuild
 from recollect.graph.passages.labels import memory_labels
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.erasure import service as erasure
 from tests.conftest import NewTenant
 from tests.support.examples import examples

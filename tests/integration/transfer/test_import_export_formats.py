@@ -18,6 +18,7 @@ from recollect.caller import Caller
 from recollect.curation.labels import service as labels
 from recollect.curation.labels.model import TagChange
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, TooLarge
+from recollect.fairness import computing
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
@@ -27,9 +28,8 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.memory import revising
 from recollect.memory.model import NewMemory, Target
-from recollect.platform import computing
-from recollect.platform.db import Database
-from recollect.platform.sql import Query
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.transfer import batches, exports
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches

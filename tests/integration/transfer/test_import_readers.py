@@ -11,8 +11,8 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.jobs import kinds
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, JobBounds, StepResult
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.transfer import file_jobs
 from recollect.transfer.model import Strategy
 from recollect_workers.context import WorkerContext

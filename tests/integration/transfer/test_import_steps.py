@@ -5,12 +5,12 @@ from math import ceil
 
 import pytest
 
+from recollect.fairness import fair_queue, slots
+from recollect.fairness.fair_queue import FairQueue
+from recollect.fairness.slots import held_slot
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.store import MAX_WRITTEN
-from recollect.platform import fair_queue, slots
-from recollect.platform.fair_queue import FairQueue
-from recollect.platform.slots import held_slot
-from recollect.platform.transactions import SHORT_STEP_ROWS
+from recollect.postgres.transactions import SHORT_STEP_ROWS
 from recollect.transfer import service as transfer
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import record_of

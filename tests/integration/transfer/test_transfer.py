@@ -23,8 +23,9 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.graph.relations.model import NewRelation
 from recollect.memory.model import NewMemory as Memory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect.text.visible import is_visible
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.exports import Export, export_chunks
@@ -32,7 +33,6 @@ from recollect.transfer.formats import FORMATS
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import MEDIA_TYPE, LineItem, read_line, record_of, write_line
 from recollect.transfer.model import MAX_LINES, ImportResult, Strategy
-from recollect.visible import is_visible
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of

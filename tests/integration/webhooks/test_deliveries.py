@@ -13,8 +13,8 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import AuditFilter
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode
-from recollect.platform import outbound
-from recollect.platform.db import Database
+from recollect.outbound import requests as outbound
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.webhooks.deliveries.model import RETRY_WAITS
 from recollect.webhooks.endpoints import service as webhooks

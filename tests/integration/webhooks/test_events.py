@@ -16,8 +16,8 @@ from recollect.errors import ErrorCode
 from recollect.jobs import leases
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Failure, Job, JobBounds, NewJob, StepResult
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.transactions import Transaction
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect.webhooks.deliveries.model import MAX_CHANGES, MAX_IDS
 from recollect.webhooks.events.model import EventType

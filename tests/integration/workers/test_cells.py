@@ -9,13 +9,13 @@ import pytest
 from redis.asyncio import Redis
 
 from recollect.caller import Caller
-from recollect.platform import presence
-from recollect.platform.cache import connect_redis
-from recollect.platform.cells.service import Cells
-from recollect.platform.presence import PresenceTeller
-from recollect.platform.queue import QUEUE_NAME
+from recollect.cells.service import Cells
+from recollect.fairness import presence
+from recollect.fairness.presence import PresenceTeller
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import QUEUE_NAME
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.main import run

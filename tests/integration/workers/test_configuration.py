@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers.configuration import warn_of_missing_indexes, warn_of_other_secret
 from tests.support.gateway import issue_key

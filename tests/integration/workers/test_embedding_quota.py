@@ -13,8 +13,8 @@ from recollect.accounts.quotas.model import until_tomorrow
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.graph.passages import service as passages
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding

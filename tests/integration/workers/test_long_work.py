@@ -15,6 +15,8 @@ from recollect.caller import Caller, Scope
 from recollect.curation.duplicates import deduplication
 from recollect.curation.duplicates import service as duplicates
 from recollect.errors import ErrorCode, NotFound, TooLarge
+from recollect.fairness import computing
+from recollect.fairness.computing import Slices
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
@@ -23,9 +25,7 @@ from recollect.graph.nodes.model import NewFact
 from recollect.jobs import kinds
 from recollect.jobs.kinds import DEDUPLICATE
 from recollect.jobs.model import Job
-from recollect.platform import computing
-from recollect.platform.computing import Slices
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.expiry import service as core_expiry
 from recollect.settings import Settings
 from recollect.transfer import exports, file_jobs

@@ -5,7 +5,7 @@ import asyncpg
 from recollect.accounts.identity.model import worker_caller
 from recollect.caller import Caller
 from recollect.moves.model import Step
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers.jobs import backlog, embedding, runner
 from tests.support.jobs import COUNT, REFUSE, Desk, employed

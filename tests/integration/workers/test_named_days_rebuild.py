@@ -9,7 +9,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.passages import word_rebuild
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.memories import Agent, at_work
 

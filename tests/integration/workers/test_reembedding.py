@@ -11,19 +11,19 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
+from recollect.embedding import UNMEASURED, EmbeddingFailed, FailureCause, Vectors
 from recollect.graph.graphs import service as graphs
 from recollect.jobs.kinds import REEMBED_PASSAGES
 from recollect.jobs.model import MAX_ATTEMPTS, Job
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.embedding import UNMEASURED, EmbeddingFailed, FailureCause, Vectors
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.retention.compaction import service as retention
 from recollect.retention.compaction.model import Compaction, FreedRows
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, reembedding, runner
 from recollect_workers.jobs.compaction import schedule

@@ -11,6 +11,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
+from recollect.embedding import EmbeddingFailed, OpenAIEmbedder
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
@@ -19,11 +20,10 @@ from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import MAX_FAILURES, FailedPassage, PendingPassage
 from recollect.memory import writing
 from recollect.memory.model import NewMemory
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.embedding import EmbeddingFailed, OpenAIEmbedder
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.bisect_failures import EmbedOutcome
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding

@@ -3,11 +3,11 @@
 import asyncio
 
 from recollect.caller import Caller
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.embedding import create_embedder
-from recollect.platform.queue import Wakeups
+from recollect.embedding import create_embedder
+from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from tests.contract.test_round_trips import name_of

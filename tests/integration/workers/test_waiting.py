@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
+from recollect.embedding import Vectors
 from recollect.graph.nodes import service as nodes
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import MAX_SMALL, OLDEST_SHARE, ClaimLimits
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.memory.model import NewMemory
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.embedding import Vectors
-from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
+from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import QUEUE_NAME, Wakeups, arq_redis
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.schedule import ScheduledJob, repeat

@@ -9,10 +9,10 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.passages import store, word_rebuild
 from recollect.memory.model import NewMemory
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, words
 from tests.conftest import NewTenant

@@ -16,13 +16,7 @@ from pgvector import HalfVector
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect.graph.passages import service as passages
-from recollect.graph.passages.model import ClaimedPassage
-from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.cache import connect_redis
-from recollect.platform.connections import APP_ROLE
-from recollect.platform.db import Database
-from recollect.platform.embedding import (
+from recollect.embedding import (
     Embedder,
     EmbeddingFailed,
     FailureCause,
@@ -30,11 +24,17 @@ from recollect.platform.embedding import (
     Vectors,
     create_embedder,
 )
-from recollect.platform.presence import Presence
-from recollect.platform.queue import QUEUE_NAME, Wakeups, arq_redis
-from recollect.platform.sql import Query
-from recollect.platform.telemetry import continued_span
+from recollect.fairness.presence import Presence
+from recollect.graph.passages import service as passages
+from recollect.graph.passages.model import ClaimedPassage
+from recollect.jobs.model import EMBED_PASSAGES
+from recollect.postgres.connections import APP_ROLE
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
 from recollect.settings import Settings
+from recollect.telemetry.tracing import continued_span
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import QUEUE_NAME, Wakeups, arq_redis
 from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding

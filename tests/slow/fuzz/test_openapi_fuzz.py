@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import ROLE_SCOPES, Role, Scope
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.web.forms import TENANT_HEADER
 from tests.conftest import NewTenant

@@ -18,11 +18,11 @@ from mcp_types import CallToolResult
 from recollect.accounts.identity.model import generate_secret, operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.tool import ToolSpec

@@ -25,15 +25,15 @@ from recollect.graph.graphs.model import NewGraph
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import REINDEX_PASSAGES
 from recollect.jobs.model import Job, JobBounds
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats.jsonl import write_line
 from recollect.transfer.model import Strategy
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.support import wakeup_worker

@@ -10,9 +10,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from recollect.embedding import create_embedder
 from recollect.graph.entities.model import NewEntity
 from recollect.jobs.kinds import REEMBED_PASSAGES
-from recollect.platform.embedding import create_embedder
 from recollect.settings import Settings
 from tests.support.busy_worker import HASTY, has_succeeded, outlived
 from tests.support.embedding_server import DIMENSIONS, serving_embeddings

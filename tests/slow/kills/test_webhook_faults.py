@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers.jobs import webhooks as worker
 from tests.support.webhooks import LOOPBACK, OK, Receiver, WebhookDesk, at_desk, receiving

@@ -13,12 +13,12 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.cache import connect_redis
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.queue import QUEUE_NAME, Wakeups
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import QUEUE_NAME, Wakeups
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.support.embedding_server import DIMENSIONS, EmbeddingServer, serving_embeddings

@@ -18,7 +18,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_local.postgres import LocalPostgres

@@ -22,7 +22,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META

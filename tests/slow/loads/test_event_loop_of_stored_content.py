@@ -35,7 +35,7 @@ from recollect.jobs.kinds import (
     REINDEX_PASSAGES,
 )
 from recollect.jobs.model import Job
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retention.erasure import model as erasure
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE

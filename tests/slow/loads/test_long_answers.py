@@ -15,8 +15,8 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.jobs.model import MAX_CHUNK
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.support.gateway import NewApiKey, RunningGateway

@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 
 from recollect.accounts.identity import store
 from recollect.caller import Caller
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session, Transaction
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving

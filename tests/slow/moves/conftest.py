@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.cells.service import Cells
-from recollect.platform.db import Database
+from recollect.cells.service import Cells
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.settings.cells import CellUrls
 from recollect_local.postgres import LocalPostgres

@@ -11,11 +11,11 @@ from recollect.accounts.people import acts
 from recollect.accounts.people.model import Browser
 from recollect.accounts.people.service import begin_session, note_refused_sign_in
 from recollect.accounts.tenants.model import Tenant
+from recollect.cells.service import Cells
 from recollect.ids import new_id
 from recollect.moves import store
 from recollect.moves.model import Step
-from recollect.platform.cells.service import Cells
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from tests.conftest import NewTenant
 from tests.slow.moves.test_holds import MINUTE, let_time_pass, mover, somebody_waits

@@ -14,8 +14,8 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.errors import Conflict, Unavailable
 from recollect.moves import copying, store
 from recollect.moves.model import name_of
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Query
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from recollect.settings.cells import HOME
 from tests.support.gateway import eventually
 from tests.support.memories import Agent

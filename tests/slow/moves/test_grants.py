@@ -11,7 +11,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.errors import Conflict
 from recollect.moves.model import Cell
 from recollect.platform.migrate import migrate
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_local.postgres import LocalPostgres

@@ -15,7 +15,7 @@ from recollect.accounts.tenants.model import Tenant, TenantPatch
 from recollect.errors import NotFound, TenantMoving, Unavailable
 from recollect.moves import store
 from recollect.moves.model import Step
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from tests.support.gateway import eventually
 from tests.support.memories import Agent

@@ -15,8 +15,8 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.errors import Conflict, NotFound, TenantMoving, Unavailable
 from recollect.moves import store
 from recollect.moves.model import Cell, Contents
-from recollect.platform.driver_errors import translated_errors
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.driver_errors import translated_errors
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_local.postgres import LocalPostgres

@@ -9,12 +9,12 @@ from recollect.accounts.people import store as people
 from recollect.accounts.people.model import Browser, Confinement
 from recollect.accounts.people.service import begin_session
 from recollect.accounts.tenants.model import Tenant
+from recollect.cells.service import Cells
 from recollect.ids import new_id
 from recollect.moves import store
 from recollect.moves.model import Step
-from recollect.platform.cells.service import Cells
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells
 

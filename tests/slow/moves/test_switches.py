@@ -12,19 +12,19 @@ import pytest
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.tenants.model import Tenant
+from recollect.cells import store as directory
+from recollect.cells.model import TenantDeparture
+from recollect.cells.service import Cells
 from recollect.errors import TenantMoving
 from recollect.ids import new_id
 from recollect.moves import store as moves
 from recollect.moves.model import TenantPlace
-from recollect.platform.cache import connect_redis
-from recollect.platform.cells import store as directory
-from recollect.platform.cells.model import TenantDeparture
-from recollect.platform.cells.service import Cells
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.queue import Wakeups
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
+from recollect.valkey.client import connect_redis
+from recollect.valkey.wakeups import Wakeups
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import switches
 from recollect_workers.schedule import scheduled_jobs

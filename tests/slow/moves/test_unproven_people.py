@@ -9,7 +9,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, Confinement
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Role
-from recollect.platform.cells.service import Cells
+from recollect.cells.service import Cells
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells
 from tests.support.people import PASSWORD, new_email

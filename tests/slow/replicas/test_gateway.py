@@ -11,7 +11,7 @@ import pytest
 from mcp_types import ResourceTemplateReference
 
 from recollect.caller import Caller
-from recollect.platform import replicas
+from recollect.postgres import replicas
 from recollect.transfer.exports import PAGE_ITEMS
 from recollect_gateway.mcp_endpoint.resource_uris import NODE_TEMPLATE
 from recollect_workers.main import run

@@ -14,6 +14,9 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.errors import NotFound
+from recollect.fairness import slots
+from recollect.fairness.fair_queue import FairQueue
+from recollect.fairness.slots import held_slot
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.replicas import read_at_replica, read_graph, replicated
@@ -21,13 +24,10 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.memory import reading
-from recollect.platform import slots
-from recollect.platform.connections import OWNER_ROLE
-from recollect.platform.db import Database
-from recollect.platform.fair_queue import FairQueue
-from recollect.platform.slots import held_slot
-from recollect.platform.sql import Query
-from recollect.platform.transactions import Transaction
+from recollect.postgres.connections import OWNER_ROLE
+from recollect.postgres.database import Database
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, read_by_replica
 from recollect_operator.cells import OperatorCells

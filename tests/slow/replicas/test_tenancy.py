@@ -8,7 +8,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.errors import Forbidden
-from recollect.platform.sql import Query
+from recollect.postgres.sql import Query
 from recollect_gateway.calls import Call, read_by_replica
 from tests.support.measured import Measured
 from tests.support.replicas import NewTenantOfPair, Pair, outcomes

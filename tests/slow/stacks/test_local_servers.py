@@ -31,7 +31,7 @@ from recollect.accounts.identity.service import authenticate, create_key
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Scope
 from recollect.errors import Unavailable
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_local.account import let_read
 from recollect_local.command import CommandServer

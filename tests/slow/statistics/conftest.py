@@ -1,5 +1,5 @@
 """Fixtures for tests of searches."""
 
-from tests.support.statistics import work
+from tests.support.column_statistics import work
 
 __all__ = ["work"]

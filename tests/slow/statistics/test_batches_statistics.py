@@ -17,8 +17,8 @@ from recollect.memory.model import NewMemory
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
 from recollect.transfer.model import Strategy
+from tests.support.column_statistics import Work
 from tests.support.memories import Agent, Triple
-from tests.support.statistics import Work
 
 COUNT = 1_000
 ROWS_OF_ONE = 40

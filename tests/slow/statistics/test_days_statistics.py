@@ -6,8 +6,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory.model import NewMemory
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
+from tests.support.column_statistics import BATCH, Work
 from tests.support.memories import embedded_questions
-from tests.support.statistics import BATCH, Work
 
 BATCHES, OF_A_DAY = 4, 5
 FIRST = datetime(2024, 1, 1, 12, tzinfo=UTC)

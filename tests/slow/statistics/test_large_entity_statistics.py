@@ -5,7 +5,7 @@ import pytest
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from tests.support.statistics import Work
+from tests.support.column_statistics import Work
 
 COUNT = 2_000
 

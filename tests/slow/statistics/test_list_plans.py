@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import Recalled, RecallFilter

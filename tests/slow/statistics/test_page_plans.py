@@ -10,7 +10,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
 from recollect.memory.model import NewMemory
-from tests.support.statistics import BATCH, Work, entities_of
+from tests.support.column_statistics import BATCH, Work, entities_of
 
 SIZE = 2 * BATCH
 PAGE = 20

@@ -35,8 +35,7 @@ from recollect.graph.relations.model import RelationFilter
 from recollect.graph.traversal import service as traversal
 from recollect.memory import links, reading, writing
 from recollect.memory.model import NewMemory
-from recollect.platform.sql import Query
-from recollect.platform.words.analysis import AskedWord
+from recollect.postgres.sql import Query
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from recollect.retention.expiry import service as expiry
@@ -57,8 +56,9 @@ from recollect.transfer import service as transfer
 from recollect.transfer.formats.decoding import ParsedRecord as Imported
 from recollect.transfer.model import Strategy
 from recollect.transfer.records import EntityRecord, RelationRecord
+from recollect.words.analysis import AskedWord
+from tests.support.column_statistics import BATCH, Work, entities_of, turn
 from tests.support.memories import embedded_passages, embedded_questions, embedder, found_duplicates, found_path
-from tests.support.statistics import BATCH, Work, entities_of, turn
 
 FEW = 50
 """Items that are embedded while there are two thousand others."""

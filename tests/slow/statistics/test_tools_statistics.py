@@ -21,8 +21,8 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_local.postgres import LocalPostgres
 from tests.contract.examples import EXAMPLES
+from tests.support.column_statistics import BATCH, Work, entities_of, work_after
 from tests.support.memories import embedder
-from tests.support.statistics import BATCH, Work, entities_of, work_after
 from tests.support.worst_calls import on_graph
 
 HUB = "hub"

@@ -7,11 +7,11 @@ import pytest
 
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import MAX_COMPARED
 from recollect.retrieval.vector_indexes import service as vector_indexes
-from tests.support.statistics import Work
+from tests.support.column_statistics import Work
 
 SIZE = 12_000
 """The number of passages: a few more than the number of memories from which a graph gets an index by default."""

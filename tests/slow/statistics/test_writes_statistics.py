@@ -15,8 +15,8 @@ from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from tests.support.column_statistics import BATCH, Work, entities_of, turn
 from tests.support.memories import embedder
-from tests.support.statistics import BATCH, Work, entities_of, turn
 
 NAME, OTHER, ORIGIN = "an entity's name", "another's", "the name of what leads to it"
 ID, ORIGIN_ID, FACT, EDGE = "the entity's id", "the id of what leads to it", "a memory's id", "the id of the edge to it"

@@ -36,13 +36,13 @@ def test_help_loads_no_command() -> None:
     shown = "from recollect_cli.main import app; app(['--help'], result_action='return_value')"
     loaded = loaded_by(shown)
     assert "recollect_cli.main" in loaded
-    assert not [name for name in loaded if name.startswith(("recollect_gateway", "recollect.platform", "mcp", "numpy"))]
+    assert not [name for name in loaded if name.startswith(("recollect_gateway", "recollect.postgres", "mcp", "numpy"))]
 
 
 def test_database_commands_load_neither_mcp_nor_exporters() -> None:
     """Each of the two takes as long to load as everything that they need."""
     loaded = loaded_by("import recollect_cli.keys, recollect_cli.members")
-    assert "recollect.platform.db" in loaded
+    assert "recollect.postgres.database" in loaded
     assert not [name for name in loaded if name.startswith(("mcp", "opentelemetry.exporter", "opentelemetry.instr"))]
 
 
@@ -66,7 +66,7 @@ def test_import_and_export_commands_do_not_load_the_graph() -> None:
     """The file formats need no search, no embedder and no server."""
     loaded = loaded_by("import recollect_cli.transfer")
     assert "recollect.transfer.formats.mem0" in loaded
-    kept_out = ("numpy", "redis", "mcp", "recollect.retrieval", "recollect.memory", "recollect.platform.db")
+    kept_out = ("numpy", "redis", "mcp", "recollect.retrieval", "recollect.memory", "recollect.postgres.database")
     assert not [name for name in loaded if name.startswith(kept_out)]
 
 

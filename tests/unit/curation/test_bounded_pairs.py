@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from recollect.curation.duplicates.deduplication import MAX_PAIRS, pairs_of
 from recollect.curation.duplicates.similarity import Profile
-from recollect.platform.computing import finish
+from recollect.fairness.computing import finish
 
 
 def test_an_entity_has_a_bounded_number_of_proposed_pairs() -> None:

@@ -17,7 +17,7 @@ from recollect.curation.duplicates.similarity import (
     similarity,
     star_clusters,
 )
-from recollect.platform.computing import finish
+from recollect.fairness.computing import finish
 from tests.support.examples import examples
 
 NAMES = st.one_of(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from recollect.platform.fair_queue import FairQueue
-from recollect.platform.slots import Slot, held_slot
+from recollect.fairness.fair_queue import FairQueue
+from recollect.fairness.slots import Slot, held_slot
 from recollect_gateway.pacing import PacedExchange
 
 PART = {"type": "http.request", "body": b"a part", "more_body": True}

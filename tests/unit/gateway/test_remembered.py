@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from recollect.caller import Caller, Scope
-from recollect.platform.caller_changes import EVERYBODY
+from recollect.valkey.caller_changes import EVERYBODY
 from recollect_gateway import remembered
 from recollect_gateway.remembered import CallerListener, RememberedCallers
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from recollect.caller import Caller, Scope
-from recollect.platform.change_bus import Listener
+from recollect.valkey.change_bus import Listener
 from recollect_gateway.shared_reads import SharedReads
 from recollect_gateway.streams import Stream, Streams
 

@@ -8,9 +8,9 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.fairness.computing import finish
 from recollect.graph.traversal import model
 from recollect.graph.traversal.model import shortest, simple_paths
-from recollect.platform.computing import finish
 
 SIZE = 7
 NODES = [UUID(int=n + 1) for n in range(SIZE)]

@@ -28,7 +28,7 @@ def test_a_changed_test_is_run() -> None:
 
 
 def test_what_tests_share_leads_to_the_tests_that_import_it() -> None:
-    assert "tests/integration/platform/test_mail.py" in affected(["tests/support/mail_server.py"])
+    assert "tests/integration/outbound/test_mail.py" in affected(["tests/support/mail_server.py"])
 
 
 def test_a_capability_does_not_reach_tests_of_others() -> None:

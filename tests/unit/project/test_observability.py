@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from recollect.errors import ErrorCode
 from recollect.jobs.model import FAULTS_OF_OURS
-from recollect.platform import metrics
-from recollect.platform.connections import OWNER_ROLE
-from recollect.platform.metric_readers import HTTP_ATTRIBUTES
-from tests.unit.platform.test_metrics import BOUNDED, RECORDS, record_connections
+from recollect.postgres.connections import OWNER_ROLE
+from recollect.telemetry import metrics
+from recollect.telemetry.metric_readers import HTTP_ATTRIBUTES
+from tests.unit.telemetry.test_metrics import BOUNDED, RECORDS, record_connections
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "infra" / "observability"

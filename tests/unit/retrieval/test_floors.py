@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from recollect.platform.embedding import SimilarityThresholds
+from recollect.embedding import SimilarityThresholds
 from recollect.retrieval.recall.floors import NEAR_BEST, marked_near_best
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, Term, rank

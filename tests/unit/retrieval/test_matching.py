@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.embedding.vectors import Vectors, unit_length
+from recollect.fairness.computing import finish
 from recollect.graph.passages.dates import DateRange
-from recollect.platform.computing import finish
-from recollect.platform.embedding.vectors import Vectors, unit_length
 from recollect.retrieval.recall import matching
 from recollect.retrieval.recall.matching import (
     NEIGHBOUR_WEIGHT,

@@ -1,7 +1,6 @@
 """Which words of a question count, and which part of a long one."""
 
-from recollect.platform.computing import finish
-from recollect.platform.words.analysis import asked_words
+from recollect.fairness.computing import finish
 from recollect.retrieval.recall.prompts import MAX_PART, part_that_counts
 from recollect.retrieval.recall.ranking import Term
 from recollect.retrieval.recall.terms import (
@@ -12,6 +11,7 @@ from recollect.retrieval.recall.terms import (
     depends_on_unknown,
     question_terms,
 )
+from recollect.words.analysis import asked_words
 
 CHATTER = " ".join(f"filler{chr(97 + n)}" for n in range(PROMPT_WORDS))
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from recollect.accounts.identity.model import worker_caller
-from recollect.platform.embedding import UNMEASURED, Vectors
-from recollect.platform.embedding.vectors import unit_length
+from recollect.embedding import UNMEASURED, Vectors
+from recollect.embedding.vectors import unit_length
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.retrieval.recall.user_mentions import without_user
 

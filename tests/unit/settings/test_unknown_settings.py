@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from recollect.platform.telemetry import warn_of_unknown_settings
 from recollect.settings import Settings
 from recollect.settings.unknown import OF_CLIENTS, PREFIX, UnknownSetting, unknown_settings
+from recollect.telemetry.tracing import warn_of_unknown_settings
 
 OF_KUBERNETES = {
     "RECOLLECT_GATEWAY_SERVICE_HOST": "10.0.0.1",

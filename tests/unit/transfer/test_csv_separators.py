@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.transfer.batches import read_items
-from recollect.transfer.formats.csv import CsvWriter, guarded, unguarded
+from recollect.transfer.formats.csv_files import CsvWriter, guarded, unguarded
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage
 from recollect.transfer.records import EntityRecord, FactRecord, RelationRecord

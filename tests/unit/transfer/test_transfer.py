@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput, TooLarge
+from recollect.fairness.computing import finish
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.relations.model import NewRelation
-from recollect.platform.computing import finish
+from recollect.text.visible import is_visible
 from recollect.transfer.batches import read_items, read_small
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.formats.jsonl import LineItem, read_line, write_line
@@ -25,7 +26,6 @@ from recollect.transfer.model import (
     UnreadableLine,
 )
 from recollect.transfer.records import MAX_CONTENT, EntityRecord, RelationRecord
-from recollect.visible import is_visible
 from recollect_cli.gateway import GatewayAddress, find_address
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from recollect.errors import InvalidInput, TooLarge
-from recollect.numbers import MAX_DIGITS
-from recollect.platform.computing import finish
+from recollect.fairness.computing import finish
+from recollect.text.digits import MAX_DIGITS
+from recollect.text.visible import is_visible
 from recollect.times import NEEDED
 from recollect.transfer.batches import (
     BATCH_BYTES,
@@ -31,13 +32,13 @@ from recollect.transfer.batches import (
 )
 from recollect.transfer.exports import empty
 from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ReadableName, format_named, json_stream
-from recollect.transfer.formats import csv as csv_format
+from recollect.transfer.formats import csv_files as csv_format
 from recollect.transfer.formats import graphml as graphml_format
-from recollect.transfer.formats.csv import guarded, unguarded
+from recollect.transfer.formats.csv_files import guarded, unguarded
 from recollect.transfer.formats.decoding import MAX_CELL, ParsedRecord, list_cell
 from recollect.transfer.formats.markdown import plain
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, mark
-from recollect.transfer.formats.xml import restored, xml_text
+from recollect.transfer.formats.xml_files import restored, xml_text
 from recollect.transfer.model import ImportProblem
 from recollect.transfer.records import (
     MAX_LISTED,
@@ -49,7 +50,6 @@ from recollect.transfer.records import (
     Placement,
     RelationRecord,
 )
-from recollect.visible import is_visible
 from tests.support.examples import examples
 
 HUGE = 1.5e300

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from recollect.platform.encryption import Cipher
+from recollect.crypto.encryption import Cipher
 from recollect.webhooks.deliveries.model import (
     LONGEST_RETRY_AFTER,
     PURPOSE,

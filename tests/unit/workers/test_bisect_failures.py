@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.embedding import UNMEASURED, EmbeddingFailed, FailureCause, Vectors
 from recollect.graph.passages.model import PendingPassage
-from recollect.platform.embedding import UNMEASURED, EmbeddingFailed, FailureCause, Vectors
 from recollect_workers.backoff import Backoff
 from recollect_workers.bisect_failures import HARMLESS, EmbedOutcome, embed_bisecting
 

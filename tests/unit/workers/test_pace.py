@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from recollect.platform.presence import Presence
+from recollect.fairness.presence import Presence
 from recollect_workers import pace
 from recollect_workers.pace import Pace
 

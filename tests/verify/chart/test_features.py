@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from recollect.mail_url import MailSecurity, read_mail_url
 from recollect.settings import Settings
+from recollect.settings.addresses.mail_url import MailSecurity, read_mail_url
 from tests.verify.chart.rendering import (
     ALL,
     CELLED,

@@ -1,7 +1,7 @@
 """Metrics of how much work waits. All workers report the same: of several, take the greatest and not the sum."""
 
-from recollect.platform.backlog.service import measure_backlog, measure_moves
-from recollect.platform.metrics import record_backlog, record_moves
+from recollect.jobs.backlog.service import measure_backlog, measure_moves
+from recollect.telemetry.metrics import record_backlog, record_moves
 from recollect_workers.context import WorkerContext
 
 

@@ -12,7 +12,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.idempotency import service as idempotency
 from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.usage import service as usage
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.webhooks.deliveries import service as deliveries
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext

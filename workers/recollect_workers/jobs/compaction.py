@@ -8,7 +8,7 @@ import structlog
 
 from recollect.accounts.identity.model import worker_caller
 from recollect.jobs.model import Job, StepRefused, StepResult
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import FreedRows
 from recollect_workers.attempts import Attempt

@@ -13,7 +13,7 @@ from recollect.curation.duplicates.deduplication import ComparisonStep
 from recollect.curation.duplicates.model import PassCursor
 from recollect.curation.duplicates.similarity import SimilarPair
 from recollect.jobs.model import Job, StepFunction, StepRefused, StepResult
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 

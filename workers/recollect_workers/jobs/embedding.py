@@ -23,13 +23,13 @@ import structlog
 from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.quotas import service as quotas
 from recollect.accounts.usage import service as usage
+from recollect.embedding import Embedder
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import ClaimedPassage, PendingPassage
 from recollect.ids import time_of
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.embedding import Embedder
-from recollect.platform.metrics import record_embedded, record_refused
-from recollect.platform.telemetry import continued_span
+from recollect.telemetry.metrics import record_embedded, record_refused
+from recollect.telemetry.tracing import continued_span
 from recollect_workers.attempts import Attempt
 from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext

@@ -13,7 +13,7 @@ import structlog
 
 from recollect.accounts.identity.model import worker_caller
 from recollect.errors import NotFound
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.retention.expiry import service as expiry
 from recollect.retention.expiry.model import ExpiryStep
 from recollect_workers.attempts import Attempt

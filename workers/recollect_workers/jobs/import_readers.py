@@ -8,7 +8,7 @@ from uuid import UUID
 
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Job
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.transfer.batches import ImportBatch, read_batches
 from recollect.transfer.dry_run import SeenRecords
 from recollect.transfer.model import Strategy

@@ -9,7 +9,7 @@ from uuid import UUID
 from recollect.accounts.identity.model import worker_caller
 from recollect.graph.graphs import service as graphs
 from recollect.memory import links
-from recollect.platform.telemetry import continued_span
+from recollect.telemetry.tracing import continued_span
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
 

@@ -13,14 +13,14 @@ from recollect.accounts.quotas import service as quotas
 from recollect.accounts.quotas.model import until_tomorrow
 from recollect.accounts.usage import service as usage
 from recollect.caller import Caller
+from recollect.embedding import Embedder, EmbeddingFailed
 from recollect.errors import QuotaExceeded
 from recollect.graph.passages import reembedding
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import PendingPassage
 from recollect.jobs.model import Job, StepFunction, StepPostponed, StepRefused, StepResult
-from recollect.platform.embedding import Embedder, EmbeddingFailed
-from recollect.platform.metrics import record_embedded
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
+from recollect.telemetry.metrics import record_embedded
 from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
 

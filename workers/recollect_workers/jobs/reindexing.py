@@ -7,7 +7,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.passages import service as passages
 from recollect.jobs.model import Job, StepRefused, StepResult
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 NODES_PER_STEP = 200
 

@@ -42,8 +42,8 @@ from recollect.jobs.model import (
     StepRefused,
     failure_of,
 )
-from recollect.platform.metrics import record_job, record_job_step
-from recollect.platform.telemetry import continued_span, step_span
+from recollect.telemetry.metrics import record_job, record_job_step
+from recollect.telemetry.tracing import continued_span, step_span
 from recollect_workers.context import PreparedKind, WorkerContext
 from recollect_workers.turns import Turns, take_turns
 

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from recollect.cells.reaching import session_in_cell
+from recollect.cells.switches import end_open_switches
 from recollect.errors import InvalidInput, Unavailable
-from recollect.platform.cells.reaching import session_in_cell
-from recollect.platform.cells.switches import end_open_switches
-from recollect.platform.transactions import Session
+from recollect.postgres.transactions import Session
 from recollect.settings.cells import HOME
 from recollect_workers.context import WorkerContext
 

@@ -12,7 +12,7 @@ from recollect.errors import Conflict, InvalidInput, TooLarge
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Revision
 from recollect.jobs.model import MAX_CHUNK, Job, StepRefused, StepResult
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.transfer import exports, file_jobs
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import ImportBatch

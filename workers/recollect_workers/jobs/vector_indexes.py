@@ -2,7 +2,7 @@
 
 import structlog
 
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect_workers.context import WorkerContext
 

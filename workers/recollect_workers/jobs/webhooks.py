@@ -14,8 +14,8 @@ from uuid import UUID
 import structlog
 
 from recollect.accounts.identity.model import worker_caller
-from recollect.platform.metrics import record_webhook_attempt
-from recollect.platform.outbound import AT_ONCE_EACH, OutboundFailed
+from recollect.outbound.requests import AT_ONCE_EACH, OutboundFailed
+from recollect.telemetry.metrics import record_webhook_attempt
 from recollect.webhooks.deliveries import service as deliveries
 from recollect.webhooks.deliveries.model import AttemptError, Message, Outcome, outcome_of, signed_headers
 from recollect.webhooks.endpoints.service import cipher_of

@@ -14,7 +14,7 @@ from recollect.errors import ErrorCode, Forbidden, NotFound, RecollectError
 from recollect.graph.graphs.model import spelled_id
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, JobBounds
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.transfer import file_jobs
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors

@@ -11,7 +11,7 @@ from mcp_types import INVALID_PARAMS, Notification, SubscriptionFilter
 from recollect.caller import Caller
 from recollect.graph.graphs.model import spelled_id
 from recollect.jobs.model import Job
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tasks.wire import require_tasks, status_message

@@ -16,9 +16,9 @@ from recollect.accounts.audit.model import (
 )
 from recollect.caller import OPERATOR, Caller
 from recollect.errors import ErrorCode, TooManyRequests
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Session, Transaction
 
 RETRY_SECONDS = 600
 """The `Retry-After` for a tenant that has made as many entries as it may in a day."""

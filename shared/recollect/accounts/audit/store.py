@@ -8,10 +8,10 @@ import msgspec
 
 from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter, Detail
 from recollect.ids import new_id
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
-from recollect.platform.telemetry import current_trace_id
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
+from recollect.telemetry.tracing import current_trace_id
 
 queries = Queries(__package__)
 

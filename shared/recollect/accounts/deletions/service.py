@@ -20,9 +20,9 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, NotFound, Unavailable
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.transactions import Session
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Session
 
 BUSY_WAIT = timedelta(seconds=10)
 BUSY_PAUSE = 0.1

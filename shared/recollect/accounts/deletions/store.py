@@ -7,9 +7,9 @@ import msgspec
 
 from recollect.accounts.deletions.model import ErasureReceipt
 from recollect.accounts.tenants.model import Tenant
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session
 
 queries = Queries(__package__)
 

@@ -15,9 +15,9 @@ from recollect.accounts.email_domains.model import (
 )
 from recollect.caller import Caller, Role
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
-from recollect.platform.db import Database
-from recollect.platform.text_records import TextRecords
-from recollect.platform.transactions import Transaction
+from recollect.outbound.txt_records import TextRecords
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 
 
 async def list_domains(tx: Transaction) -> list[EmailDomain]:

@@ -24,8 +24,8 @@ from recollect.accounts.idempotency.model import (
 from recollect.accounts.idempotency.store import ClaimedKey
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, TooManyRequests, Unprocessable
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 
 FORGOTTEN_AT_ONCE = 1_000
 """Keys that one transaction deletes, at most."""

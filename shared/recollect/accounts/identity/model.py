@@ -18,7 +18,7 @@ from uuid import UUID
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import OPERATOR, Caller, Scope
 from recollect.errors import InvalidInput
-from recollect.printable import controls
+from recollect.text.control_characters import controls
 
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH = 32

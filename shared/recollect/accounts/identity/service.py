@@ -13,6 +13,7 @@ from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Check, Rates, Scope, default_graph_of, unconditional
+from recollect.crypto.peppers import accepted_secrets_of, find_under_any_secret, hashes_under
 from recollect.errors import (
     Conflict,
     CredentialEnded,
@@ -24,9 +25,8 @@ from recollect.errors import (
     Unauthenticated,
     Unavailable,
 )
-from recollect.peppers import accepted_secrets_of, find_under_any_secret, hashes_under
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session, Transaction
 from recollect.times import storable
 
 KEY_SUBJECT = "key:"

@@ -17,9 +17,9 @@ from uuid import UUID
 
 from recollect.accounts.people.model import MAX_NAME as MAX_PERSON_NAME
 from recollect.accounts.people.model import normalized_email
+from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.errors import ErrorCode, Forbidden, InvalidInput
-from recollect.platform.issuers import ALGORITHMS
-from recollect.printable import controls, printable
+from recollect.text.control_characters import controls, printable
 
 PURPOSE = "identity providers"
 """The purpose for which the key that encrypts client secrets is derived."""

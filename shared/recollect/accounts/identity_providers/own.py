@@ -14,8 +14,8 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session
 
 MAX_OWN_IDENTITIES = 200
 """Identities of a person that are listed."""

@@ -21,8 +21,8 @@ from recollect.accounts.identity_providers.model import (
     SignInSecrets,
     proven_identity,
 )
-from recollect.platform.issuers import LEEWAY_SECONDS, Issuer, IssuerFailed, Issuers, TokenRefused
-from recollect.platform.outbound import Outbound, OutboundFailed
+from recollect.accounts.token_issuers import LEEWAY_SECONDS, Issuer, IssuerFailed, Issuers, TokenRefused
+from recollect.outbound.requests import Outbound, OutboundFailed
 
 SCOPE = "openid email profile"
 UNAVAILABLE = "Your identity provider cannot be reached now, or is not set up correctly. Try again, or tell an admin."

@@ -36,12 +36,12 @@ from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller, Role
+from recollect.crypto.encryption import Cipher
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.ids import new_id
-from recollect.platform.db import Database
-from recollect.platform.encryption import Cipher
-from recollect.platform.text_records import TextRecords
-from recollect.platform.transactions import Transaction
+from recollect.outbound.txt_records import TextRecords
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 
 SUBJECT = "sign-in"
 """The subject of the Caller that acts in a tenant while a person signs in."""

@@ -14,8 +14,8 @@ from recollect.accounts.members.model import Invitation
 from recollect.accounts.people.model import normalized_email
 from recollect.caller import Caller, Role
 from recollect.errors import ErrorCode, InvalidInput, TooManyRequests, Unavailable
-from recollect.platform.db import Database
-from recollect.platform.mail import Letter, Mailer, MailFailed, is_sendable
+from recollect.outbound.mail import Letter, Mailer, MailFailed, is_sendable
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 
 RETRY_SECONDS = 3600

@@ -24,11 +24,11 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.people.model import Person, PersonSession, normalized_email, person_name
 from recollect.caller import Caller, Check, Role, Scope, unconditional
+from recollect.crypto.peppers import find_under_any_secret, hashes_under
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
 from recollect.ids import new_id
-from recollect.peppers import find_under_any_secret, hashes_under
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session, Transaction
 
 INVITATION_LIFETIME = timedelta(days=7)
 

@@ -10,8 +10,8 @@ import asyncpg
 from recollect.accounts.members.model import Invitation, Member
 from recollect.caller import Role
 from recollect.ids import new_id
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

@@ -8,10 +8,10 @@ from recollect.accounts.operator_keys import store
 from recollect.accounts.operator_keys.model import KIND, MAX_LIFETIME, SUBJECT, OperatorKey
 from recollect.accounts.operator_log import service as log
 from recollect.accounts.operator_log.model import OperatorAction
+from recollect.crypto.peppers import find_under_any_secret
 from recollect.errors import CredentialEnded, ErrorCode, InvalidInput, NotFound, Unauthenticated
-from recollect.peppers import find_under_any_secret
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.transactions import Session
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Session
 
 REFUSAL = "A valid operator's key is needed: Authorization: Bearer rcl_operator_…"
 """The message for every credential that is not valid, whatever the reason."""

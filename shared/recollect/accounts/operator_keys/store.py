@@ -5,9 +5,9 @@ from uuid import UUID
 
 from recollect.accounts.operator_keys.model import FoundKey, OperatorKey
 from recollect.ids import new_id
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session
 
 queries = Queries(__package__)
 

@@ -2,7 +2,7 @@
 
 from recollect.accounts.operator_log import store
 from recollect.accounts.operator_log.model import OperatorAction, OperatorEntry
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 
 
 async def record(operator: Operator, action: OperatorAction, subject: str, **details: object) -> None:

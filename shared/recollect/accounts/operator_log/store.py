@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from recollect.accounts.operator_log.model import OperatorAction, OperatorEntry
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
-from recollect.platform.telemetry import current_trace_id
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
+from recollect.telemetry.tracing import current_trace_id
 
 queries = Queries(__package__)
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from recollect.errors import InvalidInput
-from recollect.printable import controls
+from recollect.text.control_characters import controls
 
 MAX_NAME = 100
 MAX_PASSKEYS = 20

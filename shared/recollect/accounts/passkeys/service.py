@@ -41,9 +41,9 @@ from recollect.accounts.passkeys.model import (
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session
-from recollect.printable import printable
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session
+from recollect.text.control_characters import printable
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from recollect.accounts.passkeys.model import Passkey, StoredPasskey
 from recollect.ids import new_id
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session
 
 queries = Queries(__package__)
 

@@ -6,8 +6,8 @@ from uuid import UUID
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.people import store
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people import store
 from recollect.accounts.people.model import DeletionOutcome, Membership, PersonSession
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session
 
 NAMED = 5
 """How many organisations are named to a person who is still a member of them."""

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from recollect.caller import Rates, Role
 from recollect.errors import InvalidInput
-from recollect.printable import controls
+from recollect.text.control_characters import controls
 
 MAX_EMAIL = 254
 """The most characters of an address, as in SMTP (RFC 5321, 4.5.3.1.3)."""

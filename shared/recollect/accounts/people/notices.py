@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from recollect.platform.mail import Letter, Mailer, MailFailed
+from recollect.outbound.mail import Letter, Mailer, MailFailed
 
 SOMEBODY_ELSE = (
     "If not, somebody else has access to your account: choose a new password, end all sessions, and remove passkeys\n"

@@ -19,12 +19,12 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.people.model import Credentials, ProofOutcome, normalized_email
 from recollect.accounts.people.store import ResetRecord
+from recollect.crypto.peppers import find_under_any_secret
 from recollect.errors import NotFound
 from recollect.ids import new_id
-from recollect.peppers import find_under_any_secret
-from recollect.platform.db import Database
-from recollect.platform.mail import Letter
-from recollect.platform.transactions import Session
+from recollect.outbound.mail import Letter
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session
 from recollect.settings.cells import HOME
 
 RESET_LIFETIME = timedelta(hours=1)

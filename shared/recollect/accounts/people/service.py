@@ -27,12 +27,12 @@ from recollect.accounts.people.model import (
     person_name,
 )
 from recollect.accounts.people.store import SessionRecord
+from recollect.crypto.peppers import find_under_any_secret, hashes_under
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated
 from recollect.ids import new_id
-from recollect.peppers import find_under_any_secret, hashes_under
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session, Transaction
-from recollect.printable import printable
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session, Transaction
+from recollect.text.control_characters import printable
 
 SESSION_LIFETIME = timedelta(days=30)
 IDLE_LIFETIME = timedelta(days=7)

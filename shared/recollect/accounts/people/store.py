@@ -16,8 +16,8 @@ from recollect.accounts.people.model import (
 )
 from recollect.caller import Role
 from recollect.ids import new_id
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

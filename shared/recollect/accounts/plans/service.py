@@ -7,8 +7,8 @@ from recollect.accounts.operator_log.model import OperatorAction
 from recollect.accounts.plans import store
 from recollect.accounts.plans.model import LIMITS, Plan, checked_limits
 from recollect.errors import NotFound
-from recollect.platform.caller_changes import EVERYBODY
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
+from recollect.valkey.caller_changes import EVERYBODY
 
 
 async def list_plans(operator: Operator) -> list[Plan]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import msgspec
 
 from recollect.accounts.plans.model import Plan
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
 
 queries = Queries(__package__)
 

@@ -15,8 +15,8 @@ from uuid import UUID
 from recollect.accounts.identity.model import WORKER
 from recollect.accounts.quotas import store
 from recollect.accounts.quotas.model import Quotas, QuotaUse, TenantTotals, day_of, exceeded
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 
 STORING = "what is stored"
 EMBEDDING = "embeddings"

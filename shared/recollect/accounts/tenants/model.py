@@ -7,7 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from recollect.errors import InvalidInput
-from recollect.printable import controls
+from recollect.text.control_characters import controls
 
 MAX_NAME = 200
 MAX_RETENTION_DAYS = 3650

@@ -22,8 +22,8 @@ from recollect.accounts.tenants.model import (
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.ids import new_id
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.transactions import Session, Transaction
 from recollect.times import require_zone
 
 

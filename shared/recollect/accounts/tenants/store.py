@@ -10,9 +10,9 @@ import asyncpg
 from recollect.accounts.tenants.model import Tenant, TenantPatch, TenantStatus
 from recollect.errors import ErrorCode, NotFound
 from recollect.ids import new_id
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

@@ -28,9 +28,9 @@ from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, Forbidden, RecollectError, TenantMoving, Unavailable
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.db import Database
-from recollect.platform.metrics import record_uncounted
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
+from recollect.telemetry.metrics import record_uncounted
 
 MAX_FAILED = 3
 """Tenants for which one flush fails, at most: it does not wait for an unavailable database once for each tenant."""

@@ -5,8 +5,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from recollect.accounts.usage.model import Counter, Counts, StoredCounts, UsagePoint, UsageRow, UsageSpan
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.accounts.usage.model import HOUR_SECONDS, Counter, Counts, Kind, TenantUsage
-from recollect.platform.metrics import record_uncounted
+from recollect.telemetry.metrics import record_uncounted
 
 MAX_ENTRIES = 20_000
 """Counters and keys of all tenants, at most: some megabytes. Only a database that is unavailable for long, or thousands

@@ -9,7 +9,7 @@ from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MAX_ARCHIVED = 1_000
 """Most entities that one call archives."""

@@ -3,8 +3,8 @@
 from recollect.curation.archiving.model import Archivable, ArchiveCriteria
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import any_case
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 

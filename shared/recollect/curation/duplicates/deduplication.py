@@ -37,6 +37,8 @@ from recollect.curation.duplicates.similarity import (
     work_of,
 )
 from recollect.errors import Conflict, InvalidInput, TooLarge
+from recollect.fairness import computing
+from recollect.fairness.computing import Slices
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
@@ -46,10 +48,8 @@ from recollect.graph.relations.model import NewEdge
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import DEDUPLICATE
 from recollect.jobs.model import MAX_PENDING_FOR_SWEEPS, Job, NewJob
-from recollect.platform import computing
-from recollect.platform.computing import Slices
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 
 RETRY_AFTER = timedelta(hours=1)
 """How long after the end of a job, whatever its result, no new pass begins in its graph."""

@@ -17,12 +17,12 @@ from recollect.curation.duplicates.similarity import (
 )
 from recollect.curation.merging.service import merge_nodes
 from recollect.errors import TooLarge
+from recollect.fairness.computing import Slices, in_one_slice
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Moment, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
-from recollect.platform.computing import Slices, in_one_slice
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MAX_COMPARED = 10_000
 """Most entities that one call compares with each other; a larger graph takes a job."""

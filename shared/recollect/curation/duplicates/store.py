@@ -8,11 +8,11 @@ import asyncpg
 
 from recollect.curation.duplicates.model import ConfiguredGraph, PassPosition, Proposal
 from recollect.curation.duplicates.similarity import Profile, SimilarPair
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.computing import map_yielding
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

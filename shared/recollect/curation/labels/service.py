@@ -7,7 +7,7 @@ from recollect.curation.labels.model import TagChange, TagChangeResult
 from recollect.graph.graphs.model import Revision
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite, unique_by
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 async def retag(tx: Transaction, revision: Revision, retaggings: Sequence[TagChange]) -> list[TagChangeResult]:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from recollect.curation.merging.model import MergedEntity, RedirectedRelations
 from recollect.errors import Conflict, ErrorCode, InvalidInput, TooLarge
+from recollect.fairness.computing import map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs.model import Revision
@@ -15,8 +16,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge, Walk
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MAX_REDIRECTED = 100_000
 """Most relations that one merge moves."""

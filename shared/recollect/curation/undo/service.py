@@ -18,6 +18,7 @@ from recollect.curation.undo.model import (
 )
 from recollect.curation.undo.plan import plan_undo
 from recollect.errors import InvalidInput, TooLarge
+from recollect.fairness.computing import interleave
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
@@ -27,8 +28,7 @@ from recollect.graph.nodes.model import unique
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge
-from recollect.platform.computing import interleave
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MAX_UNDONE = 10_000
 """Nodes, observations and relations that one call undoes, at most; each counts as often as it was touched.

@@ -15,13 +15,13 @@ from recollect.curation.undo.model import (
     Sibling,
     TouchedNode,
 )
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import unique
 from recollect.graph.observations.model import Observation
 from recollect.graph.relations.model import Edge
-from recollect.platform.computing import map_yielding
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 

@@ -2,7 +2,7 @@
 
 from recollect.curation.validation.model import IntegrityIssue
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.sql import Queries
+from recollect.postgres.sql import Queries
 
 queries = Queries(__package__)
 

@@ -8,7 +8,7 @@ from recollect.graph.aliases.model import FoundEntity, NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 async def alias(

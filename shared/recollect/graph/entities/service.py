@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.entities import store
@@ -31,8 +32,7 @@ from recollect.graph.observations.model import NewObservation, Observation, coun
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 OBSERVATIONS_SHARE = Fraction(3, 4)
 """The part of a reply that observations may take: names, texts, metadata and relations need room beside them."""

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from recollect.accounts.quotas.model import Quotas
 from recollect.errors import ErrorCode, InvalidInput
-from recollect.json_values import same_json
-from recollect.platform.transactions import ExpectedGraph
+from recollect.graph.json_values import same_json
+from recollect.postgres.transactions import ExpectedGraph
 from recollect.times import from_milliseconds, in_zone, lacks_offset, offset_minutes, parse_moment, through, zone_of
 
 GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")

@@ -5,7 +5,7 @@ from datetime import datetime
 from recollect.errors import ErrorCode, InvalidInput
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import Graph, Moment, local_as_of, parse_as_of
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.times import lacks_offset, zone_of
 
 

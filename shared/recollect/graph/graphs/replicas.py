@@ -8,13 +8,13 @@ from typing import TypeVar
 from uuid import UUID
 
 from recollect.caller import Caller
+from recollect.fairness.slots import give_way, giving_no_way
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import GraphPosition
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.db import Database
-from recollect.platform.replicas import Replica, ReplicaFailed, ReplicaOutcome
-from recollect.platform.slots import give_way, giving_no_way
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.replicas import Replica, ReplicaFailed, ReplicaOutcome
+from recollect.postgres.transactions import Transaction
 
 T = TypeVar("T")
 

@@ -32,7 +32,7 @@ from recollect.graph.graphs.model import (
     spelled_id,
 )
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.times import require_zone
 
 MAX_GRAPHS = 1_000

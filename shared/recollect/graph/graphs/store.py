@@ -20,8 +20,8 @@ from recollect.graph.graphs.model import (
     spelled_id,
 )
 from recollect.ids import new_id
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import ExpectedGraph, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import ExpectedGraph, Transaction
 
 queries = Queries(__package__)
 

@@ -7,8 +7,8 @@ from typing import Any
 import asyncpg
 
 from recollect.graph.graphs.model import Graph, Moment, as_of_parameters
-from recollect.platform.sql import Query
-from recollect.platform.transactions import STREAMED, Transaction
+from recollect.postgres.sql import Query
+from recollect.postgres.transactions import STREAMED, Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, Rewrite, unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 BREATH = 10
 """Entities whose new parents are checked, by a walk up from there, before other calls go on."""

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy.model import MAX_LEVELS, PageRequest
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 

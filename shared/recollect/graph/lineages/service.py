@@ -27,7 +27,7 @@ from recollect.graph.lineages.model import (
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, occurrences
 from recollect.graph.observations import service as observations
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MAX_WORDS = 100
 """Kinds of a graph, and as many tags and prefixes of tags, that a description lists, at most."""

@@ -9,8 +9,8 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import KindUse, TagPrefixUse, TagUse, Version, VersionFilter
 from recollect.graph.nodes.model import any_case
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 

@@ -1,9 +1,9 @@
 """Use cases of another analysis of words: the labels of nodes are analysed anew, step by step, while both are found."""
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.nodes import store
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
-from recollect.platform.words.analysis import label_vector
+from recollect.postgres.transactions import Transaction
+from recollect.words.analysis import label_vector
 
 
 async def rebuild_page(tx: Transaction, *, limit: int) -> int:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from recollect.errors import ErrorCode, NotFound
-from recollect.json_values import same_json
-from recollect.spelling import APOSTROPHE, TYPED, with_apostrophes, written_forms
+from recollect.graph.json_values import same_json
+from recollect.text.unicode_forms import APOSTROPHE, TYPED, with_apostrophes, written_forms
 
 T = TypeVar("T")
 

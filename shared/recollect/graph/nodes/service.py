@@ -28,7 +28,7 @@ from recollect.graph.nodes.store import AppendedVersion
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.labels import memory_labels
 from recollect.graph.passages.model import IndexedText, Source
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MAX_REINDEXED = 2_000
 """Observations of the nodes of one step of a reindex, at most, unless one node has more: memory holds them all."""

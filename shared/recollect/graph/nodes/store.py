@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
+from recollect.fairness.computing import batches, map_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import (
@@ -22,10 +23,9 @@ from recollect.graph.nodes.model import (
 )
 from recollect.graph.passages.model import IndexedText
 from recollect.ids import new_id
-from recollect.platform.computing import batches, map_yielding
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
-from recollect.platform.words.analysis import LABELS_VERSION, label_vector
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
+from recollect.words.analysis import LABELS_VERSION, label_vector
 
 queries = Queries(__package__)
 

@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
+from recollect.graph.json_values import same_json
 from recollect.graph.nodes.model import NodeHead, unique_by
 from recollect.ids import new_id
-from recollect.json_values import same_json
 
 
 def each_tag_once(tags: Iterable[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from functools import reduce
 from uuid import UUID
 
 from recollect.errors import ErrorCode, TooLarge
+from recollect.fairness.computing import map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
@@ -26,8 +27,7 @@ from recollect.graph.passages import service as passages
 from recollect.graph.passages.labels import memory_labels
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MAX_REVIVED = 5_000
 """Observations that become outdated when one write revives entities, at most: some seconds under a graph's lock."""

@@ -7,12 +7,12 @@ from uuid import UUID
 
 import asyncpg
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import ATTRIBUTES, Key, Observation
-from recollect.platform.computing import map_yielding
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from recollect.embedding import TokenBits
+from recollect.fairness.computing import map_yielding
 from recollect.graph.passages.date_phrases import LANGUAGES
 from recollect.graph.passages.dates import DateRange, date_ranges
 from recollect.graph.passages.model import PendingPassage
-from recollect.platform.computing import map_yielding
-from recollect.platform.embedding import TokenBits
 from recollect.times import with_offset
 
 EVIDENCE_GENERATION = 2

@@ -4,7 +4,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import REEMBED_PASSAGES, REINDEX_PASSAGES
 from recollect.jobs.model import Job, NewJob
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 async def start_reindex(tx: Transaction, graph_name: str) -> Job:

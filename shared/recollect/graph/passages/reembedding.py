@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from recollect.embedding import Vectors
 from recollect.graph.passages import service as passages
 from recollect.graph.passages import store
 from recollect.graph.passages.evidence import Evidence
@@ -15,8 +16,7 @@ from recollect.graph.passages.model import PendingPassage
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import REEMBED_PASSAGES
 from recollect.jobs.model import EMBED_PASSAGES, JobFilter
-from recollect.platform.embedding import Vectors
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 LOOKED_AT_ONCE = 1_000
 """Passages that one statement checks for a vector."""

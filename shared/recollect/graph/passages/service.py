@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from recollect.embedding import Vectors
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.passages import store
 from recollect.graph.passages.evidence import Evidence
@@ -21,11 +23,9 @@ from recollect.graph.passages.model import (
 )
 from recollect.graph.passages.windows import window_words
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.computing import map_yielding
-from recollect.platform.db import Database
-from recollect.platform.embedding import Vectors
-from recollect.platform.transactions import Transaction
-from recollect.platform.words.analysis import AskedWord, lexemes_of
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
+from recollect.words.analysis import AskedWord, lexemes_of
 
 MAX_WAITING = 10_000
 """Waiting passages are counted up to this number; a greater one would be of no more use to a caller."""

@@ -9,6 +9,8 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
+from recollect.embedding import NOTHING_PREPARED, Vectors
+from recollect.fairness.computing import batches, map_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.passages.date_phrases import LANGUAGES
 from recollect.graph.passages.dates import DateRange, TimePhrase, named_days, ranges_of, times_in
@@ -37,12 +39,10 @@ from recollect.graph.passages.model import (
 )
 from recollect.graph.passages.windows import Window, WindowWords
 from recollect.ids import new_id
-from recollect.platform.computing import batches, map_yielding
-from recollect.platform.embedding import NOTHING_PREPARED, Vectors
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
-from recollect.platform.words.analysis import WORDS_VERSION, passage_vector
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 from recollect.times import with_offset
+from recollect.words.analysis import WORDS_VERSION, passage_vector
 
 queries = Queries(__package__)
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.graph.passages.model import FAR_WORDS, MAX_UNSPACED, MAX_WORDS, NEAR_WORDS
-from recollect.platform.words.analysis import Lexemes
-from recollect.platform.words.characters import UNSPACED
+from recollect.words.analysis import Lexemes
+from recollect.words.characters import UNSPACED
 
 
 @dataclass(frozen=True, slots=True)

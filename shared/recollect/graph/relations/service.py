@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.errors import RecollectError, TooLarge
+from recollect.fairness.computing import map_yielding
 from recollect.graph.entities.model import Entity
 from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
@@ -35,8 +36,7 @@ from recollect.graph.relations.model import (
     Walk,
 )
 from recollect.graph.relations.store import RemovedRelation
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 Key = tuple[UUID, UUID, str]
 """Both ends and the type: two edges with the same key are the same edge."""

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
+from recollect.fairness.computing import batches, map_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations.model import (
@@ -20,9 +21,8 @@ from recollect.graph.relations.model import (
     Walk,
 )
 from recollect.ids import new_id
-from recollect.platform.computing import batches, map_yielding
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 

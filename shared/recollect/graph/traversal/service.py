@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import compress
 from uuid import UUID
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
@@ -26,8 +27,7 @@ from recollect.graph.traversal.model import (
     ReachedSubgraph,
     far_end,
 )
-from recollect.platform.computing import map_yielding
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 async def neighbourhood(

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.db import Database
 from recollect.platform.migrate import migrations
 from recollect.platform.schema import store
 from recollect.platform.schema.model import outdated
-from recollect.platform.transactions import Session
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session
 
 UNDEFINED = (
     asyncpg.UndefinedTableError,

@@ -1,7 +1,7 @@
 """Queries of the schema's version."""
 
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session
 
 queries = Queries(__package__)
 

@@ -21,8 +21,8 @@ from recollect.graph.passages import service as passages
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import COMPACT_GRAPH
 from recollect.jobs.model import MAX_PENDING_FOR_SWEEPS, NewJob
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.retention.compaction import store
 from recollect.retention.compaction.model import Compaction, CompactionCheck, FreedRows
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby, permutations
 
-from recollect.platform.computing import Slices
+from recollect.fairness.computing import Slices
 
 NOWHERE = r"(?!)"
 """A pattern that finds nothing."""

@@ -16,6 +16,7 @@ from recollect.accounts.audit.model import Action, named
 from recollect.accounts.idempotency import service as idempotency
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.fairness.computing import Slices, compute_while_locked
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import service as nodes
@@ -27,8 +28,7 @@ from recollect.graph.relations.model import MENTIONS_ENTITY
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import FORGET_STATISTICS
 from recollect.jobs.model import NewJob
-from recollect.platform.computing import Slices, compute_while_locked
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.retention.erasure import store
 from recollect.retention.erasure.model import (
     ERASE_PERSON,

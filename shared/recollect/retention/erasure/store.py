@@ -5,12 +5,12 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from recollect.fairness.computing import batches
 from recollect.graph.graphs.model import Graph
-from recollect.platform.computing import batches
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
-from recollect.platform.words.analysis import all_of
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 from recollect.retention.erasure.model import ErasedItem, ErasureTargets, NamedHead
+from recollect.words.analysis import all_of
 
 queries = Queries(__package__)
 

@@ -13,8 +13,8 @@ from recollect.graph.graphs.model import ARCHIVE_EXPIRED
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.retention.expiry import store
 from recollect.retention.expiry.model import ExpiryStep
 

@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.graph.graphs.model import Graph
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

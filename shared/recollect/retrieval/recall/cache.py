@@ -23,11 +23,11 @@ import msgspec
 from cachetools import LRUCache
 
 from recollect.caller import Caller
-from recollect.platform.metrics import CacheTallies
-from recollect.platform.shared_cache import SharedCache
-from recollect.platform.telemetry import step_span
 from recollect.retrieval.recall.model import GraphState, Question, RecallFilter
 from recollect.retrieval.recall.ranking import RANKING_VERSION, RankedPassage
+from recollect.telemetry.metrics import CacheTallies
+from recollect.telemetry.tracing import step_span
+from recollect.valkey.shared_cache import SharedCache
 
 MAX_GRAPHS = 10_000
 """Graphs whose last seen state a process remembers."""

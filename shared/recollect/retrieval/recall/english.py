@@ -13,7 +13,7 @@ from functools import cache
 import anyio.to_thread
 from spellchecker import SpellChecker
 
-from recollect.platform.embedding.minilm import VOCABULARY
+from recollect.embedding.models.minilm import VOCABULARY
 
 _FREQUENT = 500
 """How often a word occurs in 700 million that may be what was meant; rarer ones are only known."""

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from msgspec import structs
 
-from recollect.platform.embedding import SimilarityThresholds
+from recollect.embedding import SimilarityThresholds
 from recollect.retrieval.recall.ranking import MIN_COVERAGE, Hit
 
 NEAR_BEST = 2 / 3

@@ -15,10 +15,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from recollect.embedding import Vectors
+from recollect.fairness.computing import Slices
 from recollect.graph.passages.date_phrases import LANGUAGES
 from recollect.graph.passages.dates import BROAD_DAYS, DateRange, TimePhrase, times_in
-from recollect.platform.computing import Slices
-from recollect.platform.embedding import Vectors
 from recollect.times import in_zone, with_offset
 
 NEIGHBOUR_WEIGHT = 0.8

@@ -10,9 +10,9 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from recollect.embedding import UNMEASURED, SimilarityThresholds
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import Attributes
-from recollect.platform.embedding import UNMEASURED, SimilarityThresholds
 from recollect.retrieval.recall.pages import Holdings, Place
 from recollect.retrieval.recall.ranking import Hit, HitKey
 from recollect.retrieval.recall.terms import CountedWord

@@ -8,10 +8,7 @@ import anyio
 import structlog
 
 from recollect.caller import Caller
-from recollect.errors import Unavailable
-from recollect.graph.passages.model import texts_to_prepare
-from recollect.platform.computing import map_yielding
-from recollect.platform.embedding import (
+from recollect.embedding import (
     NOTHING_PREPARED,
     Embedded,
     Embedder,
@@ -21,8 +18,11 @@ from recollect.platform.embedding import (
     prepare_texts,
     thresholds_of,
 )
-from recollect.platform.embedding.vectors import unit_length
-from recollect.platform.embedding_cache import CachedEmbedder
+from recollect.embedding.cache import CachedEmbedder
+from recollect.embedding.vectors import unit_length
+from recollect.errors import Unavailable
+from recollect.fairness.computing import map_yielding
+from recollect.graph.passages.model import texts_to_prepare
 from recollect.retrieval.recall.matching import depends_on_day, has_times
 from recollect.retrieval.recall.model import Question
 from recollect.retrieval.recall.prompts import part_that_counts

@@ -7,14 +7,12 @@ from uuid import UUID
 
 from msgspec import structs
 
+from recollect.fairness.computing import interleave, map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.passages import service as passages
-from recollect.platform.computing import interleave, map_yielding
-from recollect.platform.metrics import record_audit, record_waiting
-from recollect.platform.transactions import Transaction
-from recollect.platform.words.analysis import asked_words
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.days import NamedDays, days_of, is_listing, listed
@@ -60,7 +58,9 @@ from recollect.retrieval.recall.ranking import (
 from recollect.retrieval.recall.spelling import correct, nearest_words
 from recollect.retrieval.recall.terms import counted_words, question_terms
 from recollect.retrieval.recall.updates import in_order_of_time, probably_replaces
+from recollect.telemetry.metrics import record_audit, record_waiting
 from recollect.times import zone_of
+from recollect.words.analysis import asked_words
 
 MAX_RECALLED = 100
 """Hits of one recall, at most."""

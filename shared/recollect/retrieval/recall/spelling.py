@@ -8,7 +8,7 @@ letter are seldom both wrong.
 
 Of other languages nothing tells which words are right. So in a question in one of them only words of six letters are
 corrected: the short ones are near to too much ("jour" to "hour"), most of all where memories are in English. Function
-words are known in the languages of `embedding/english.py`.
+words are known in the languages of `embedding/models/english.py`.
 """
 
 import re
@@ -18,8 +18,8 @@ from unicodedata import normalize
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extractOne
 
+from recollect.embedding.models.english import is_english, is_function_word
 from recollect.graph.passages.model import LEAST_LETTERS, MOST_LETTERS
-from recollect.platform.embedding.english import is_english, is_function_word
 from recollect.retrieval.recall.english import english
 
 MAX_UNUSUAL = 4

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.platform.words.analysis import AskedWord, passages_with, query_of
 from recollect.retrieval.recall.english import english
 from recollect.retrieval.recall.ranking import Term
+from recollect.words.analysis import AskedWord, passages_with, query_of
 
 MAX_TERMS = 32
 """Terms of a question, at most: the rarest, by the frequencies of the graph."""

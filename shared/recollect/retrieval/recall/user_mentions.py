@@ -7,7 +7,7 @@ mean of both (measured: docs/adr/0006-embedders.md). In questions in English.
 
 import re
 
-from recollect.platform.embedding.stop_words import STOP_WORDS
+from recollect.words.stop_words import STOP_WORDS
 
 _AUXILIARY = r"do|does|did|has|have|had|can|could|shall|should|will|would|may|might|must"
 _BE = r"is|are|was|were"

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
-from recollect.platform.words.characters import normalised
-from recollect.platform.words.stemming import without_accents
-from recollect.spelling import normal
+from recollect.text.unicode_forms import normal
+from recollect.words.characters import normalised
+from recollect.words.stemming import without_accents
 
 _LOST_BY_EDIT = 3
 

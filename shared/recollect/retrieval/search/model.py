@@ -10,8 +10,8 @@ from uuid import UUID
 
 from recollect.graph.entities.model import Entity
 from recollect.graph.nodes.model import unique
-from recollect.platform.words.analysis import AskedWord, query_of
-from recollect.spelling import APOSTROPHE, TYPED, normal, with_apostrophes, written_forms
+from recollect.text.unicode_forms import APOSTROPHE, TYPED, normal, with_apostrophes, written_forms
+from recollect.words.analysis import AskedWord, query_of
 
 MIN_ANY_CASE = 4
 """Least characters of a name that is recognised in a text in any case: shorter names are often words (IT, US)."""

@@ -12,8 +12,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
-from recollect.platform.transactions import Transaction
-from recollect.platform.words.analysis import all_of
+from recollect.postgres.transactions import Transaction
 from recollect.retrieval.search import boolean, store
 from recollect.retrieval.search.fuzzy import NearForm, bounds, folded, least_similarity, nearness
 from recollect.retrieval.search.model import (
@@ -32,7 +31,8 @@ from recollect.retrieval.search.model import (
     ranked_hit,
 )
 from recollect.retrieval.search.words import expandable, other_forms, words_of
-from recollect.spelling import normal, written_forms
+from recollect.text.unicode_forms import normal, written_forms
+from recollect.words.analysis import all_of
 
 TEXTS_PER_TURN = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""

@@ -6,13 +6,12 @@ from uuid import UUID
 
 import asyncpg
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case, unique
-from recollect.platform.computing import map_yielding
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import STREAMED, Transaction
-from recollect.platform.words.analysis import AskedWord, has_any, query_of
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import STREAMED, Transaction
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search.fuzzy import NearForm, least_similarity
 from recollect.retrieval.search.model import (
@@ -32,7 +31,8 @@ from recollect.retrieval.search.model import (
     plain_patterns,
 )
 from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
-from recollect.spelling import APOSTROPHE
+from recollect.text.unicode_forms import APOSTROPHE
+from recollect.words.analysis import AskedWord, has_any, query_of
 
 queries = Queries(__package__)
 

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from recollect.errors import InvalidInput
-from recollect.platform.embedding.stop_words import STOP_WORDS
-from recollect.platform.words.analysis import AskedWord
-from recollect.platform.words.characters import bigrams, normalised
-from recollect.platform.words.languages import language_of
-from recollect.platform.words.stemming import forms
-from recollect.spelling import normal
+from recollect.text.unicode_forms import normal
+from recollect.words.analysis import AskedWord
+from recollect.words.characters import bigrams, normalised
+from recollect.words.languages import language_of
+from recollect.words.stemming import forms
+from recollect.words.stop_words import STOP_WORDS
 
 MAX_WORDS = 64
 """Words of one query, at most."""

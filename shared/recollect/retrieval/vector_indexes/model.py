@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from recollect.platform.sql import Query
+from recollect.postgres.sql import Query
 
 PARTITIONS = 16
 """Tables among which the vectors of tenants are distributed, by a hash of the tenant's id.

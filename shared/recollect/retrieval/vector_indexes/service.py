@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Set
 from uuid import UUID
 
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import store
 from recollect.retrieval.vector_indexes.model import (
     MAX_INDEXES,

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session
 from recollect.retrieval.vector_indexes.model import (
     PARTITIONS,
     LargeGraph,

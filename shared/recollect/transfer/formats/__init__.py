@@ -15,7 +15,7 @@
     claude    an assistant's conversations           read only
 
 docs/transfer.md says which data each format holds. `writer.py` is the interface of writers; `decoding.py`, `cells.py`,
-`lines.py`, `xml.py`, `json_stream.py` and `foreign.py` hold code that several formats share.
+`lines.py`, `xml_files.py`, `json_stream.py` and `foreign.py` hold code that several formats share.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recollect.errors import InvalidInput
-from recollect.transfer.formats import chats, csv, graphml, json, jsonl, mem0, zep
+from recollect.transfer.formats import chats, csv_files, graphml, json_files, jsonl, mem0, zep
 from recollect.transfer.formats.decoding import Read
 from recollect.transfer.formats.dot import DotWriter
 from recollect.transfer.formats.gexf import GexfWriter
@@ -54,9 +54,9 @@ class Format:
 
 
 _ALL = (
-    Format("json", "application/json", (".json",), json.JsonWriter(), json.read),
+    Format("json", "application/json", (".json",), json_files.JsonWriter(), json_files.read),
     Format("jsonl", jsonl.MEDIA_TYPE, (".jsonl", ".ndjson"), jsonl.JsonlWriter(), jsonl.read, by_line=True),
-    Format("csv", "text/csv", (".csv",), csv.CsvWriter(), csv.read),
+    Format("csv", "text/csv", (".csv",), csv_files.CsvWriter(), csv_files.read),
     Format("graphml", "application/graphml+xml", (".graphml",), graphml.GraphmlWriter(), graphml.read),
     Format("gexf", "application/gexf+xml", (".gexf",), GexfWriter()),
     Format("dot", "text/vnd.graphviz", (".dot", ".gv"), DotWriter()),

@@ -21,11 +21,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from recollect.errors import InvalidInput
+from recollect.memory.turns import Turn, speaker_of, texts_of
 from recollect.transfer.formats.decoding import Read
 from recollect.transfer.formats.foreign import Found, fact, moment, text_of
 from recollect.transfer.formats.json_stream import JsonStream
 from recollect.transfer.model import ImportProblem, UnreadableLine
-from recollect.turns import Turn, speaker_of, texts_of
 
 _SAID = frozenset({"text", "multimodal_text"})
 """The types of ChatGPT's contents that somebody said; others are code that it ran, and what its tools answered."""

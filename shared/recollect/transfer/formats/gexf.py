@@ -8,7 +8,7 @@ import msgspec
 from recollect.transfer.formats.cells import as_cell
 from recollect.transfer.formats.graphml import node_id
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
-from recollect.transfer.formats.xml import xml_attribute
+from recollect.transfer.formats.xml_files import xml_attribute
 from recollect.transfer.records import End, EntityRecord, FactRecord
 
 _NODE_ATTRIBUTES = ("entityType", "observations", "createdAt", "lastModified", "tags", "importance", "parentId", "text")

@@ -19,7 +19,7 @@ from recollect.errors import InvalidInput
 from recollect.transfer.formats.cells import COLUMNS, NUMBERS, as_cell, read_cells
 from recollect.transfer.formats.decoding import MAX_CELL, ParsedRecord, Read
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage, Writer
-from recollect.transfer.formats.xml import FACT, entity_id, restored, xml_attribute, xml_text
+from recollect.transfer.formats.xml_files import FACT, entity_id, restored, xml_attribute, xml_text
 from recollect.transfer.model import ImportProblem, UnreadableLine
 from recollect.transfer.records import End, FactKey, FactRecord
 

@@ -21,8 +21,8 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.model import unique
 from recollect.graph.relations.model import NewRelation
 from recollect.transfer.formats.decoding import BROKEN_BYTES, ParsedRecord, Read
-from recollect.transfer.formats.json import begins_document
-from recollect.transfer.formats.json import read as read_document
+from recollect.transfer.formats.json_files import begins_document
+from recollect.transfer.formats.json_files import read as read_document
 from recollect.transfer.formats.json_stream import TOO_MANY_VALUES, has_too_many_values
 from recollect.transfer.formats.lines import whole_lines
 from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Writer

@@ -17,8 +17,8 @@ from uuid import UUID
 
 import msgspec
 
+from recollect.crypto.encryption import Cipher
 from recollect.graph.graphs.model import Change
-from recollect.platform.encryption import Cipher
 
 SEND_WEBHOOKS = "send_webhooks"
 """The wake-up that has a worker look for due deliveries."""

@@ -11,8 +11,8 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.graph.graphs import service as graphs
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.webhooks.deliveries import store
 from recollect.webhooks.deliveries.model import (
     AT_ONCE_EACH,

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from recollect.ids import new_id
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 from recollect.webhooks.deliveries.model import AttemptError, ClaimedDelivery, Delivery, NewDelivery
 
 queries = Queries(__package__)

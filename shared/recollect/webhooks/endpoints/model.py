@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.errors import InvalidInput
-from recollect.printable import controls
+from recollect.text.control_characters import controls
 from recollect.webhooks.events.model import EventType, known_types
 
 MAX_WEBHOOKS = 20

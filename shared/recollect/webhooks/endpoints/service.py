@@ -11,10 +11,10 @@ from uuid import UUID
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, Detail, changed_fields, named
 from recollect.caller import Caller
+from recollect.crypto.encryption import Cipher
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound
 from recollect.ids import new_id
-from recollect.platform.encryption import Cipher
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.webhooks.deliveries import service as deliveries
 from recollect.webhooks.deliveries.model import PURPOSE, Delivery, DeliveryStatus, NewDelivery, secret_binding
 from recollect.webhooks.endpoints import store

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 from recollect.webhooks.endpoints.model import NewWebhook, Webhook
 
 queries = Queries(__package__)

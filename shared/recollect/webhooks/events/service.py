@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from recollect.platform.db import Database
-from recollect.platform.transactions import Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Transaction
 from recollect.webhooks.deliveries import service as deliveries
 from recollect.webhooks.deliveries.model import MAX_CHANGES, NewDelivery
 from recollect.webhooks.events import store

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 from recollect.webhooks.events.model import (
     GraphMade,
     GraphNews,

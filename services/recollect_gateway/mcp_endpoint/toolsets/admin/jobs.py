@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Meta, Struct, structs
 
 from recollect.errors import ErrorCode, NotFound
+from recollect.fairness.slots import released_slot
 from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import rebuild_jobs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
-from recollect.platform.slots import released_slot
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from recollect.accounts.usage import service as usage
 from recollect.accounts.usage.model import Per, StoredCounts, UsageRow, cursor_of, usage_span
 from recollect.graph.graphs import service as graphs
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply

@@ -4,7 +4,7 @@ import msgspec
 from mcp_types import CallToolResult, TextContent
 
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
-from recollect.platform.driver_errors import DRIVER_ERRORS
+from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect_gateway.mcp_endpoint.errors import tool_error
 
 CODES = {

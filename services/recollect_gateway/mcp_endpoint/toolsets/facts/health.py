@@ -3,11 +3,11 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recollect.embedding import Embedder
+from recollect.embedding.cache import NOBODY
 from recollect.errors import Unavailable
 from recollect.graph.passages import service as passages
-from recollect.platform.driver_errors import DRIVER_ERRORS
-from recollect.platform.embedding import Embedder
-from recollect.platform.embedding_cache import NOBODY
+from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect.retrieval.recall import service as recall
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply

@@ -13,9 +13,9 @@ from recollect.graph.nodes.model import NewFact, NodeFields
 from recollect.memory import reading, revising, writing
 from recollect.memory.links import RequestedLink
 from recollect.memory.revising import NodePatch
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
-from recollect.visible import is_visible
+from recollect.text.visible import is_visible
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply
 from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (

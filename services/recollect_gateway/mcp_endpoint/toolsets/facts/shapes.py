@@ -11,9 +11,9 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, InvalidInput, NotFound, require_none
+from recollect.fairness.computing import map_yielding
 from recollect.graph.lineages.model import Version
 from recollect.graph.relations.model import Edge
-from recollect.platform.computing import map_yielding
 from recollect.settings import Settings
 from recollect.times import from_milliseconds, milliseconds
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs import service as graphs
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring, relating
 from recollect.memory.model import EdgeSpec, NamedEdge, Target
-from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply

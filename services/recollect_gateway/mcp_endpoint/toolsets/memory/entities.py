@@ -4,11 +4,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.memory import reading, writing
-from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed, told_forms
 from recollect_gateway.mcp_endpoint.pages import cut_short

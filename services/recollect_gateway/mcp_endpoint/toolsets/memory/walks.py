@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from recollect.fairness.computing import Slices, map_yielding
 from recollect.graph.nodes.model import stored_form, unique
 from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths, Paths, PathSearch
-from recollect.platform.computing import Slices, map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short, paged
 from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply

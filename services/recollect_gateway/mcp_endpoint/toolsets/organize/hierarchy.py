@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import EntityPage, PageRequest
 from recollect.graph.relations.model import Subgraph
-from recollect.platform.computing import map_yielding
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.relations.model import Subgraph
 from recollect.memory import reading
-from recollect.platform.computing import map_yielding
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, DateQuery, FuzzyQuery, RankedHit, RankedQuery, SubstringQuery
 from recollect_gateway.calls import Call

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from recollect.accounts.identity.model import kind_of
 from recollect.errors import InvalidInput
-from recollect.printable import controls, hides, is_visible
+from recollect.text.control_characters import controls, hides, is_visible
 
 MAX_NAME = 200
 MAX_URI = 2_000

@@ -12,7 +12,7 @@ from recollect.accounts.oauth.clients.model import (
     is_client_id,
     redirect_uris,
 )
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 
 
 async def register(db: Database, *, name: object, uri: object, uris: object, refreshes: bool) -> Client:

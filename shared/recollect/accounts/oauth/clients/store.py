@@ -1,8 +1,8 @@
 """One function per query of `queries.sql`. Clients have no tenant: each query calls a SECURITY DEFINER function."""
 
 from recollect.accounts.oauth.clients.model import Client
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session
 
 queries = Queries(__package__)
 

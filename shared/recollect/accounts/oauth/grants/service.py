@@ -49,10 +49,10 @@ from recollect.accounts.oauth.grants.model import (
 from recollect.accounts.oauth.grants.store import AccessRecord, RefreshRecord
 from recollect.accounts.people.model import Membership
 from recollect.caller import ROLE_SCOPES, Caller, Rates
+from recollect.crypto.peppers import find_under_any_secret, hashes_under
 from recollect.errors import CredentialEnded, ErrorCode, NotFound, TenantSuspended, TokenExpired, Unauthenticated
-from recollect.peppers import find_under_any_secret, hashes_under
-from recollect.platform.db import Database
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session, Transaction
 
 REUSE, CLIENT, LIMIT = "reuse", "client", "limit"
 """Values of `revoked_by` where neither a person nor a key revoked a grant."""

@@ -13,10 +13,10 @@ from uuid import UUID
 
 import msgspec
 
+from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
-from recollect.platform.issuers import ALGORITHMS
-from recollect.printable import controls
+from recollect.text.control_characters import controls
 
 DEFAULT_ALGORITHM = "RS256"
 DEFAULT_CLAIM = "scope"

@@ -34,12 +34,12 @@ from recollect.accounts.oauth.issuers.model import (
     require_may_trust,
 )
 from recollect.accounts.oauth.issuers.store import IssuerRecord
+from recollect.accounts.token_issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
 from recollect.caller import Caller, Rates, default_graph_of
 from recollect.errors import Conflict, ErrorCode, NotFound, TenantSuspended, TokenExpired, Unauthenticated
-from recollect.platform.db import Database
-from recollect.platform.issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
-from recollect.platform.transactions import Session, Transaction
-from recollect.printable import controls
+from recollect.postgres.database import Database
+from recollect.postgres.transactions import Session, Transaction
+from recollect.text.control_characters import controls
 
 log = structlog.get_logger(__name__)
 

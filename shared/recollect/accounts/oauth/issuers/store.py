@@ -14,8 +14,8 @@ from recollect.accounts.oauth.issuers.model import (
     rules_to_store,
 )
 from recollect.ids import new_id
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session, Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session, Transaction
 
 queries = Queries(__package__)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from joserfc.jwk import ECKey
 
-from recollect.platform.encryption import Cipher
+from recollect.crypto.encryption import Cipher
 
 ALGORITHM = "ES256"
 ROTATED_AFTER = timedelta(days=30)

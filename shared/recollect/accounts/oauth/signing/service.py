@@ -7,7 +7,7 @@ from joserfc import jwt
 
 from recollect.accounts.oauth.signing import store
 from recollect.accounts.oauth.signing.model import ALGORITHM, PUBLISHED_BEFORE_USE, ROTATED_AFTER, StoredKey, Vault
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 
 
 async def public_keys(db: Database) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
 """One function per query of `queries.sql`. Each query calls a SECURITY DEFINER function, since keys have no tenant."""
 
 from recollect.accounts.oauth.signing.model import StoredKey
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Session
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Session
 
 queries = Queries(__package__)
 

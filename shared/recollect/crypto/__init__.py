@@ -1,0 +1,1 @@
+"""Secrets of the deployment, and what is encrypted under keys derived from them."""

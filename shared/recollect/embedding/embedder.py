@@ -1,0 +1,96 @@
+"""The interface of embedders."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from recollect.embedding.vectors import Embedded, TokenBits, Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityThresholds:
+    """Cosines of question and memory that separate answers from noise; each model has a scale of its own.
+
+    `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
+    where there is little lexical evidence: otherwise nothing in the graph answers the question. `best_turn`: the same
+    for a turn of a thread, as talk is near to everything (None: `best`). `words`: the share of the question's words,
+    weighted by rarity, that is so much lexical evidence: the better a model tells answers from noise, the more.
+    `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine from which
+    another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its cosine. Where
+    the question has tokens and a passage has none, its language is another: then its cosine counts `other_scale` times,
+    and the share `other_language` of `meaning`, `best` and `near` is enough.
+    """
+
+    meaning: float
+    best: float
+    words: float = 0.4
+    other_language: float = 1.0
+    worded: float = 0.0
+    near: float = 0.7
+    coverage: float = 0.3
+    other_scale: float = 1.0
+    best_turn: float | None = None
+
+
+UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)
+"""For models without measurements: a threshold for each memory, and the same for the best."""
+
+
+class Embedder(Protocol):
+    """Makes vectors of texts. `model` is stored beside each vector; vectors of two models never compare."""
+
+    model: str
+    dimensions: int
+    similarity_thresholds: SimilarityThresholds
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, in order: shape (len(texts), dimensions), of length one, or zero if blank.
+
+        Raises EmbeddingFailed (embedder_unavailable) when there is no answer in time, or an invalid one.
+        """
+
+    async def close(self) -> None:
+        """Close connections."""
+
+
+@runtime_checkable
+class TokenEmbedder(Protocol):
+    """The additional interface of an embedder that has contextual vectors of tokens, or wraps one that has.
+
+    Tokens are content words: no marks or stop words, and a bounded number. Both methods raise as Embedder.embed.
+    """
+
+    async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
+        """The rows of `embed`, and the bits of tokens, for texts to be stored."""
+
+    async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
+        """The rows of `embed`, and the vectors of tokens, for texts to be compared with stored ones."""
+
+
+@runtime_checkable
+class LanguageAware(Protocol):
+    """The additional interface of an embedder whose cosines have another scale in some languages, or wraps one."""
+
+    def thresholds_of(self, question: str) -> SimilarityThresholds:
+        """Those for this question."""
+
+
+def thresholds_of(embedder: Embedder, question: str) -> SimilarityThresholds:
+    """The cosines that separate answers to this question from noise."""
+    return embedder.thresholds_of(question) if isinstance(embedder, LanguageAware) else embedder.similarity_thresholds
+
+
+async def embed_passages(embedder: Embedder, texts: Sequence[str]) -> Embedded[TokenBits]:
+    """Vectors of texts to be stored, and bits of their tokens if the embedder has them. Raises as Embedder.embed."""
+    if isinstance(embedder, TokenEmbedder):
+        return await embedder.embed_passages(texts)
+    return Embedded(await embedder.embed(texts), [np.zeros((0, 0), np.uint8)] * len(texts))
+
+
+async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> Embedded[Vectors]:
+    """Vectors of questions, and of their tokens if the embedder has them. Raises as Embedder.embed."""
+    if isinstance(embedder, TokenEmbedder):
+        return await embedder.embed_questions(texts)
+    return Embedded(await embedder.embed(texts), [np.zeros((0, 0), np.float32)] * len(texts))

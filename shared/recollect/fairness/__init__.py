@@ -1,0 +1,1 @@
+"""Whose call is next, and how much of a process one tenant may use."""

@@ -1,0 +1,1 @@
+"""What goes out: requests to addresses that others chose, look-ups in the DNS, and mail."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the pool, transactions of tenants, connections, replicas, and SQL by name."""

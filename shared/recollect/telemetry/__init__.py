@@ -1,0 +1,1 @@
+"""Logs, traces and metrics, and how they are exported."""

@@ -1,0 +1,1 @@
+"""What texts may hold, and how they are shown: characters, their forms, digits."""
