@@ -22,7 +22,15 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 ROOT = Path(__file__).parents[1]
 SOURCES = ("shared", "services", "workers", "infra", ".")
 PACKAGES = (
-    *("recollect", "recollect_gateway", "recollect_operator", "recollect_cli", "recollect_workers", "recollect_local"),
+    *(
+        "recollect",
+        "recollect_http",
+        "recollect_gateway",
+        "recollect_operator",
+        "recollect_cli",
+        "recollect_workers",
+        "recollect_local",
+    ),
     "tests",
 )
 COMPOSING = (

@@ -8,10 +8,10 @@ from recollect.errors import RecollectError
 from recollect.settings import Settings, read_settings
 from recollect.telemetry.tracing import configure_logging, configure_tracing, warn_of_unknown_settings
 from recollect_gateway.app import create_app
-from recollect_gateway.draining import Drain
-from recollect_gateway.server import GatewayServer, allow_open_files, server_config
-from recollect_gateway.starting import Starting
-from recollect_gateway.tracing import traced
+from recollect_gateway.process.starting import Starting
+from recollect_http.server.draining import Drain
+from recollect_http.server.tracing import traced
+from recollect_http.server.uvicorn_server import GatewayServer, allow_open_files, server_config
 
 
 def main() -> None:

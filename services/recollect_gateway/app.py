@@ -38,17 +38,11 @@ from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.shared_cache import SharedCache
 from recollect.valkey.wakeups import Wakeups
-from recollect_gateway.access_log import note_route
-from recollect_gateway.admission import AddressLimits, Admission, add_limit_headers, by_address
+from recollect_gateway.callers.admission import AddressLimits, Admission, add_limit_headers, by_address
+from recollect_gateway.callers.credentials import Authenticator
+from recollect_gateway.callers.guards import CallerMiddleware, within_scope, within_toolsets
+from recollect_gateway.callers.remembered_callers import RememberedCallers, remembered_callers
 from recollect_gateway.calls import Services
-from recollect_gateway.credentials import Authenticator
-from recollect_gateway.disconnects import DisconnectMiddleware, WholeRequestMiddleware
-from recollect_gateway.draining import Drain
-from recollect_gateway.errands import Errands
-from recollect_gateway.errors import problem_response
-from recollect_gateway.failures import FailedKeys
-from recollect_gateway.guards import CallerMiddleware, within_scope, within_toolsets
-from recollect_gateway.idempotency import IdempotencyMiddleware, database_of
 from recollect_gateway.management.audit import AuditController
 from recollect_gateway.management.batches import BatchController
 from recollect_gateway.management.changes import ChangeController
@@ -68,7 +62,6 @@ from recollect_gateway.management.memories import MemoryController
 from recollect_gateway.management.nodes import NodeController
 from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
-from recollect_gateway.management.schemas import DescribedSchemas
 from recollect_gateway.management.searching import SearchController
 from recollect_gateway.management.sessions import SessionController
 from recollect_gateway.management.tenant import TenantController
@@ -78,7 +71,6 @@ from recollect_gateway.management.usage import UsageController
 from recollect_gateway.management.webhooks import DeliveryController, WebhookController
 from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
-from recollect_gateway.methods import add_allowed_methods
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
 from recollect_gateway.oauth.documents import KnownClients
@@ -86,12 +78,12 @@ from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token_endpoint import TokenController
-from recollect_gateway.readiness import Readiness, awaited_readiness, checked_embedder, reported_readiness
-from recollect_gateway.remembered import RememberedCallers, remembered_callers
-from recollect_gateway.streams import Streams
-from recollect_gateway.urlencoded import MAX_FORM_BYTES
-from recollect_gateway.usage import UsageMiddleware, flushed_usage
-from recollect_gateway.validation import known_parameters
+from recollect_gateway.process.background_tasks import Errands
+from recollect_gateway.process.readiness import Readiness, awaited_readiness, checked_embedder, reported_readiness
+from recollect_gateway.process.usage import UsageMiddleware, flushed_usage
+from recollect_gateway.requests.idempotency import IdempotencyMiddleware, database_of
+from recollect_gateway.requests.urlencoded import MAX_FORM_BYTES
+from recollect_gateway.streaming.streams import Streams
 from recollect_gateway.web.account import MembershipController, OwnGrantController, OwnIdentityController
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.home import home_page
@@ -101,6 +93,14 @@ from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyControll
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
 from recollect_gateway.web.styles import icon, passkey_script, style_sheet
+from recollect_http.allowed_methods import add_allowed_methods
+from recollect_http.failed_keys import FailedKeys
+from recollect_http.openapi.schemas import DescribedSchemas
+from recollect_http.problems import problem_response
+from recollect_http.requests.validation import known_parameters
+from recollect_http.server.access_log import note_route
+from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
+from recollect_http.server.draining import Drain
 
 OPENAI = "openai"
 """The embedder that is another server: it may have another model than configured."""

@@ -8,8 +8,8 @@ from litestar.datastructures import State
 from recollect.cells.directory import service as directory
 from recollect.errors import Unavailable
 from recollect.postgres.operator_sessions import Operator
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.management.pages import Page
+from recollect_http.pages import Page
+from recollect_http.problems import RESPONSES
 from recollect_operator.cells import OperatorCells
 from recollect_operator.identity import OperatorIdentity
 from recollect_operator.shapes import CellBody

@@ -10,12 +10,12 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme, Tag
 
 from recollect import __version__
-from recollect_gateway.errors import EXAMPLES as PROBLEMS
-from recollect_gateway.errors import MEDIA_TYPE
-from recollect_gateway.management.document_headers import COMMON_HEADERS, with_headers
-from recollect_gateway.management.document_names import name_generic_schemas, operation_id
-from recollect_gateway.management.document_parameters import handlers_of, with_parameters
-from recollect_gateway.management.document_responses import with_shared_responses
+from recollect_http.openapi.headers import COMMON_HEADERS, with_headers
+from recollect_http.openapi.names import name_generic_schemas, operation_id
+from recollect_http.openapi.parameters import handlers_of, with_parameters
+from recollect_http.openapi.responses import with_shared_responses
+from recollect_http.problems import EXAMPLES as PROBLEMS
+from recollect_http.problems import MEDIA_TYPE
 
 _JSON = "application/json"
 

@@ -14,9 +14,9 @@ from recollect.accounts.identity.model import hash_secret, kind_of
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.operator_keys.model import KIND
 from recollect.errors import Unauthenticated
-from recollect_gateway.addresses import site_of_client
-from recollect_gateway.failures import FailedKeys
-from recollect_gateway.unknown_keys import UnknownKeys
+from recollect_http.client_addresses import site_of_client
+from recollect_http.failed_keys import FailedKeys
+from recollect_http.unknown_keys import UnknownKeys
 
 if TYPE_CHECKING:
     from recollect_operator.database import OperatorDatabase

@@ -10,9 +10,9 @@ from litestar.params import JSONBody, PathParameter
 from recollect.accounts.plans import service as plans
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.management.pages import Page
-from recollect_gateway.validation import valid_body
+from recollect_http.pages import Page
+from recollect_http.problems import RESPONSES
+from recollect_http.requests.validation import valid_body
 from recollect_operator.cells import OperatorCells
 from recollect_operator.identity import OperatorIdentity
 from recollect_operator.shapes import ChangePlan, PlanTermsBody, plan_body

@@ -13,8 +13,8 @@ from recollect.accounts.operator_log import service as operator_log
 from recollect.accounts.tenants import service as tenants
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.management.pages import Cursor, Limit, Page, integer, page_of, place_of
+from recollect_http.pages import Cursor, Limit, Page, integer, page_of, place_of
+from recollect_http.problems import RESPONSES
 from recollect_operator.shapes import (
     EntryBody,
     ErasureBody,

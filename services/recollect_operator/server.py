@@ -7,8 +7,8 @@ import uvicorn
 from recollect.errors import RecollectError
 from recollect.settings import Settings, read_settings
 from recollect.telemetry.tracing import configure_logging, configure_tracing, warn_of_unknown_settings
-from recollect_gateway.server import server_config
-from recollect_gateway.tracing import traced
+from recollect_http.server.tracing import traced
+from recollect_http.server.uvicorn_server import server_config
 from recollect_operator.app import create_app
 
 

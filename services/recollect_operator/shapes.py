@@ -14,7 +14,7 @@ from recollect.accounts.people.model import MAX_EMAIL
 from recollect.accounts.plans.model import LIMITS, UNLIMITED, Plan
 from recollect.accounts.tenants.model import MAX_NAME, Tenant
 from recollect.settings.cells import HOME
-from recollect_gateway.management.fields import (
+from recollect_http.fields import (
     ActDetails,
     ClientAddress,
     CreatedAt,

@@ -21,10 +21,10 @@ from recollect.caller import Role
 from recollect.errors import InvalidInput
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
-from recollect_gateway.errors import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
-from recollect_gateway.management.pages import Cursor, Limit, Page, page_of
-from recollect_gateway.preconditions import tagged, unchanged
-from recollect_gateway.validation import valid_body
+from recollect_http.pages import Cursor, Limit, Page, page_of
+from recollect_http.preconditions import tagged, unchanged
+from recollect_http.problems import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.requests.validation import valid_body
 from recollect_operator.cells import OperatorCells
 from recollect_operator.identity import OperatorIdentity
 from recollect_operator.shapes import (

@@ -19,7 +19,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import CallToolRequestParams, CallToolResult, TextContent
 
 from recollect.settings import Settings
-from recollect_gateway.server import server_config
+from recollect_http.server.uvicorn_server import server_config
 
 
 async def echo(_: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:

@@ -28,7 +28,7 @@ from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.parsing import parse
+from recollect_http.requests.parsing import parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from recollect_gateway.management.document_parameters import EXAMPLES
 from recollect_gateway.operations.memories import RecallBody, RememberItem
+from recollect_http.openapi.parameters import EXAMPLES
 from tests.support.gateway import RunningGateway
 
 BEGIN = "/v1/docs/begin.js"

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from recollect_gateway.management.document_responses import with_shared_responses
+from recollect_http.openapi.responses import with_shared_responses
 from tests.contract.test_document_texts import DOCUMENTS, operations
 from tests.support.documents import resolved, responses_of
 

@@ -14,8 +14,8 @@ import pytest
 
 from recollect.settings import Settings
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.http_protocol import BODY_SHARE, MAX_AHEAD
-from recollect_gateway.server import server_config
+from recollect_http.server.http_protocol import BODY_SHARE, MAX_AHEAD
+from recollect_http.server.uvicorn_server import server_config
 from tests.support.gateway import RunningGateway, eventually, rpc_headers, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS
 

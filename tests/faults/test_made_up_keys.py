@@ -22,7 +22,7 @@ from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.rate_limits.local import REMEMBERED
 from recollect.valkey.rate_limits.model import RateLimit
-from recollect_gateway.failures import REMEMBERED_KEYS, VOID_SECONDS, FailedKeys
+from recollect_http.failed_keys import REMEMBERED_KEYS, VOID_SECONDS, FailedKeys
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS

@@ -28,9 +28,9 @@ from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
-from recollect_gateway.draining import Drain
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.server import GatewayServer, server_config
+from recollect_http.server.draining import Drain
+from recollect_http.server.uvicorn_server import GatewayServer, server_config
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ from recollect.settings import Settings
 from recollect.telemetry.tracing import configure_logging
 from recollect_gateway.__main__ import freeze_loaded_objects
 from recollect_gateway.app import create_app
-from recollect_gateway.server import server_config
+from recollect_http.server.uvicorn_server import server_config
 from tests.support.gateway import RunningGateway
 from tests.support.timeouts import MAX_WAIT_SECONDS
 

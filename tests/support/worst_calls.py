@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect_gateway.bodies import MAX_MEMBERS, MAX_VALUES
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_http.requests.bodies import MAX_MEMBERS, MAX_VALUES
 
 MAX_BYTES = 3_500_000
 """The maximum size of the arguments of one call, which leaves room in a request for the rest."""

@@ -8,7 +8,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.settings import Settings
-from recollect_gateway.remembered import RememberedCallers
+from recollect_gateway.callers.remembered_callers import RememberedCallers
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS

@@ -20,13 +20,13 @@ from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.postgres.database import Database
 from recollect.times import NEEDED
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin, while_authenticated
-from recollect_gateway.management.document_headers import DISPOSITION, disposition_of
-from recollect_gateway.management.fields import ActDetails, ClientAddress, TraceId
-from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
+from recollect_gateway.callers.guards import BY_SCOPE, requires_admin, while_authenticated
 from recollect_gateway.management.times import require_written_times
-from recollect_gateway.parsing import check_text, utc
+from recollect_http.fields import ActDetails, ClientAddress, TraceId
+from recollect_http.openapi.headers import DISPOSITION, disposition_of
+from recollect_http.pages import IdCursor, Limit, Page, page_of
+from recollect_http.problems import RESPONSES
+from recollect_http.requests.parsing import check_text, utc
 
 NDJSON = "application/x-ndjson"
 PLAIN = "text/plain"

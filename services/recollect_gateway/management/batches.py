@@ -8,13 +8,13 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
 from recollect.caller import Caller, Scope
+from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.errors import ACT_RESPONSES
-from recollect_gateway.guards import mirrors
-from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.operations import batches
 from recollect_gateway.operations.batches import NodesIn, RelationsIn, WrittenNodesBody, WrittenRelationsBody
-from recollect_gateway.validation import valid_body
+from recollect_http.fields import GraphInPath
+from recollect_http.problems import ACT_RESPONSES
+from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 

@@ -21,15 +21,15 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Change
 from recollect.notifications import service as notifications
 from recollect.notifications.model import ChangeFilter, FoundChanges
-from recollect_gateway import server_sent
+from recollect_gateway.callers.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import caller_renewal, mirrors, open_stream
-from recollect_gateway.management.fields import SUBJECT, GraphInPath
 from recollect_gateway.management.nodes import Kinds, Tags
-from recollect_gateway.management.pages import Cursor, Limit, NextCursor, place_of
-from recollect_gateway.parsing import check_text
-from recollect_gateway.streams import DRAINING, PollResult, Stream
+from recollect_gateway.streaming import server_sent_events as server_sent
+from recollect_gateway.streaming.streams import DRAINING, PollResult, Stream
+from recollect_http.fields import SUBJECT, GraphInPath
+from recollect_http.pages import Cursor, Limit, NextCursor, place_of
+from recollect_http.problems import RESPONSES
+from recollect_http.requests.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
 Revision = Annotated[

@@ -13,7 +13,7 @@ from typing import Any
 
 from litestar import Request, Response, Router, get
 
-from recollect_gateway.admission import by_address
+from recollect_gateway.callers.admission import by_address
 
 DISTRIBUTION = "star-openapi-scalar"
 SCRIPT = "star_openapi_scalar/templates/scalar/js/scalar.standalone.js"

@@ -12,13 +12,13 @@ from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
-from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES
-from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin
-from recollect_gateway.idempotency import KEEPS_NO_ANSWER
-from recollect_gateway.management.fields import SUBJECT, GraphInPath
+from recollect_gateway.callers.guards import BY_SCOPE, mirrors, requires_admin
 from recollect_gateway.management.graphs import configuration
-from recollect_gateway.preconditions import unchanged
-from recollect_gateway.validation import valid_body
+from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER
+from recollect_http.fields import SUBJECT, GraphInPath
+from recollect_http.preconditions import unchanged
+from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES
+from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 PersonEntity = Annotated[

@@ -14,9 +14,8 @@ from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
 from recollect.caller import Caller
 from recollect.postgres.database import Database
-from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin
-from recollect_gateway.management.fields import (
+from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_http.fields import (
     CreatedAt,
     CreatedBy,
     Email,
@@ -26,7 +25,8 @@ from recollect_gateway.management.fields import (
     ScopeNames,
     Toolsets,
 )
-from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
+from recollect_http.pages import IdCursor, Limit, Page, page_of
+from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 OfPerson = Annotated[UUID | None, QueryParameter(description="Only grants of the person with this id")]

@@ -21,10 +21,7 @@ from recollect.postgres.database import Database
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
-from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
-from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
-from recollect_gateway.idempotency import TAKES_NO_KEY
-from recollect_gateway.management.fields import GraphInPath
+from recollect_gateway.callers.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.management.jobs import JobBody, job_body
 from recollect_gateway.management.transfer import (
     UNREAD,
@@ -36,8 +33,11 @@ from recollect_gateway.management.transfer import (
     changed_within,
     read_format,
 )
-from recollect_gateway.shapes import AsOf, as_text
-from recollect_gateway.validation import valid_body
+from recollect_gateway.requests.idempotency import TAKES_NO_KEY
+from recollect_http.fields import GraphInPath
+from recollect_http.problems import ACT_RESPONSES, RESPONSES
+from recollect_http.requests.argument_types import AsOf, as_text
+from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 OfKind = Annotated[

@@ -15,9 +15,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.postgres.database import Database
 from recollect.times import MAX_ZONE
-from recollect_gateway.errors import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
-from recollect_gateway.guards import mirrors, requires_admin
-from recollect_gateway.management.fields import (
+from recollect_gateway.callers.guards import mirrors, requires_admin
+from recollect_http.fields import (
     OF_METADATA,
     CreatedAt,
     CreatedBy,
@@ -26,11 +25,12 @@ from recollect_gateway.management.fields import (
     Metadata,
     Revision,
 )
-from recollect_gateway.management.pages import AsOf, Limit, Page, page_of
-from recollect_gateway.parsing import check_text
-from recollect_gateway.preconditions import tagged, unchanged
-from recollect_gateway.shapes import END, GraphName, check_metadata
-from recollect_gateway.validation import valid_body
+from recollect_http.pages import AsOf, Limit, Page, page_of
+from recollect_http.preconditions import tagged, unchanged
+from recollect_http.problems import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.requests.argument_types import END, GraphName, check_metadata
+from recollect_http.requests.parsing import check_text
+from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 Cursor = Annotated[

@@ -3,10 +3,10 @@
 from litestar import Controller, get
 from litestar.datastructures import State
 
-from recollect_gateway.admission import by_address
-from recollect_gateway.disconnects import DisconnectMiddleware
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.readiness import Readiness
+from recollect_gateway.callers.admission import by_address
+from recollect_gateway.process.readiness import Readiness
+from recollect_http.problems import RESPONSES
+from recollect_http.server.disconnects import DisconnectMiddleware
 
 
 class HealthController(Controller):

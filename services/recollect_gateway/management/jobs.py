@@ -20,14 +20,14 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.postgres.database import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.errors import ACT_RESPONSES, RESPONSES, TAGGED_RESPONSES
-from recollect_gateway.guards import SCOPE_OPT, mirrors, while_authenticated
-from recollect_gateway.management.document_headers import DISPOSITION, disposition_of
-from recollect_gateway.management.fields import CreatedAt, CreatedBy, JobInPath
-from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
+from recollect_gateway.callers.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.management.transfer import file_content
-from recollect_gateway.preconditions import tagged
-from recollect_gateway.shapes import GRAPH_NAME
+from recollect_http.fields import CreatedAt, CreatedBy, JobInPath
+from recollect_http.openapi.headers import DISPOSITION, disposition_of
+from recollect_http.pages import IdCursor, Limit, Page, page_of
+from recollect_http.preconditions import tagged
+from recollect_http.problems import ACT_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.requests.argument_types import GRAPH_NAME
 
 AnyRequest = Request[Caller, Any, State]
 GraphFilter = Annotated[str | None, QueryParameter(pattern=GRAPH_NAME, description="Only jobs of this graph")]

@@ -15,11 +15,11 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
-from recollect_gateway.addresses import site_of_client
-from recollect_gateway.admission import by_address
-from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin
-from recollect_gateway.management.fields import (
+from recollect_gateway.callers.admission import by_address
+from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
+from recollect_http.client_addresses import site_of_client
+from recollect_http.fields import (
     CreatedAt,
     CreatedBy,
     GraphIds,
@@ -30,11 +30,11 @@ from recollect_gateway.management.fields import (
     ScopeNames,
     Toolsets,
 )
-from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
-from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
-from recollect_gateway.preconditions import tagged, unchanged
-from recollect_gateway.shapes import GraphName
-from recollect_gateway.validation import valid_body
+from recollect_http.pages import IdCursor, Limit, Page, page_of
+from recollect_http.preconditions import tagged, unchanged
+from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.requests.argument_types import GraphName
+from recollect_http.requests.validation import valid_body
 
 MAX_REPORT_BYTES = 1024
 """Bytes of the body that reports a key, which anybody may send."""

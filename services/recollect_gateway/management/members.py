@@ -16,9 +16,8 @@ from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
-from recollect_gateway.errors import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin
-from recollect_gateway.management.fields import (
+from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_http.fields import (
     CreatedAt,
     CreatedBy,
     Email,
@@ -27,9 +26,10 @@ from recollect_gateway.management.fields import (
     PersonName,
     RevokedAt,
 )
-from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
-from recollect_gateway.preconditions import tagged, unchanged
-from recollect_gateway.validation import valid_body
+from recollect_http.pages import IdCursor, Limit, Page, page_of
+from recollect_http.preconditions import tagged, unchanged
+from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 InvitedEmail = Annotated[str, Meta(description="E-mail address that is invited", examples=["ada@example.com"])]

@@ -8,10 +8,8 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
 from recollect.caller import Caller, Scope
+from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
-from recollect_gateway.guards import mirrors
-from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.operations import changes, exploring, memories
 from recollect_gateway.operations.changes import (
     ForgetBody,
@@ -42,7 +40,9 @@ from recollect_gateway.operations.memories import (
     recalled_body,
     remembered_body,
 )
-from recollect_gateway.validation import valid_body
+from recollect_http.fields import GraphInPath
+from recollect_http.problems import ACT_RESPONSES, RESPONSES
+from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 

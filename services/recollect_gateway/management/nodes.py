@@ -17,11 +17,8 @@ from recollect.graph.lineages.model import Version, VersionFilter
 from recollect.graph.relations.model import Direction, EdgePlace, Walk
 from recollect.memory import exploring, reading
 from recollect.memory.model import NamedEdge
+from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import mirrors
-from recollect_gateway.management.fields import GraphInPath, NodeInPath
-from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, integer, place_of
 from recollect_gateway.operations.nodes import (
     NodeBody,
     NodeItemBody,
@@ -31,8 +28,11 @@ from recollect_gateway.operations.nodes import (
     version_body,
 )
 from recollect_gateway.operations.relations import RelationBody, relation_bodies_of
-from recollect_gateway.parsing import check_text
-from recollect_gateway.shapes import MAX_OBSERVATIONS_OFFSET, OBSERVATIONS_TO_SKIP
+from recollect_http.fields import GraphInPath, NodeInPath
+from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, place_of
+from recollect_http.problems import RESPONSES
+from recollect_http.requests.argument_types import MAX_OBSERVATIONS_OFFSET, OBSERVATIONS_TO_SKIP
+from recollect_http.requests.parsing import check_text
 
 T = TypeVar("T")
 AnyRequest = Request[Caller, Any, State]

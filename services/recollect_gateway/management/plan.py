@@ -9,11 +9,11 @@ from litestar.di import NamedDependency
 
 from recollect.caller import Caller
 from recollect.postgres.database import Database
-from recollect_gateway.errors import TAGGED_RESPONSES
-from recollect_gateway.guards import BY_SCOPE
+from recollect_gateway.callers.guards import BY_SCOPE
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
-from recollect_gateway.preconditions import tagged
+from recollect_http.preconditions import tagged
+from recollect_http.problems import TAGGED_RESPONSES
 
 
 class PlanController(Controller):

@@ -14,14 +14,14 @@ from recollect.memory import searching
 from recollect.memory.searching import NodeMatch
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.prompts import MAX_QUESTION
+from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import mirrors
-from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.management.nodes import Kinds, StatusFilter, Tags
-from recollect_gateway.management.pages import AsOf, Cursor, Limit, Page, integer, place_of
 from recollect_gateway.operations.nodes import NodeItemBody, node_item
-from recollect_gateway.parsing import check_text
+from recollect_http.fields import GraphInPath
+from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, place_of
+from recollect_http.problems import RESPONSES
+from recollect_http.requests.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
 Words = Annotated[str, QueryParameter(min_length=1, max_length=MAX_QUESTION, description="A question or a few words")]

@@ -19,12 +19,12 @@ from recollect.accounts.people.model import ListedSession, PersonSession
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, NotFound
 from recollect.postgres.database import Database
-from recollect_gateway.addresses import site_of_client
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import BY_SCOPE
-from recollect_gateway.idempotency import NEEDS_NO_KEY
-from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
+from recollect_gateway.callers.guards import BY_SCOPE
+from recollect_gateway.requests.idempotency import NEEDS_NO_KEY
 from recollect_gateway.web.sessions import signed_in
+from recollect_http.client_addresses import site_of_client
+from recollect_http.pages import IdCursor, Limit, Page, page_of
+from recollect_http.problems import RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 SessionInPath = Annotated[UUID, PathParameter(description="Id of the session")]

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recollect.accounts.usage.model import StoredCounts, UsagePoint, UsageRow
-from recollect_gateway.management.fields import SUBJECT
 from recollect_gateway.operations.changes import ForgetBody, ForgottenMemories, ReviseBody, RevisedMemory
 from recollect_gateway.operations.conversations import (
     ContentPart,
@@ -39,7 +38,8 @@ from recollect_gateway.operations.memories import (
 from recollect_gateway.operations.nodes import EXCERPT, NodeBody, NodeItemBody, VersionBody
 from recollect_gateway.operations.plan import PlanBody, QuotaBody, RatesBody
 from recollect_gateway.operations.relations import RelationBody, RelationEndBody
-from recollect_gateway.shapes import OmittedObservations
+from recollect_http.fields import SUBJECT
+from recollect_http.requests.argument_types import OmittedObservations
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,13 @@ from recollect.transfer.model import (
     ImportResult,
     Strategy,
 )
+from recollect_gateway.callers.guards import mirrors, while_authenticated
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.errors import ACT_RESPONSES, MEDIA_TYPE, RESPONSES, Problem
-from recollect_gateway.guards import mirrors, while_authenticated
-from recollect_gateway.management.document_headers import header_of
-from recollect_gateway.management.fields import GraphInPath
 from recollect_gateway.management.times import require_written_times
-from recollect_gateway.parsing import check_text, utc, utc_through
+from recollect_http.fields import GraphInPath
+from recollect_http.openapi.headers import header_of
+from recollect_http.problems import ACT_RESPONSES, MEDIA_TYPE, RESPONSES, Problem
+from recollect_http.requests.parsing import check_text, utc, utc_through
 
 FORM = "application/x-www-form-urlencoded"
 AnyRequest = Request[Caller, Any, State]

@@ -22,12 +22,12 @@ from recollect.accounts.usage.model import (
 )
 from recollect.caller import Caller, Scope
 from recollect.postgres.database import Database
-from recollect_gateway.errors import RESPONSES
-from recollect_gateway.guards import mirrors
+from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.management.graphs import Cursor
-from recollect_gateway.management.pages import Limit, Page
 from recollect_gateway.management.times import require_written_times
-from recollect_gateway.parsing import check_text
+from recollect_http.pages import Limit, Page
+from recollect_http.problems import RESPONSES
+from recollect_http.requests.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
 _OF_SINCE = "Start of the range: hours from that of this time on. Default: a day before `to`"

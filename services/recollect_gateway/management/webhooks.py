@@ -21,9 +21,8 @@ from recollect.webhooks.deliveries.model import Delivery, DeliveryStatus
 from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
 from recollect.webhooks.events.model import EventType
-from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
-from recollect_gateway.guards import BY_SCOPE, requires_admin
-from recollect_gateway.management.fields import (
+from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_http.fields import (
     CreatedAt,
     CreatedBy,
     DisabledAt,
@@ -31,8 +30,9 @@ from recollect_gateway.management.fields import (
     GraphNames,
     WebhookInPath,
 )
-from recollect_gateway.management.pages import IdCursor, Limit, Page, page_of
-from recollect_gateway.validation import valid_body
+from recollect_http.pages import IdCursor, Limit, Page, page_of
+from recollect_http.problems import ACT_RESPONSES, RESPONSES
+from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 _OF_URL = "Address to which events are sent, which must begin with `https://`"

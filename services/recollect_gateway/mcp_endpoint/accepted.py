@@ -19,7 +19,7 @@ from typing import Any, cast
 import msgspec
 from litestar.types import Message, Send
 
-from recollect_gateway import server_sent
+from recollect_gateway.streaming import server_sent_events as server_sent
 
 JSON = "application/json"
 _BOTH = (b"accept", f"{JSON}, {server_sent.MEDIA_TYPE}".encode())

@@ -22,7 +22,7 @@ from recollect_gateway.mcp_endpoint.request import Context, request_of
 from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE
 from recollect_gateway.mcp_endpoint.resources import may_read_graphs
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.parsing import check_text
+from recollect_http.requests.parsing import check_text
 
 TOOL = "tool"
 """The argument of a resource template that names a tool."""

@@ -36,13 +36,10 @@ from recollect.errors import (
     Unauthenticated,
     Unavailable,
 )
-from recollect_gateway.access_log import note_caller, note_code
-from recollect_gateway.admission import Admission
-from recollect_gateway.bodies import read_body, require_quick_to_parse
+from recollect_gateway.callers.admission import Admission
+from recollect_gateway.callers.credentials import Authenticator
+from recollect_gateway.callers.pacing import PacedExchange
 from recollect_gateway.calls import Services
-from recollect_gateway.credentials import Authenticator
-from recollect_gateway.disconnects import disconnect_of
-from recollect_gateway.errors import problem_response
 from recollect_gateway.mcp_endpoint.accepted import Accepted, accepting_both
 from recollect_gateway.mcp_endpoint.messages import checked_message
 from recollect_gateway.mcp_endpoint.offer import Offer
@@ -54,9 +51,12 @@ from recollect_gateway.mcp_endpoint.subscriptions import listens
 from recollect_gateway.mcp_endpoint.tool import Selection
 from recollect_gateway.mcp_endpoint.visitors import is_visitor, to_home_page
 from recollect_gateway.oauth.resources import Resources
-from recollect_gateway.pacing import PacedExchange
-from recollect_gateway.streams import Streams
-from recollect_gateway.usage import CountedBody
+from recollect_gateway.process.usage import CountedBody
+from recollect_gateway.streaming.streams import Streams
+from recollect_http.problems import problem_response
+from recollect_http.requests.bodies import read_body, require_quick_to_parse
+from recollect_http.server.access_log import note_caller, note_code
+from recollect_http.server.disconnects import disconnect_of
 
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")
 

@@ -17,7 +17,7 @@ from recollect.telemetry.metrics import record_operation
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.prompts import PROMPTS
 from recollect_gateway.mcp_endpoint.request import McpRequest, request_of
-from recollect_gateway.tracing import UNKNOWN
+from recollect_http.server.tracing import UNKNOWN
 
 CALL = "tools/call"
 

@@ -35,8 +35,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.requests import Request
 
-from recollect_gateway import server_sent
-from recollect_gateway.disconnects import disconnect_of
+from recollect_gateway.streaming import server_sent_events as server_sent
+from recollect_http.server.disconnects import disconnect_of
 
 METHOD = "tools/call"
 JSON = "application/json"

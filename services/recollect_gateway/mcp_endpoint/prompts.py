@@ -23,7 +23,7 @@ from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.parsing import check_text
+from recollect_http.requests.parsing import check_text
 
 GRAPH = "graph"
 """The argument that names a graph, both of prompts and of resource templates."""

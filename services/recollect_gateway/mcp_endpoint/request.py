@@ -10,8 +10,8 @@ from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect_gateway.mcp_endpoint.encoded_parts import EncodedParts
 from recollect_gateway.mcp_endpoint.tool import Selection, ToolSpec
-from recollect_gateway.streams import Stream
-from recollect_gateway.usage import CountedBody
+from recollect_gateway.process.usage import CountedBody
+from recollect_gateway.streaming.streams import Stream
 
 SCOPE_KEY = "recollect.request"
 """Where the endpoint leaves its `McpRequest` in the ASGI scope."""

@@ -9,11 +9,11 @@ import msgspec
 from mcp_types import CallToolResult, InputRequiredResult
 
 from recollect.fairness.computing import compute, in_one_slice
-from recollect_gateway.bodies import LARGE
 from recollect_gateway.mcp_endpoint.encoded_parts import EncodedParts
 from recollect_gateway.mcp_endpoint.pages import fit_page
 from recollect_gateway.mcp_endpoint.request import McpRequest
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, require_within
+from recollect_http.requests.bodies import LARGE
 
 MAX_ITEMS_ON_LOOP = 500
 """Rows, with their related items, of a reply that is rendered on the event loop, at most."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from recollect.settings import Settings
-from recollect_gateway.shapes import plain_pattern
+from recollect_http.requests.argument_types import plain_pattern
 
 UNLISTED_KEYWORDS = frozenset(
     {

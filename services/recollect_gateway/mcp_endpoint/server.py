@@ -29,11 +29,7 @@ from recollect.accounts.usage.model import Counts, Kind
 from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.telemetry.metrics import record_tool
-from recollect_gateway.access_log import note_tool
-from recollect_gateway.bodies import LARGE
 from recollect_gateway.calls import Call, Progress, Services, read_by_replica
-from recollect_gateway.lenient_parsing import parse_leniently, parse_to_store
-from recollect_gateway.local_times import zone_of_call
 from recollect_gateway.mcp_endpoint import subscriptions
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
@@ -50,8 +46,12 @@ from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.unknown_arguments import ignored_arguments, name_ignored
-from recollect_gateway.parsing import parse_in_thread
-from recollect_gateway.tracing import forget_tool_name
+from recollect_gateway.requests.lenient_parsing import parse_leniently, parse_to_store
+from recollect_gateway.requests.local_times import zone_of_call
+from recollect_http.requests.bodies import LARGE
+from recollect_http.requests.parsing import parse_in_thread
+from recollect_http.server.access_log import note_tool
+from recollect_http.server.tracing import forget_tool_name
 
 INSTRUCTIONS = (
     "Recollect is a lasting memory shared by this organisation's agents. Search it before you answer, and store what "

@@ -43,7 +43,7 @@ from recollect_gateway.mcp_endpoint.resources import may_read_graphs, offers_off
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tasks.watching import FIELD, TaskStatus, WatchedTasks, watched_tasks
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.streams import PollResult
+from recollect_gateway.streaming.streams import PollResult
 
 METHOD = "subscriptions/listen"
 

@@ -13,7 +13,7 @@ from recollect.jobs.model import Job
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import tool_error
 from recollect_gateway.mcp_endpoint.rounds import Round
-from recollect_gateway.shapes import AsOf, GraphChoice, as_text
+from recollect_http.requests.argument_types import AsOf, GraphChoice, as_text
 
 
 class Arguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True, frozen=True):

@@ -15,7 +15,7 @@ from rapidfuzz.fuzz import ratio
 from recollect.errors import InvalidInput
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.parsing import MAX_NAME, check_text
+from recollect_http.requests.parsing import MAX_NAME, check_text
 
 CLIENT_ARGUMENTS = frozenset({"toolCallId", "sessionId", "action", "chatInput"})
 """Arguments that n8n adds to the calls of its agents."""

@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Request
 from litestar.response.base import ASGIResponse
 
-from recollect_gateway import server_sent
+from recollect_gateway.streaming import server_sent_events as server_sent
 
 PAGE, JSON = "text/html", "application/json"
 

@@ -19,8 +19,7 @@ from recollect.accounts.people.model import Membership, PersonSession
 from recollect.accounts.tenants.model import SLUG
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
-from recollect_gateway.addresses import site_of_client
-from recollect_gateway.admission import by_address
+from recollect_gateway.callers.admission import by_address
 from recollect_gateway.oauth.authorization_requests import (
     AuthorizationEndpoint,
     AuthorizationRequest,
@@ -39,10 +38,11 @@ from recollect_gateway.oauth.consent import (
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.oauth.documents import NoClient
 from recollect_gateway.oauth.forms import read_query
-from recollect_gateway.urlencoded import MalformedParameters
+from recollect_gateway.requests.urlencoded import MalformedParameters
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import page
 from recollect_gateway.web.sessions import signed_in, to_sign_in
+from recollect_http.client_addresses import site_of_client
 
 AnyRequest = Request[Any, Any, Any]
 NOT_A_MEMBER = "You are signed in as {email}, who is not a member of any organisation at this address."

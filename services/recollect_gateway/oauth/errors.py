@@ -5,8 +5,8 @@ from typing import Any
 from litestar import Request, Response
 from litestar.types import ExceptionHandlersMap
 
-from recollect_gateway.errors import problem_response
 from recollect_gateway.oauth.protocol import NOT_STORED
+from recollect_http.problems import problem_response
 
 
 def oauth_error(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, str]]:

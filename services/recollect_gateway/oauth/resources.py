@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from recollect.accounts.oauth.grants.model import DEFAULT_SCOPES
 from recollect.accounts.tenants.model import SLUG
 from recollect.settings import Settings
-from recollect_gateway.hosts import Origins
+from recollect_http.server.hosts import Origins
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 MAX_RESOURCE = 2_000

@@ -12,8 +12,7 @@ from recollect.memory.batches import NodeWrite, RelationWrite, WrittenNode
 from recollect.times import offset_minutes
 from recollect_gateway.calls import Call
 from recollect_gateway.operations.exploring import status_of, target_of
-from recollect_gateway.parsing import utc
-from recollect_gateway.shapes import (
+from recollect_http.requests.argument_types import (
     VISIBLE,
     Importance,
     Kind,
@@ -26,6 +25,7 @@ from recollect_gateway.shapes import (
     Ttl,
     check_metadata,
 )
+from recollect_http.requests.parsing import utc
 
 MAX_BATCH = 500
 """Items of one batch, at most."""

@@ -9,7 +9,7 @@ from recollect.errors import InvalidInput
 from recollect.memory import revising
 from recollect.memory.model import Forgotten, MemoryPatch, Revised, Target
 from recollect_gateway.calls import Call
-from recollect_gateway.shapes import MAX_ITEMS, VISIBLE, Importance, Name, Reason, Tag, Ttl
+from recollect_http.requests.argument_types import MAX_ITEMS, VISIBLE, Importance, Name, Reason, Tag, Ttl
 
 
 class ReviseBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):

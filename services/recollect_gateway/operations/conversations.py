@@ -14,13 +14,13 @@ from recollect.errors import InvalidInput, InvalidInputs
 from recollect.fairness.computing import compute, in_one_slice
 from recollect.memory import conversations, remembering
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome
-from recollect.memory.turns import Turn, speaker_of, turns_of_text
+from recollect.text.turns import Turn, speaker_of, turns_of_text
 from recollect.times import require_zone, zone_of
 from recollect_gateway.calls import Call
-from recollect_gateway.lenient_parsing import parse_leniently
-from recollect_gateway.local_times import FIELD, zone_of_call
-from recollect_gateway.parsing import utc
-from recollect_gateway.shapes import Tag, Time, TimeZone
+from recollect_gateway.requests.lenient_parsing import parse_leniently
+from recollect_gateway.requests.local_times import FIELD, zone_of_call
+from recollect_http.requests.argument_types import Tag, Time, TimeZone
+from recollect_http.requests.parsing import utc
 
 MAX_MESSAGES = 500
 """Messages of one call, and memories that a call makes of them, at most."""

@@ -12,7 +12,15 @@ from recollect.graph.relations.model import Direction, EdgeUpsert, NewRelation, 
 from recollect.memory import exploring
 from recollect.memory.model import Explored, NeighbourNode, Target
 from recollect_gateway.calls import Call
-from recollect_gateway.shapes import MAX_ITEMS, AsOf, Name, RelationType, as_text, check_metadata, hidden_status
+from recollect_http.requests.argument_types import (
+    MAX_ITEMS,
+    AsOf,
+    Name,
+    RelationType,
+    as_text,
+    check_metadata,
+    hidden_status,
+)
 
 MAX_NODES = 30
 """Nodes of an exploration, at most, if the caller does not say how many."""

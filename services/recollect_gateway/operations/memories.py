@@ -21,9 +21,8 @@ from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect.retrieval.recall.ranking import Hit
 from recollect.times import in_zone, offset_minutes, require_zone, with_offset, zone_of
 from recollect_gateway.calls import Call
-from recollect_gateway.local_times import FIELD
-from recollect_gateway.parsing import utc, utc_through
-from recollect_gateway.shapes import (
+from recollect_gateway.requests.local_times import FIELD
+from recollect_http.requests.argument_types import (
     MAX_ITEMS,
     VISIBLE,
     AsOf,
@@ -38,6 +37,7 @@ from recollect_gateway.shapes import (
     as_text,
     check_metadata,
 )
+from recollect_http.requests.parsing import utc, utc_through
 
 MAX_QUERIES = 8
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from recollect.graph.entities.model import ToldObservations
 from recollect.graph.lineages.model import Version
-from recollect_gateway.shapes import OmittedObservations, omitted_observations
+from recollect_http.requests.argument_types import OmittedObservations, omitted_observations
 
 EXCERPT = 500
 """Characters of a node's text in a list, at most."""

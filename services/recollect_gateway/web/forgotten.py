@@ -13,13 +13,13 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.resets import OpenReset
 from recollect.errors import InvalidInput
 from recollect.outbound.mail import Mailer, MailFailed
-from recollect_gateway.addresses import site_of_client
-from recollect_gateway.admission import by_address, take_for_reset
+from recollect_gateway.callers.admission import by_address, take_for_reset
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_cookie
 from recollect_gateway.web.notices import send_notice
 from recollect_gateway.web.pages import go_to, page
 from recollect_gateway.web.sessions import no_session_cookie
+from recollect_http.client_addresses import site_of_client
 
 AnyRequest = Request[Any, Any, Any]
 

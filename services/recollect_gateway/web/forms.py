@@ -16,7 +16,7 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 from recollect.errors import Forbidden
-from recollect_gateway.urlencoded import form_parameters
+from recollect_gateway.requests.urlencoded import form_parameters
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]

@@ -12,11 +12,11 @@ from litestar.response import Redirect
 
 from recollect.accounts.passkeys.model import PasskeySite
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
-from recollect_gateway.access_log import note_code
-from recollect_gateway.errors import CODES, STATUS, TITLES
-from recollect_gateway.hosts import Origins
-from recollect_gateway.public_edge import page_policy
 from recollect_gateway.web.forms import form_cookie, form_token
+from recollect_http.problems import CODES, STATUS, TITLES
+from recollect_http.server.access_log import note_code
+from recollect_http.server.hosts import Origins
+from recollect_http.server.public_edge import page_policy
 
 AnyRequest = Request[Any, Any, Any]
 HOME = "/account"

@@ -13,9 +13,9 @@ from recollect.accounts.members.model import subject_of
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, IssuedSession, Membership, PersonSession
 from recollect.caller import ROLE_SCOPES, Caller
-from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import cookie_name, own_cookie
 from recollect_gateway.web.pages import go_to
+from recollect_http.client_addresses import site_of_client
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]

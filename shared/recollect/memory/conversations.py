@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from recollect.memory.model import NewMemory
-from recollect.memory.turns import Turn, texts_of
+from recollect.text.turns import Turn, texts_of
 from recollect.times import offset_minutes, storable
 
 

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.settings import Settings
-from recollect_gateway import admission
+from recollect_gateway.callers import admission
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.support.rates import (
     LIST_TOOLS,

@@ -9,7 +9,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
-from recollect_gateway.errors import MEDIA_TYPE
+from recollect_http.problems import MEDIA_TYPE
 from tests.support.gateway import RunningGateway
 
 LIBRARY_WORDS = ("msgspec", "pydantic", "litestar", "recursion", "traceback", "0x", "https://", "object at")

@@ -29,7 +29,7 @@ from recollect.caller import Caller, Role
 from recollect.errors import Conflict, InvalidInput
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.idempotency import Claim, IdempotencyMiddleware
+from recollect_gateway.requests.idempotency import Claim, IdempotencyMiddleware
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant

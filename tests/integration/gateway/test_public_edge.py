@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from recollect.settings import Settings
-from recollect_gateway.public_edge import METHODS, page_policy
+from recollect_http.server.public_edge import METHODS, page_policy
 from tests.support.gateway import RunningGateway, rpc_headers, serving
 
 READ = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

@@ -13,7 +13,7 @@ from recollect.caller import Caller
 from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.unknown_keys import TOLD_EVERY_SECONDS, UnknownKeys
+from recollect_http.unknown_keys import TOLD_EVERY_SECONDS, UnknownKeys
 from tests.support.gateway import NewApiKey, RunningGateway, serving
 
 

@@ -20,7 +20,7 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.errors import InvalidInput
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
-from recollect_gateway.management.document_parameters import handlers_of
+from recollect_http.openapi.parameters import handlers_of
 from recollect_operator.app import create_app
 from recollect_operator.server import served_settings
 from tests.conftest import NewTenant

@@ -18,8 +18,8 @@ from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.sql import Query
 from recollect.settings import Settings
-from recollect_gateway.draining import Drain
-from recollect_gateway.readiness import Readiness, reported_readiness
+from recollect_gateway.process.readiness import Readiness, reported_readiness
+from recollect_http.server.draining import Drain
 from recollect_local.postgres import LocalPostgres
 from recollect_operator.database import OperatorDatabase
 from tests.support.gateway import eventually, serving

@@ -5,7 +5,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.settings import Settings
-from recollect_gateway.bodies import MAX_MEMBERS
+from recollect_http.requests.bodies import MAX_MEMBERS
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, rpc_headers
 from tests.support.loop_bounds import within_bounds

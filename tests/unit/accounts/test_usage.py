@@ -23,7 +23,7 @@ from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller, Scope
 from recollect.errors import InvalidInput
 from recollect.times import FIRST, LAST
-from recollect_gateway.usage import UsageMiddleware
+from recollect_gateway.process.usage import UsageMiddleware
 from tests.support.measured import Measured
 from tests.support.timeouts import MAX_WAIT_SECONDS
 

@@ -58,7 +58,7 @@ def test_only_commands_that_speak_mcp_load_it() -> None:
 def test_operator_commands_load_neither_a_server_nor_a_database_driver() -> None:
     loaded = loaded_by("import recollect_cli.tenants, recollect_cli.plans")
     assert "recollect_cli.operator_api" in loaded
-    kept_out = ("litestar", "recollect_gateway", "recollect_operator", "asyncpg", "redis", "numpy")
+    kept_out = ("litestar", "recollect_http", "recollect_gateway", "recollect_operator", "asyncpg", "redis", "numpy")
     assert not [name for name in loaded if name.startswith(kept_out)]
 
 

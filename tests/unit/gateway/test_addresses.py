@@ -3,7 +3,7 @@
 import pytest
 
 from recollect.settings import Settings
-from recollect_gateway.addresses import UNKNOWN, TrustedProxies, site_of
+from recollect_http.client_addresses import UNKNOWN, TrustedProxies, site_of
 
 
 @pytest.mark.parametrize(

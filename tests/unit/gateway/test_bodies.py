@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.text.digits import MAX_DIGITS
-from recollect_gateway.bodies import MAX_VALUES, _count_values, require_quick_to_parse
+from recollect_http.requests.bodies import MAX_VALUES, _count_values, require_quick_to_parse
 
 TEXTS = st.text('ab,[{"\\\\', max_size=8)
 VALUES = st.recursive(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from recollect.errors import ErrorCode, TooLarge
-from recollect_gateway.bodies import MAX_MEMBERS, require_quick_to_parse
+from recollect_http.requests.bodies import MAX_MEMBERS, require_quick_to_parse
 
 
 async def test_a_body_with_one_member_too_many_is_refused() -> None:

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from recollect.errors import InvalidInput, InvalidInputs
-from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
-from recollect_gateway.parsing import unwrapped
+from recollect_gateway.requests.lenient_parsing import parse_leniently
+from recollect_http.requests.parsing import unwrapped
 
 DAY = "2026-11-25"
 TIMES = {

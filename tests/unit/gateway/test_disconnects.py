@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recollect_gateway.disconnects import DisconnectMiddleware
+from recollect_http.server.disconnects import DisconnectMiddleware
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 REQUEST = {"type": "http.request", "body": b"{}", "more_body": False}

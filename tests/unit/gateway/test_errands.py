@@ -4,7 +4,7 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from recollect_gateway.errands import MOST, Errands
+from recollect_gateway.process.background_tasks import MOST, Errands
 
 
 async def test_an_errand_runs_after_its_caller_went_on() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from recollect.settings import Settings
-from recollect_gateway.hosts import Origins
 from recollect_gateway.oauth.resources import Resources
+from recollect_http.server.hosts import Origins
 
 LOCAL, PUBLIC = "http://127.0.0.1:8787", "https://memory.example.com"
 

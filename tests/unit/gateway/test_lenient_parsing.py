@@ -10,12 +10,12 @@ from msgspec import structs
 
 from recollect.errors import InvalidInput
 from recollect.times import NEEDED
-from recollect_gateway.bodies import MAX_VALUES
-from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.parsing import parse
+from recollect_gateway.requests.lenient_parsing import parse_leniently
+from recollect_http.requests.bodies import MAX_VALUES
+from recollect_http.requests.parsing import parse
 from tests.support.examples import examples
 
 EVERY_TOOL = [told for tool in CATALOGUE for told in (tool, *tool.dialects)]

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.fairness.fair_queue import FairQueue
 from recollect.fairness.slots import Slot, held_slot
-from recollect_gateway.pacing import PacedExchange
+from recollect_gateway.callers.pacing import PacedExchange
 
 PART = {"type": "http.request", "body": b"a part", "more_body": True}
 LAST = {"type": "http.request", "body": b"the last", "more_body": False}

@@ -8,10 +8,10 @@ import pytest
 from msgspec import structs
 
 from recollect.errors import InvalidInput, InvalidInputs
-from recollect_gateway import parsing
-from recollect_gateway.lenient_parsing import parse_leniently
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.parsing import MAX_FAULTS, parse
+from recollect_gateway.requests.lenient_parsing import parse_leniently
+from recollect_http.requests import parsing
+from recollect_http.requests.parsing import MAX_FAULTS, parse
 
 
 def faults(tool: str, arguments: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from recollect.caller import Caller
 from recollect.errors import InvalidInput, PreconditionFailed, PreconditionRequired
-from recollect_gateway.preconditions import tagged, unchanged
+from recollect_http.preconditions import tagged, unchanged
 
 MINE, OTHERS = UUID(int=1), UUID(int=2)
 

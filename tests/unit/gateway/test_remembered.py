@@ -8,8 +8,8 @@ import pytest
 
 from recollect.caller import Caller, Scope
 from recollect.valkey.caller_changes import EVERYBODY
-from recollect_gateway import remembered
-from recollect_gateway.remembered import CallerListener, RememberedCallers
+from recollect_gateway.callers import remembered_callers as remembered
+from recollect_gateway.callers.remembered_callers import CallerListener, RememberedCallers
 
 SECONDS = 5.0
 CALLER = Caller(uuid4(), "acme", "key:1", frozenset({Scope.MEMORY_READ}))

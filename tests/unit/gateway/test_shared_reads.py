@@ -10,8 +10,8 @@ import pytest
 
 from recollect.caller import Caller, Scope
 from recollect.valkey.change_bus import Listener
-from recollect_gateway.shared_reads import SharedReads
-from recollect_gateway.streams import Stream, Streams
+from recollect_gateway.streaming.shared_reads import SharedReads
+from recollect_gateway.streaming.streams import Stream, Streams
 
 
 class Log:

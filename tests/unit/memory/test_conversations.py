@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from recollect.memory.conversations import memories_of
-from recollect.memory.turns import MAX_TURN, Turn, speaker_of, texts_of, turns_of_text
+from recollect.text.turns import MAX_TURN, Turn, speaker_of, texts_of, turns_of_text
 
 NOON = datetime(2027, 1, 31, 12, 0, tzinfo=UTC)
 

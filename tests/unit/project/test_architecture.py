@@ -16,6 +16,7 @@ CAPABILITIES = sorted(".".join(store.parent.relative_to(CORE).parts) for store i
 def imports() -> grimp.ImportGraph:
     roots = (
         "recollect",
+        "recollect_http",
         "recollect_gateway",
         "recollect_operator",
         "recollect_workers",

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from recollect.errors import InvalidInput
-from recollect.memory.turns import Turn, speaker_of, texts_of
+from recollect.text.turns import Turn, speaker_of, texts_of
 from recollect.transfer.formats.decoding import Read
 from recollect.transfer.formats.foreign import Found, fact, moment, text_of
 from recollect.transfer.formats.json_stream import JsonStream

@@ -13,7 +13,7 @@ from recollect.graph.graphs.model import Change
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
-from recollect_gateway.shapes import EMPTY_IS_A_VALUE
+from recollect_http.requests.argument_types import EMPTY_IS_A_VALUE
 
 RevisionNumber = Annotated[int, Meta(ge=0, le=2**53)]
 

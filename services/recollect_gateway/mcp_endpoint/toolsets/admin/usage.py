@@ -15,7 +15,7 @@ from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
-from recollect_gateway.shapes import Time, Until
+from recollect_http.requests.argument_types import Time, Until
 
 MAX_STORED = 20
 """Graphs whose stored counts are listed, at most: a page has rows, too. `GET /v1/usage/stored` lists them in pages."""

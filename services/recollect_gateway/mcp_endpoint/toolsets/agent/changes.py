@@ -13,7 +13,7 @@ from recollect_gateway.operations.changes import (
     revise,
     revised_body,
 )
-from recollect_gateway.shapes import GraphChoice
+from recollect_http.requests.argument_types import GraphChoice
 
 
 class Revise(ReviseBody, frozen=True):

@@ -35,7 +35,7 @@ from recollect_gateway.operations.memories import (
     remember,
     remembered_body,
 )
-from recollect_gateway.shapes import MAX_ITEMS, GraphChoice
+from recollect_http.requests.argument_types import MAX_ITEMS, GraphChoice
 
 ConversationAsSent = Annotated[
     Annotated[str, Meta(max_length=MAX_TRANSCRIPT)] | Conversation,

@@ -14,7 +14,7 @@ from recollect_gateway.operations.exploring import (
     explored_body,
     relate,
 )
-from recollect_gateway.shapes import GraphChoice
+from recollect_http.requests.argument_types import GraphChoice
 
 
 class Relate(RelateBody, frozen=True):

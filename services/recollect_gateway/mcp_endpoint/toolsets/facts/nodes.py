@@ -36,7 +36,7 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     node_id,
     node_out,
 )
-from recollect_gateway.shapes import (
+from recollect_http.requests.argument_types import (
     EMPTY_IS_A_VALUE,
     Kind,
     ObservationsOffset,

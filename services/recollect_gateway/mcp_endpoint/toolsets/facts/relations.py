@@ -23,7 +23,7 @@ from recollect_gateway.mcp_endpoint.toolsets.facts.shapes import (
     graph_of,
     node_id,
 )
-from recollect_gateway.shapes import EMPTY_IS_A_VALUE, Kind, Name, RelationType, SoughtName
+from recollect_http.requests.argument_types import EMPTY_IS_A_VALUE, Kind, Name, RelationType, SoughtName
 
 REPLACES = "Replaces the properties of an existing relation; omitted: they stay"
 

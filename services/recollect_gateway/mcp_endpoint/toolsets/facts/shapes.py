@@ -18,7 +18,7 @@ from recollect.settings import Settings
 from recollect.times import from_milliseconds, milliseconds
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_OFFSET
-from recollect_gateway.shapes import END, GraphName, check_metadata
+from recollect_http.requests.argument_types import END, GraphName, check_metadata
 
 DEFAULT_SOURCE = "mcp"
 

@@ -26,7 +26,7 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     node_out,
     require_small,
 )
-from recollect_gateway.shapes import GraphName
+from recollect_http.requests.argument_types import GraphName
 
 EdgeKind = Annotated[str, Meta(min_length=1, max_length=256, description="The edge's kind, such as cites")]
 EdgeKinds = Annotated[list[EdgeKind], Meta(max_length=50, description="Only edges of these kinds; default any")]

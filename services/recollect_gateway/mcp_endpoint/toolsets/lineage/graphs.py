@@ -19,7 +19,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import GraphOut, Kind, graph_out, require_small
-from recollect_gateway.shapes import GraphName
+from recollect_http.requests.argument_types import GraphName
 
 Policy = Annotated[
     Literal["lww", "manual"],

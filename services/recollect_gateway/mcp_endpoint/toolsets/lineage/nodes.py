@@ -31,8 +31,8 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import (
     node_out,
     require_small,
 )
-from recollect_gateway.parsing import utc, utc_through
-from recollect_gateway.shapes import VISIBLE, ObservationsOffset, Time, Until
+from recollect_http.requests.argument_types import VISIBLE, ObservationsOffset, Time, Until
+from recollect_http.requests.parsing import utc, utc_through
 
 Content = Annotated[str, Meta(min_length=1, max_length=100_000, description="The node's text"), VISIBLE]
 Summary = Annotated[str, Meta(max_length=1_000, description="A short form of the content, for lists")]

@@ -12,7 +12,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.lineages.model import Version
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call
-from recollect_gateway.shapes import (
+from recollect_http.requests.argument_types import (
     VISIBLE,
     OmittedObservations,
     check_metadata,

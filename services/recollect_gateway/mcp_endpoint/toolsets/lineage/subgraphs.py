@@ -15,7 +15,6 @@ from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import writing
 from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
 from recollect_gateway.calls import Call
-from recollect_gateway.lenient_parsing import parse_to_store
 from recollect_gateway.mcp_endpoint.pages import cut_short, paged
 from recollect_gateway.mcp_endpoint.schema import items_schema
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
@@ -34,7 +33,8 @@ from recollect_gateway.mcp_endpoint.toolsets.lineage.nodes import (
     draft_of,
 )
 from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import CreatedBy, Kind, Offset, require_small
-from recollect_gateway.parsing import parse_stored
+from recollect_gateway.requests.lenient_parsing import parse_to_store
+from recollect_http.requests.parsing import parse_stored
 
 MAX_NODES = 50
 MAX_EDGES = 100

@@ -23,7 +23,15 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     entity_out,
     relation_out,
 )
-from recollect_gateway.shapes import EntityType, Importance, Name, ObservationsOffset, SoughtName, Tag, Text
+from recollect_http.requests.argument_types import (
+    EntityType,
+    Importance,
+    Name,
+    ObservationsOffset,
+    SoughtName,
+    Tag,
+    Text,
+)
 
 
 class EntityIn(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):

@@ -22,7 +22,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     more_note,
     relation_out,
 )
-from recollect_gateway.shapes import Importance, Kind, ObservationsOffset, SoughtName, Tag
+from recollect_http.requests.argument_types import Importance, Kind, ObservationsOffset, SoughtName, Tag
 
 
 class ReadGraph(ReadArguments, frozen=True):

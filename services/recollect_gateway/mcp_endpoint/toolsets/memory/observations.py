@@ -12,7 +12,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, done
-from recollect_gateway.shapes import Name, SoughtName, SoughtText, Text
+from recollect_http.requests.argument_types import Name, SoughtName, SoughtText, Text
 
 
 class Addition(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):

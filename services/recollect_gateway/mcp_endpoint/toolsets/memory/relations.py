@@ -19,7 +19,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     more_note,
     relation_out,
 )
-from recollect_gateway.shapes import Name, RelationType, SoughtName
+from recollect_http.requests.argument_types import Name, RelationType, SoughtName
 
 
 class RelationItem(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):

@@ -8,7 +8,7 @@ from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation
 from recollect_gateway.mcp_endpoint.pages import CUT
 from recollect_gateway.mcp_endpoint.tool import Reply
-from recollect_gateway.shapes import VISIBLE, OmittedObservations, hidden_status, omitted_observations
+from recollect_http.requests.argument_types import VISIBLE, OmittedObservations, hidden_status, omitted_observations
 
 MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000

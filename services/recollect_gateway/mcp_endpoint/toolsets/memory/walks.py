@@ -24,7 +24,7 @@ from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import (
     more_note,
     relation_out,
 )
-from recollect_gateway.shapes import Name, RelationType, SoughtName
+from recollect_http.requests.argument_types import Name, RelationType, SoughtName
 
 MAX_PATHS = 50
 """Paths that are answered, at most, if the caller does not say how many."""

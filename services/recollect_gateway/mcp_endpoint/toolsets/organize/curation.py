@@ -13,7 +13,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import EntityName, lowered, organized
-from recollect_gateway.shapes import Importance, Name, OmittedObservations, Tag
+from recollect_http.requests.argument_types import Importance, Name, OmittedObservations, Tag
 
 Tags = Annotated[list[Tag], Meta(min_length=1, max_length=100, description="Tags; case is ignored")]
 

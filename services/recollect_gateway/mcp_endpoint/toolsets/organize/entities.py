@@ -21,7 +21,7 @@ from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     lowered,
     organized,
 )
-from recollect_gateway.shapes import Importance, Kind, Name, Tag, Text
+from recollect_http.requests.argument_types import Importance, Kind, Name, Tag, Text
 
 
 class OrganizedEntityIn(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):

@@ -20,7 +20,7 @@ from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     organized,
     organized_relation,
 )
-from recollect_gateway.shapes import SoughtName
+from recollect_http.requests.argument_types import SoughtName
 
 
 class SetEntityParent(Arguments, frozen=True):

@@ -18,8 +18,8 @@ from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
 from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets import jobs
 from recollect_gateway.mcp_endpoint.toolsets.memory.shapes import MAX_BATCH, bare, more_note
-from recollect_gateway.parsing import utc
-from recollect_gateway.shapes import EMPTY_IS_A_VALUE, Importance, Tag, Time
+from recollect_http.requests.argument_types import EMPTY_IS_A_VALUE, Importance, Tag, Time
+from recollect_http.requests.parsing import utc
 
 MAX_GROUPS = 10_000
 MAX_FAULTS = 500

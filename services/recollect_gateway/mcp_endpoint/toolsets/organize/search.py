@@ -25,7 +25,7 @@ from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import (
     organized,
     organized_relation,
 )
-from recollect_gateway.shapes import Importance, Kind, Tag
+from recollect_http.requests.argument_types import Importance, Kind, Tag
 
 Tags = Annotated[list[Tag], Meta(max_length=100, description="Only entities with one of these tags, ignoring case")]
 Date = Annotated[str, Meta(max_length=40, description="A day such as 2027-01-31 (the whole day, UTC), or a time")]

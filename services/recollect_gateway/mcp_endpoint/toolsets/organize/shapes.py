@@ -13,7 +13,7 @@ from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations.model import Relation
 from recollect.times import parse_moment
 from recollect_gateway.mcp_endpoint.errors import tool_error
-from recollect_gateway.shapes import Name, OmittedObservations, hidden_status, omitted_observations
+from recollect_http.requests.argument_types import Name, OmittedObservations, hidden_status, omitted_observations
 
 _PAGED_BY = "open_nodes with observationsOffset"
 """What tells the observations that are left out: the enhanced memory server has no tool for one entity."""

@@ -22,7 +22,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, job_out, output_hint, started_job
 from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import moment
-from recollect_gateway.shapes import Tag
+from recollect_http.requests.argument_types import Tag
 
 MAX_ITEMS = 5_000
 MAX_OBSERVATIONS = 20_000

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from recollect_gateway.errors import TITLES
+from recollect_http.problems import TITLES
 
 _TITLES = {304: "Not modified"} | TITLES
 _NAMES = {str(status): "".join(word.title() for word in title.split()) for status, title in _TITLES.items()}

@@ -9,7 +9,7 @@ from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import graph_name
 from recollect.times import MAX_ZONE, require_zone, zone_of
 from recollect_gateway.calls import Call
-from recollect_gateway.lenient_parsing import has_local_times
+from recollect_gateway.requests.lenient_parsing import has_local_times
 
 FIELD = "time_zone"
 """The argument that names the zone of a call."""

@@ -12,7 +12,7 @@ from recollect.errors import ErrorCode, Unavailable
 from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect.postgres.database import Database
 from recollect.telemetry.metrics import record_readiness
-from recollect_gateway.draining import Drain
+from recollect_http.server.draining import Drain
 
 AWAIT_SECONDS = 1.0
 """How often a gateway that has started asks whether it is ready, until it is for the first time."""

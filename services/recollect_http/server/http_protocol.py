@@ -27,11 +27,11 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from recollect.errors import ErrorCode
 from recollect.settings import Settings
-from recollect_gateway.addresses import TrustedProxies, site_of
-from recollect_gateway.disconnects import DISCONNECT, ClientDisconnect
-from recollect_gateway.draining import Drain
-from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
-from recollect_gateway.public_edge import plain_headers
+from recollect_http.client_addresses import TrustedProxies, site_of
+from recollect_http.problems import MEDIA_TYPE, TITLES, Problem
+from recollect_http.server.disconnects import DISCONNECT, ClientDisconnect
+from recollect_http.server.draining import Drain
+from recollect_http.server.public_edge import plain_headers
 
 BODY_SHARE = 64 * 1024
 """Bytes of a body, or its end, that must come in each window."""

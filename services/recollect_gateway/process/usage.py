@@ -15,7 +15,7 @@ from recollect.accounts.usage import service as usage
 from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
 from recollect.postgres.database import Database
-from recollect_gateway.streams import OPEN_STREAM
+from recollect_gateway.streaming.streams import OPEN_STREAM
 
 LAST_FLUSH_SECONDS = 5.0
 """How long a gateway that stops tries to store its last counts."""

@@ -27,13 +27,13 @@ from recollect.accounts.token_issuers import Issuers
 from recollect.caller import Caller
 from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated, WrongPlace
 from recollect.postgres.database import Database
-from recollect_gateway.addresses import site_of_client
-from recollect_gateway.failures import FailedKeys
+from recollect_gateway.callers.remembered_callers import PresentedCredential, RememberedCallers
 from recollect_gateway.oauth.resources import Resources
-from recollect_gateway.remembered import PresentedCredential, RememberedCallers
-from recollect_gateway.unknown_keys import UnknownKeys
 from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_gateway.web.sessions import member_caller
+from recollect_http.client_addresses import site_of_client
+from recollect_http.failed_keys import FailedKeys
+from recollect_http.unknown_keys import UnknownKeys
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class Authenticator:
     ) -> Caller:
         """The Caller of a request, who must belong to `tenant` where the address names one.
 
-        `remembered`: what the database said a few seconds ago is good enough (`remembered.py`).
+        `remembered`: what the database said a few seconds ago is good enough (`remembered_callers.py`).
 
         An access token must be for `resource`, or for an endpoint of its tenant where that is `Resources.memories`;
         where it is None, no access token holds. Where the address names a tenant, the token may be one of an issuer

@@ -18,7 +18,7 @@ from recollect.fairness.computing import compute, in_one_slice
 from recollect.text.digits import MAX_DIGITS, has_too_many_digits
 from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
 from recollect.times import storable, through
-from recollect_gateway.shapes import VISIBLE, plain_words
+from recollect_http.requests.argument_types import VISIBLE, plain_words
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -18,8 +18,8 @@ from recollect.errors import ErrorCode, RecollectError, TooManyRequests, Unavail
 from recollect.settings import Settings
 from recollect.telemetry import metrics
 from recollect.valkey.change_bus import ChangeBus, Listener
-from recollect_gateway.admission import Admission
-from recollect_gateway.shared_reads import SharedReads
+from recollect_gateway.callers.admission import Admission
+from recollect_gateway.streaming.shared_reads import SharedReads
 
 T = TypeVar("T")
 

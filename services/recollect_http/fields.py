@@ -11,7 +11,7 @@ from litestar.params import PathParameter
 from msgspec import Meta
 
 from recollect.caller import Role
-from recollect_gateway.shapes import GraphName
+from recollect_http.requests.argument_types import GraphName
 
 GraphInPath = Annotated[str, PathParameter(description="Name or id of the graph")]
 NodeInPath = Annotated[str, PathParameter(description="Id of the node, or name of the entity")]

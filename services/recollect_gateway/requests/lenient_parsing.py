@@ -18,9 +18,9 @@ from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput
 from recollect.text.digits import MAX_DIGITS
 from recollect.times import lacks_offset, parse_local
-from recollect_gateway.bodies import MAX_VALUES
-from recollect_gateway.parsing import overlong_lists, parse, unwrapped
-from recollect_gateway.shapes import EMPTY_IS_A_VALUE, UP_TO
+from recollect_http.requests.argument_types import EMPTY_IS_A_VALUE, UP_TO
+from recollect_http.requests.bodies import MAX_VALUES
+from recollect_http.requests.parsing import overlong_lists, parse, unwrapped
 
 T = TypeVar("T", bound=msgspec.Struct)
 

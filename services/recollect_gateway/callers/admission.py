@@ -28,8 +28,8 @@ from recollect.settings import Settings
 from recollect.telemetry import metrics
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.rate_limits.model import RateLimit, RateLimited, Standing
-from recollect_gateway.addresses import site_of_client
 from recollect_gateway.web.forms import TENANT_HEADER
+from recollect_http.client_addresses import site_of_client
 
 CALL_WAIT_SECONDS = 1.0
 """How long a call waits for a place, where its tenant has as many calls under way as it may."""

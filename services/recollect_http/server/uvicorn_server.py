@@ -11,10 +11,10 @@ from typing import Any
 import uvicorn
 
 from recollect.settings import Settings
-from recollect_gateway.access_log import AccessLog
-from recollect_gateway.draining import Drain, keep_answers_whole
-from recollect_gateway.http_protocol import bounded
-from recollect_gateway.public_edge import PublicEdge
+from recollect_http.server.access_log import AccessLog
+from recollect_http.server.draining import Drain, keep_answers_whole
+from recollect_http.server.http_protocol import bounded
+from recollect_http.server.public_edge import PublicEdge
 
 _TICK_SECONDS = 0.1
 """How often uvicorn checks whether it should stop, and renews the Date header."""

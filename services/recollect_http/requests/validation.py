@@ -12,11 +12,11 @@ from litestar.utils.scope.state import ScopeState
 
 from recollect.errors import InvalidInput
 from recollect.text.lone_surrogates import without_halves
-from recollect_gateway.bodies import LARGE, read_body, require_quick_to_parse
 from recollect_gateway.calls import Call
-from recollect_gateway.lenient_parsing import has_local_times, with_offsets
-from recollect_gateway.local_times import FIELD, zone_of_call
-from recollect_gateway.parsing import MAX_NAME, parse, parse_in_thread, parse_removal, parse_stored
+from recollect_gateway.requests.lenient_parsing import has_local_times, with_offsets
+from recollect_gateway.requests.local_times import FIELD, zone_of_call
+from recollect_http.requests.bodies import LARGE, read_body, require_quick_to_parse
+from recollect_http.requests.parsing import MAX_NAME, parse, parse_in_thread, parse_removal, parse_stored
 
 
 def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:

@@ -18,12 +18,12 @@ from litestar.types import ASGIApp, Receive, Send
 from litestar.types import Scope as ASGIScope
 
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
-from recollect_gateway.access_log import note_caller
-from recollect_gateway.admission import Admission
-from recollect_gateway.credentials import TOKENS_OPT, Authenticator
+from recollect_gateway.callers.admission import Admission
+from recollect_gateway.callers.credentials import TOKENS_OPT, Authenticator
+from recollect_gateway.callers.pacing import PacedExchange
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.pacing import PacedExchange
-from recollect_gateway.streams import OPEN_STREAM, Renew, Stream, Streams
+from recollect_gateway.streaming.streams import OPEN_STREAM, Renew, Stream, Streams
+from recollect_http.server.access_log import note_caller
 
 T = TypeVar("T")
 

@@ -25,9 +25,9 @@ import msgspec
 
 from recollect.errors import ErrorCode
 from recollect.settings import Settings
-from recollect_gateway.access_log import note_code
-from recollect_gateway.errors import MEDIA_TYPE, TITLES, Problem
-from recollect_gateway.hosts import HostNames, without_default_port
+from recollect_http.problems import MEDIA_TYPE, TITLES, Problem
+from recollect_http.server.access_log import note_code
+from recollect_http.server.hosts import HostNames, without_default_port
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 

@@ -1,0 +1,1 @@
+"""Who calls, whether they may, and when it is their turn."""

@@ -1,0 +1,1 @@
+"""OpenAPI documents, as far as the services' have it in common."""

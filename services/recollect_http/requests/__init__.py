@@ -1,0 +1,1 @@
+"""Bodies, parameters and arguments: read with bounds, parsed and checked."""
