@@ -38,7 +38,7 @@ from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.shared_cache import SharedCache
 from recollect.valkey.wakeups import Wakeups
-from recollect_gateway.callers.admission import AddressLimits, Admission, add_limit_headers, by_address
+from recollect_gateway.callers.admission import Admission, add_limit_headers, by_address
 from recollect_gateway.callers.credentials import Authenticator
 from recollect_gateway.callers.guards import CallerMiddleware, within_scope, within_toolsets
 from recollect_gateway.callers.remembered_callers import RememberedCallers, remembered_callers
@@ -64,6 +64,7 @@ from recollect_gateway.management.passages import PassageController
 from recollect_gateway.management.plan import PlanController
 from recollect_gateway.management.searching import SearchController
 from recollect_gateway.management.sessions import SessionController
+from recollect_gateway.management.shared_bodies import SHARED
 from recollect_gateway.management.tenant import TenantController
 from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.trusted_issuers import TrustedIssuerController
@@ -93,6 +94,7 @@ from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyControll
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
 from recollect_gateway.web.styles import icon, passkey_script, style_sheet
+from recollect_http.address_limits import AddressLimits
 from recollect_http.allowed_methods import add_allowed_methods
 from recollect_http.failed_keys import FailedKeys
 from recollect_http.openapi.schemas import DescribedSchemas
@@ -130,7 +132,7 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
         before_send=[add_limit_headers, add_allowed_methods, note_route],
         request_max_body_size=settings.max_request_bytes,
         openapi_config=document_config(),
-        plugins=[DescribedSchemas()],
+        plugins=[DescribedSchemas(SHARED)],
         logging_config=None,
     )
 

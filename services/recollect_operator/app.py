@@ -14,7 +14,7 @@ from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
-from recollect_gateway.callers.admission import AddressLimits
+from recollect_http.address_limits import AddressLimits
 from recollect_http.allowed_methods import add_allowed_methods
 from recollect_http.failed_keys import FailedKeys
 from recollect_http.openapi.schemas import DescribedSchemas
@@ -23,7 +23,8 @@ from recollect_http.requests.validation import known_parameters
 from recollect_operator.cells import OperatorCells
 from recollect_operator.deployment import CellController
 from recollect_operator.document import document_config
-from recollect_operator.identity import IdentityMiddleware, KeyIdentities, OperatorIdentity, owner
+from recollect_operator.identity import IdentityMiddleware, KeyIdentities, owner
+from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.plans import PlanTermsController
 from recollect_operator.records import ErasureReceiptController
 from recollect_operator.tenants import TenantRecordController

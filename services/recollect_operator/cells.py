@@ -13,7 +13,7 @@ from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_operator.database import OperatorDatabase
-from recollect_operator.identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorIdentity
 
 T = TypeVar("T")
 

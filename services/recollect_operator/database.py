@@ -12,7 +12,7 @@ from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect.valkey.caller_changes import notify_callers_changed_at_end
-from recollect_operator.identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorIdentity
 
 CONNECTIONS = 4
 """Connections at most: operators are few, and a step of an erasure holds one for a second or two."""

@@ -11,7 +11,7 @@ from recollect.postgres.operator_sessions import Operator
 from recollect_http.pages import Page
 from recollect_http.problems import RESPONSES
 from recollect_operator.cells import OperatorCells
-from recollect_operator.identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.shapes import CellBody
 
 AnyRequest = Request[OperatorIdentity, Any, State]

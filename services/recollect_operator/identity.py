@@ -2,8 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from typing import Any
 
 from litestar.connection import ASGIConnection
 from litestar.enums import ScopeType
@@ -17,23 +16,10 @@ from recollect.errors import Unauthenticated
 from recollect_http.client_addresses import site_of_client
 from recollect_http.failed_keys import FailedKeys
 from recollect_http.unknown_keys import UnknownKeys
-
-if TYPE_CHECKING:
-    from recollect_operator.database import OperatorDatabase
+from recollect_operator.database import OperatorDatabase
+from recollect_operator.operator_identity import OperatorIdentity
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
-
-NO_TENANT = UUID(int=0)
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorIdentity:
-    """An operator: its `actor` in the log, and the client's address. It belongs to no tenant (`NO_TENANT`)."""
-
-    actor: str
-    address: str | None = None
-    tenant_id: UUID = NO_TENANT
-
 
 Identify = Callable[[AnyConnection], Awaitable[OperatorIdentity]]
 """Identifies the operator of a request; raises Unauthenticated, TooManyRequests or Unavailable."""
@@ -48,7 +34,7 @@ async def owner(_: AnyConnection) -> OperatorIdentity:
 class KeyIdentities:
     """Turns `Authorization: Bearer rcl_operator_…` into an operator; keys that do not hold are throttled by address."""
 
-    db: "OperatorDatabase"
+    db: OperatorDatabase
     pepper: bytes
     failed_keys: FailedKeys
     unknown_keys: UnknownKeys = field(default_factory=UnknownKeys)

@@ -14,7 +14,7 @@ from recollect_http.pages import Page
 from recollect_http.problems import RESPONSES
 from recollect_http.requests.validation import valid_body
 from recollect_operator.cells import OperatorCells
-from recollect_operator.identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.shapes import ChangePlan, PlanTermsBody, plan_body
 
 AnyRequest = Request[OperatorIdentity, Any, State]

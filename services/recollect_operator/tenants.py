@@ -26,7 +26,7 @@ from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_http.requests.validation import valid_body
 from recollect_operator.cells import OperatorCells
-from recollect_operator.identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.shapes import (
     MAX_GRACE_DAYS,
     CreatedTenant,

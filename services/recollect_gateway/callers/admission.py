@@ -8,7 +8,7 @@ draft-ietf-httpapi-ratelimit-headers-10: lists of strings with parameters (RFC 9
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +29,7 @@ from recollect.telemetry import metrics
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.rate_limits.model import RateLimit, RateLimited, Standing
 from recollect_gateway.web.forms import TENANT_HEADER
+from recollect_http.address_limits import AddressLimits
 from recollect_http.client_addresses import site_of_client
 
 CALL_WAIT_SECONDS = 1.0
@@ -45,22 +46,6 @@ _STANDINGS = "recollect.standings"
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 Guard = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class AddressLimits:
-    """The limits of clients by address. Their keys in Redis hold a keyed hash instead of the address."""
-
-    secret: bytes
-
-    def of(self, bucket: str, site: str, per_minute: int) -> RateLimit:
-        """The limit of one client in a minute, for all requests that count in this bucket."""
-        digest = hashlib.blake2b(site.encode(), key=self._key, digest_size=16).hexdigest()
-        return RateLimit("address", f"recollect:rate:{{{bucket}:{digest}}}", per_minute)
-
-    @property
-    def _key(self) -> bytes:
-        return hashlib.blake2b(self.secret, person=b"recollect site").digest()
 
 
 class Admission:

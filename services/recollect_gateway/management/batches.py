@@ -12,9 +12,9 @@ from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.operations import batches
 from recollect_gateway.operations.batches import NodesIn, RelationsIn, WrittenNodesBody, WrittenRelationsBody
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
 from recollect_http.problems import ACT_RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 

@@ -15,10 +15,10 @@ from recollect.accounts.email_domains.model import MAX_DOMAIN, EmailDomain
 from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
 from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy
 from recollect_http.pages import Page
 from recollect_http.problems import ACT_RESPONSES, RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 Domain = Annotated[

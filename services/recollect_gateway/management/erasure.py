@@ -15,10 +15,10 @@ from recollect.retention.erasure.model import Receipt
 from recollect_gateway.callers.guards import BY_SCOPE, mirrors, requires_admin
 from recollect_gateway.management.graphs import configuration
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import SUBJECT, GraphInPath
 from recollect_http.preconditions import unchanged
 from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 PersonEntity = Annotated[

@@ -34,10 +34,10 @@ from recollect_gateway.management.transfer import (
     read_format,
 )
 from recollect_gateway.requests.idempotency import TAKES_NO_KEY
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
 from recollect_http.problems import ACT_RESPONSES, RESPONSES
 from recollect_http.requests.argument_types import AsOf, as_text
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 OfKind = Annotated[

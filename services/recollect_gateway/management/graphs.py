@@ -16,6 +16,7 @@ from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.postgres.database import Database
 from recollect.times import MAX_ZONE
 from recollect_gateway.callers.guards import mirrors, requires_admin
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     OF_METADATA,
     CreatedAt,
@@ -30,7 +31,6 @@ from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_http.requests.argument_types import END, GraphName, check_metadata
 from recollect_http.requests.parsing import check_text
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 Cursor = Annotated[

@@ -24,11 +24,11 @@ from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.requests.validation import valid_body
 from recollect_gateway.web.providers import callback_of
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt
 from recollect_http.pages import Page
 from recollect_http.problems import ACT_RESPONSES, RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 ProviderName = Annotated[str, Meta(description="Name of the provider on the sign-in page", examples=["Acme Login"])]

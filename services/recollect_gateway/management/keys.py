@@ -18,6 +18,7 @@ from recollect.postgres.transactions import Transaction
 from recollect_gateway.callers.admission import by_address
 from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
 from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.client_addresses import site_of_client
 from recollect_http.fields import (
     CreatedAt,
@@ -34,7 +35,6 @@ from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_http.requests.argument_types import GraphName
-from recollect_http.requests.validation import valid_body
 
 MAX_REPORT_BYTES = 1024
 """Bytes of the body that reports a key, which anybody may send."""

@@ -17,6 +17,7 @@ from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
 from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     CreatedAt,
     CreatedBy,
@@ -29,7 +30,6 @@ from recollect_http.fields import (
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 InvitedEmail = Annotated[str, Meta(description="E-mail address that is invited", examples=["ada@example.com"])]

@@ -40,9 +40,9 @@ from recollect_gateway.operations.memories import (
     recalled_body,
     remembered_body,
 )
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
 from recollect_http.problems import ACT_RESPONSES, RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 

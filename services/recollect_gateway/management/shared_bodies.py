@@ -1,7 +1,6 @@
 """Descriptions of the bodies that tools have, too. They are not at the types: tools would show them to models."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from recollect.accounts.usage.model import StoredCounts, UsagePoint, UsageRow
 from recollect_gateway.operations.changes import ForgetBody, ForgottenMemories, ReviseBody, RevisedMemory
@@ -39,20 +38,8 @@ from recollect_gateway.operations.nodes import EXCERPT, NodeBody, NodeItemBody, 
 from recollect_gateway.operations.plan import PlanBody, QuotaBody, RatesBody
 from recollect_gateway.operations.relations import RelationBody, RelationEndBody
 from recollect_http.fields import SUBJECT
+from recollect_http.openapi.schemas import SharedBody
 from recollect_http.requests.argument_types import OmittedObservations
-
-
-@dataclass(frozen=True, slots=True)
-class SharedBody:
-    """The description of a body, and those of its fields by their names in JSON."""
-
-    description: str
-    fields: Mapping[str, str]
-
-    def __getitem__(self, name: str) -> str:
-        """The description of a field. Every field has one."""
-        return self.fields[name]
-
 
 _MEMORY_ID = "Id of the memory, a UUID: of an observation, or of a fact"
 _NODE_ID = "Id of the node, a UUID, which all its versions share"

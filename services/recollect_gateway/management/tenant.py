@@ -14,10 +14,10 @@ from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.times import MAX_ZONE
 from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, TenantId, TenantName, TenantPlan, TenantSlug
 from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import CHANGE_RESPONSES, TAGGED_RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 _OF_RETENTION = "Days for which deleted and superseded data can still be read"

@@ -32,10 +32,10 @@ from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt, GraphIds, GraphNames
 from recollect_http.pages import Page
 from recollect_http.problems import ACT_RESPONSES, RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 IssuerName = Annotated[str, Meta(description="Name of the issuer for people", examples=["Acme"])]

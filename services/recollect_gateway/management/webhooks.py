@@ -22,6 +22,7 @@ from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
 from recollect.webhooks.events.model import EventType
 from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     CreatedAt,
     CreatedBy,
@@ -32,7 +33,6 @@ from recollect_http.fields import (
 )
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.problems import ACT_RESPONSES, RESPONSES
-from recollect_http.requests.validation import valid_body
 
 AnyRequest = Request[Caller, Any, State]
 _OF_URL = "Address to which events are sent, which must begin with `https://`"

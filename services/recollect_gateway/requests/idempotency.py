@@ -17,6 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from recollect.accounts.idempotency import service as idempotency
 from recollect.accounts.idempotency.model import (
+    HEADER,
     MAX_ANSWER_BYTES,
     AnswerVault,
     IdempotentRequest,
@@ -29,7 +30,6 @@ from recollect.errors import Conflict, ErrorCode, InvalidInput, RecollectError, 
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 
-HEADER = "Idempotency-Key"
 REPLAYED = "idempotency-replayed"
 OPT = "idempotency"
 TAKES_NO_KEY = {OPT: "none"}

@@ -8,8 +8,7 @@ from typing import Any
 
 from litestar.openapi.spec import OpenAPIHeader, OpenAPIType, Schema
 
-from recollect.accounts.idempotency.model import MAX_KEY
-from recollect_gateway.requests.idempotency import HEADER
+from recollect.accounts.idempotency.model import HEADER, MAX_KEY
 
 _QUOTES = 2
 REQUEST_HEADERS = {

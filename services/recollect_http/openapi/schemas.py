@@ -1,11 +1,12 @@
 """Schemas in the OpenAPI document, where the framework says too little of a type or too much.
 
 A field is described at its type, by `msgspec.Meta`. Only the fields of types that tools have, too, are described in
-`shared_bodies.py`: in the schema of a tool, a description would cost tokens in every conversation.
+a `SharedBody`: in the schema of a tool, a description would cost tokens in every conversation.
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,8 +15,6 @@ from litestar.plugins import OpenAPISchemaPlugin
 from litestar.typing import FieldDefinition
 from msgspec import Struct, structs
 from msgspec.json import schema_components
-
-from recollect_gateway.management.shared_bodies import SHARED
 
 if TYPE_CHECKING:
     from litestar._openapi.schema_generation import SchemaCreator
@@ -35,12 +34,27 @@ BOUNDS = {
 """The bounds of values, as JSON Schema and as the framework call them."""
 
 
+@dataclass(frozen=True, slots=True)
+class SharedBody:
+    """The description of a body, and those of its fields by their names in JSON."""
+
+    description: str
+    fields: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        """The description of a field. Every field has one."""
+        return self.fields[name]
+
+
 class DescribedSchemas(OpenAPISchemaPlugin):
     """Describes the schemas of structs, dataclasses and enums, which the framework makes.
 
     The framework would give a schema of this kind the description and the default of the first field that has it. For
     all other fields, in other bodies, these would be wrong.
     """
+
+    def __init__(self, shared: Mapping[type, SharedBody] | None = None) -> None:
+        self._shared = shared or {}
 
     def is_plugin_supported_field(self, field_definition: FieldDefinition) -> bool:
         """Whether the field is a struct, a dataclass or an enum, and so has a schema of its own."""
@@ -58,14 +72,13 @@ class DescribedSchemas(OpenAPISchemaPlugin):
             plugin = next(other for other in others if schema_creator.plugin_supports_field(other, own))
             plugin.to_openapi_schema(own, schema_creator)
         registry = schema_creator.schema_registry
-        _complete(registry.get_schema_for_field_definition(own), type_)
+        _complete(registry.get_schema_for_field_definition(own), type_, self._shared.get(type_))
         # The framework takes a reference as well as a schema, though its protocol does not say so.
         return cast(Schema, registry.get_reference_for_field_definition(own))
 
 
-def _complete(schema: Schema, type_: type) -> None:
+def _complete(schema: Schema, type_: type, shared: SharedBody | None) -> None:
     """Give the schema of a type its description, and its fields what the framework leaves out."""
-    shared = SHARED.get(type_)
     schema.description = _docstring(type_) if shared is None else shared.description
     if shared is not None and schema.properties is not None:
         schema.properties = {name: _described(field, shared[name]) for name, field in schema.properties.items()}

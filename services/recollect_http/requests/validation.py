@@ -8,15 +8,16 @@ import msgspec
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
-from litestar.utils.scope.state import ScopeState
 
 from recollect.errors import InvalidInput
 from recollect.text.lone_surrogates import without_halves
-from recollect_gateway.calls import Call
-from recollect_gateway.requests.lenient_parsing import has_local_times, with_offsets
-from recollect_gateway.requests.local_times import FIELD, zone_of_call
 from recollect_http.requests.bodies import LARGE, read_body, require_quick_to_parse
 from recollect_http.requests.parsing import MAX_NAME, parse, parse_in_thread, parse_removal, parse_stored
+
+AnyRequest = Request[Any, Any, Any]
+Body = dict[str, Any]
+Prepare = Callable[[AnyRequest, type[msgspec.Struct], Body], Awaitable[Body]]
+"""Prepares a body of this type before it is checked, such as its times; the handler gets what it returns, too."""
 
 
 def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -35,8 +36,13 @@ def _query_parameters(handler: BaseRouteHandler, path_parameters: frozenset[str]
 
 
 def valid_body(
-    type_: type[msgspec.Struct], *, needed: bool = True, stored: bool = False, removes: bool = False
-) -> Callable[[Request[Any, Any, Any]], Awaitable[None]]:
+    type_: type[msgspec.Struct],
+    *,
+    needed: bool = True,
+    stored: bool = False,
+    removes: bool = False,
+    prepare: Prepare | None = None,
+) -> Callable[[AnyRequest], Awaitable[None]]:
     """A check that refuses a body not of this type, with the paths of its faults; `needed` False allows no body.
 
     `stored`: its texts become memories, so that it may hold no key and no token of this service. `removes`: its lists
@@ -44,14 +50,14 @@ def valid_body(
     """
     parser = parse_removal if removes else parse_stored if stored else parse
 
-    async def check(request: Request[Any, Any, Any]) -> None:
+    async def check(request: AnyRequest) -> None:
         if not needed and (await request.body()).strip() in (b"", b"null"):
             return
         body = await read_json(request)
         if not isinstance(body, dict):
             raise InvalidInput("The body is not a JSON object")
-        if FIELD in type_.__struct_fields__:
-            body = await _localized(request, type_, body)
+        if prepare is not None:
+            body = await prepare(request, type_, body)
         if len(await request.body()) < LARGE:
             parser(type_, body)
         else:
@@ -60,17 +66,7 @@ def valid_body(
     return check
 
 
-async def _localized(request: Request[Any, Any, Any], type_: type[msgspec.Struct], body: dict[str, Any]) -> Any:
-    """The body with an offset at each day, and each time without one; the handler gets it so, too."""
-    if not has_local_times(type_, body):
-        return body
-    call = Call(request.user, request.app.state.services, "time_zone", read_only=True)
-    zone = await zone_of_call(call, request.path_params.get("name"), type_, body)
-    ScopeState.from_scope(request.scope).json = localized = with_offsets(type_, body, zone)
-    return localized
-
-
-async def read_json(request: Request[Any, Any, Any]) -> Any:
+async def read_json(request: AnyRequest) -> Any:
     """The JSON of a request's body; raises InvalidInput where it is no JSON, and as `require_quick_to_parse`."""
     await require_quick_to_parse(body := await request.body())
     try:

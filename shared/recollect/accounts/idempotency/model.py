@@ -17,6 +17,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
 
+HEADER = "Idempotency-Key"
+"""The header that holds the key of a request (draft-ietf-httpapi-idempotency-key-header)."""
+
 KEPT = timedelta(hours=24)
 """How long a key is stored, and so how long a repeated request is recognised."""
 

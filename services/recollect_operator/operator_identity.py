@@ -1,0 +1,15 @@
+"""Who an operator is."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+NO_TENANT = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorIdentity:
+    """An operator: its `actor` in the log, and the client's address. It belongs to no tenant (`NO_TENANT`)."""
+
+    actor: str
+    address: str | None = None
+    tenant_id: UUID = NO_TENANT
