@@ -40,7 +40,7 @@ from recollect.valkey.shared_cache import SharedCache
 from recollect.valkey.wakeups import Wakeups
 from recollect_gateway.callers.admission import Admission, add_limit_headers, by_address
 from recollect_gateway.callers.credentials import Authenticator
-from recollect_gateway.callers.guards import CallerMiddleware, within_scope, within_toolsets
+from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.remembered_callers import RememberedCallers, remembered_callers
 from recollect_gateway.calls import Services
 from recollect_gateway.management.audit import AuditController
@@ -53,6 +53,7 @@ from recollect_gateway.management.erasure import ErasureController
 from recollect_gateway.management.grants import GrantController
 from recollect_gateway.management.graph_jobs import GraphJobController
 from recollect_gateway.management.graphs import GraphController
+from recollect_gateway.management.guards import CallerMiddleware, within_scope, within_toolsets
 from recollect_gateway.management.health import HealthController
 from recollect_gateway.management.identity_providers import IdentityProviderController
 from recollect_gateway.management.jobs import JobController
@@ -77,7 +78,6 @@ from recollect_gateway.oauth.discovery import DiscoveryController
 from recollect_gateway.oauth.documents import KnownClients
 from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
-from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.oauth.token_endpoint import TokenController
 from recollect_gateway.process.background_tasks import Errands
 from recollect_gateway.process.readiness import Readiness, awaited_readiness, checked_embedder, reported_readiness
@@ -94,13 +94,13 @@ from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyControll
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
 from recollect_gateway.web.styles import icon, passkey_script, style_sheet
+from recollect_http.access_log import note_route
 from recollect_http.address_limits import AddressLimits
 from recollect_http.allowed_methods import add_allowed_methods
 from recollect_http.failed_keys import FailedKeys
 from recollect_http.openapi.schemas import DescribedSchemas
 from recollect_http.problems import problem_response
 from recollect_http.requests.validation import known_parameters
-from recollect_http.server.access_log import note_route
 from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
 from recollect_http.server.draining import Drain
 

@@ -19,8 +19,8 @@ from recollect.errors import (
     Unauthenticated,
     WrongPlace,
 )
+from recollect_http.access_log import note_code
 from recollect_http.requests.argument_types import plain_words
-from recollect_http.server.access_log import note_code
 
 STATUS = {
     ErrorKind.INVALID: 400,

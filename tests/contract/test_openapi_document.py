@@ -14,7 +14,7 @@ from recollect.accounts.identity_providers.model import MAX_PROVIDERS
 from recollect.accounts.oauth.issuers.model import MAX_ISSUERS
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.callers.guards import takes_tokens
+from recollect_gateway.management.guards import takes_tokens
 from tests.contract.test_route_toolsets import HANDLERS, ROUTES, answered
 from tests.support.documents import DOCUMENT, resolved, responses_of
 from tests.support.gateway import NewApiKey, RunningGateway

@@ -13,7 +13,7 @@ from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role, Scope
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.callers.guards import TOOLSETS_OPT, needed_scope, takes_tokens
+from recollect_gateway.management.guards import TOOLSETS_OPT, needed_scope, takes_tokens
 from tests.contract.test_route_toolsets import HANDLERS, ROUTES, answered
 from tests.support.gateway import RunningGateway, serving
 from tests.support.oauth import HandClient, Visitor

@@ -28,7 +28,7 @@ from recollect.settings import Settings
 from recollect.telemetry import metrics
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.rate_limits.model import RateLimit, RateLimited, Standing
-from recollect_gateway.web.forms import TENANT_HEADER
+from recollect_gateway.callers.browser_sessions import TENANT_HEADER
 from recollect_http.address_limits import AddressLimits
 from recollect_http.client_addresses import site_of_client
 

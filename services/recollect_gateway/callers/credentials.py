@@ -27,10 +27,9 @@ from recollect.accounts.token_issuers import Issuers
 from recollect.caller import Caller
 from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated, WrongPlace
 from recollect.postgres.database import Database
+from recollect_gateway.callers.browser_sessions import TENANT_HEADER, member_caller
+from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.remembered_callers import PresentedCredential, RememberedCallers
-from recollect_gateway.oauth.resources import Resources
-from recollect_gateway.web.forms import TENANT_HEADER
-from recollect_gateway.web.sessions import member_caller
 from recollect_http.client_addresses import site_of_client
 from recollect_http.failed_keys import FailedKeys
 from recollect_http.unknown_keys import UnknownKeys

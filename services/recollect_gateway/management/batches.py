@@ -8,8 +8,8 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
 from recollect.caller import Caller, Scope
-from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.calls import Call, Services
+from recollect_gateway.management.guards import mirrors
 from recollect_gateway.operations import batches
 from recollect_gateway.operations.batches import NodesIn, RelationsIn, WrittenNodesBody, WrittenRelationsBody
 from recollect_gateway.requests.validation import valid_body

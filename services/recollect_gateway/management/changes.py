@@ -21,8 +21,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Change
 from recollect.notifications import service as notifications
 from recollect.notifications.model import ChangeFilter, FoundChanges
-from recollect_gateway.callers.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.calls import Call, Services
+from recollect_gateway.management.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.management.nodes import Kinds, Tags
 from recollect_gateway.streaming import server_sent_events as server_sent
 from recollect_gateway.streaming.streams import DRAINING, PollResult, Stream

@@ -13,10 +13,9 @@ from litestar.openapi.spec import Components, SecurityScheme, Tag
 
 from recollect import __version__
 from recollect_gateway.callers.admission import by_address
-from recollect_gateway.callers.guards import least_role, needed_scope, takes_tokens
+from recollect_gateway.callers.browser_sessions import COOKIE, TENANT_HEADER
+from recollect_gateway.management.guards import least_role, needed_scope, takes_tokens
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER, OPT
-from recollect_gateway.web.forms import TENANT_HEADER
-from recollect_gateway.web.sessions import COOKIE
 from recollect_http.openapi.headers import COMMON_HEADERS, TENANT_HEADERS, with_headers
 from recollect_http.openapi.names import name_generic_schemas, operation_id
 from recollect_http.openapi.parameters import handlers_of, with_parameters

@@ -14,7 +14,7 @@ from recollect.accounts.email_domains import service as domains
 from recollect.accounts.email_domains.model import MAX_DOMAIN, EmailDomain
 from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
-from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy
 from recollect_http.pages import Page

@@ -14,7 +14,7 @@ from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
 from recollect.caller import Caller
 from recollect.postgres.database import Database
-from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_http.fields import (
     CreatedAt,
     CreatedBy,

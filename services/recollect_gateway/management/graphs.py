@@ -15,7 +15,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.postgres.database import Database
 from recollect.times import MAX_ZONE
-from recollect_gateway.callers.guards import mirrors, requires_admin
+from recollect_gateway.management.guards import mirrors, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     OF_METADATA,

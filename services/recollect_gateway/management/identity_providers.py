@@ -23,7 +23,7 @@ from recollect.accounts.identity_providers.model import (
 from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.caller import Caller
 from recollect.postgres.database import Database
-from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_gateway.web.providers import callback_of
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt

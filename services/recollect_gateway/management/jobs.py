@@ -20,7 +20,7 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.postgres.database import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.callers.guards import SCOPE_OPT, mirrors, while_authenticated
+from recollect_gateway.management.guards import SCOPE_OPT, mirrors, while_authenticated
 from recollect_gateway.management.transfer import file_content
 from recollect_http.fields import CreatedAt, CreatedBy, JobInPath
 from recollect_http.openapi.headers import DISPOSITION, disposition_of

@@ -8,8 +8,8 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
 from recollect.caller import Caller, Scope
-from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.calls import Call, Services, read_by_replica
+from recollect_gateway.management.guards import mirrors
 from recollect_gateway.operations import changes, exploring, memories
 from recollect_gateway.operations.changes import (
     ForgetBody,

@@ -17,8 +17,8 @@ from recollect.graph.lineages.model import Version, VersionFilter
 from recollect.graph.relations.model import Direction, EdgePlace, Walk
 from recollect.memory import exploring, reading
 from recollect.memory.model import NamedEdge
-from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.calls import Call, Services, read_by_replica
+from recollect_gateway.management.guards import mirrors
 from recollect_gateway.operations.nodes import (
     NodeBody,
     NodeItemBody,

@@ -13,7 +13,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import RefusedPassage
 from recollect.postgres.database import Database
-from recollect_gateway.callers.guards import belongs_to
+from recollect_gateway.management.guards import belongs_to
 from recollect_http.fields import GraphInPath
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.problems import RESPONSES

@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 
 from recollect.caller import Caller
 from recollect.postgres.database import Database
-from recollect_gateway.callers.guards import BY_SCOPE
+from recollect_gateway.management.guards import BY_SCOPE
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
 from recollect_http.preconditions import tagged

@@ -19,9 +19,9 @@ from recollect.accounts.people.model import ListedSession, PersonSession
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, NotFound
 from recollect.postgres.database import Database
-from recollect_gateway.callers.guards import BY_SCOPE
+from recollect_gateway.callers.browser_sessions import signed_in
+from recollect_gateway.management.guards import BY_SCOPE
 from recollect_gateway.requests.idempotency import NEEDS_NO_KEY
-from recollect_gateway.web.sessions import signed_in
 from recollect_http.client_addresses import site_of_client
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.problems import RESPONSES

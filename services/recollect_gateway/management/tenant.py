@@ -13,7 +13,7 @@ from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenan
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.times import MAX_ZONE
-from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, TenantId, TenantName, TenantPlan, TenantSlug
 from recollect_http.preconditions import tagged, unchanged

@@ -34,8 +34,8 @@ from recollect.transfer.model import (
     ImportResult,
     Strategy,
 )
-from recollect_gateway.callers.guards import mirrors, while_authenticated
 from recollect_gateway.calls import Call, Services
+from recollect_gateway.management.guards import mirrors, while_authenticated
 from recollect_gateway.management.times import require_written_times
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.headers import header_of

@@ -31,7 +31,7 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
-from recollect_gateway.callers.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt, GraphIds, GraphNames
 from recollect_http.pages import Page

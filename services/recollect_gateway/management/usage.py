@@ -22,8 +22,8 @@ from recollect.accounts.usage.model import (
 )
 from recollect.caller import Caller, Scope
 from recollect.postgres.database import Database
-from recollect_gateway.callers.guards import mirrors
 from recollect_gateway.management.graphs import Cursor
+from recollect_gateway.management.guards import mirrors
 from recollect_gateway.management.times import require_written_times
 from recollect_http.pages import Limit, Page
 from recollect_http.problems import RESPONSES

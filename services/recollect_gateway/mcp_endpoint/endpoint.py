@@ -38,6 +38,7 @@ from recollect.errors import (
 )
 from recollect_gateway.callers.admission import Admission
 from recollect_gateway.callers.credentials import Authenticator
+from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.pacing import PacedExchange
 from recollect_gateway.calls import Services
 from recollect_gateway.mcp_endpoint.accepted import Accepted, accepting_both
@@ -50,12 +51,11 @@ from recollect_gateway.mcp_endpoint.step_up import missing_scope, needs_admin
 from recollect_gateway.mcp_endpoint.subscriptions import listens
 from recollect_gateway.mcp_endpoint.tool import Selection
 from recollect_gateway.mcp_endpoint.visitors import is_visitor, to_home_page
-from recollect_gateway.oauth.resources import Resources
 from recollect_gateway.process.usage import CountedBody
 from recollect_gateway.streaming.streams import Streams
+from recollect_http.access_log import note_caller, note_code
 from recollect_http.problems import problem_response
 from recollect_http.requests.bodies import read_body, require_quick_to_parse
-from recollect_http.server.access_log import note_caller, note_code
 from recollect_http.server.disconnects import disconnect_of
 
 _ADDRESS = re.compile(r"^(?:/t/(?P<tenant>[^/]+))?/mcp(?:/x/(?P<toolset>[^/]+))?/?$")

@@ -48,9 +48,9 @@ from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.unknown_arguments import ignored_arguments, name_ignored
 from recollect_gateway.requests.lenient_parsing import parse_leniently, parse_to_store
 from recollect_gateway.requests.local_times import zone_of_call
+from recollect_http.access_log import note_tool
 from recollect_http.requests.bodies import LARGE
 from recollect_http.requests.parsing import parse_in_thread
-from recollect_http.server.access_log import note_tool
 from recollect_http.server.tracing import forget_tool_name
 
 INSTRUCTIONS = (

@@ -20,6 +20,7 @@ from recollect.accounts.tenants.model import SLUG
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect_gateway.callers.admission import by_address
+from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.oauth.authorization_requests import (
     AuthorizationEndpoint,
     AuthorizationRequest,
@@ -41,7 +42,7 @@ from recollect_gateway.oauth.forms import read_query
 from recollect_gateway.requests.urlencoded import MalformedParameters
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import page
-from recollect_gateway.web.sessions import signed_in, to_sign_in
+from recollect_gateway.web.sessions import to_sign_in
 from recollect_http.client_addresses import site_of_client
 
 AnyRequest = Request[Any, Any, Any]

@@ -11,7 +11,7 @@ from recollect.accounts.oauth.grants.model import ADVERTISED_SCOPES, DEFAULT_SCO
 from recollect.accounts.oauth.issuers import service as trusted
 from recollect.accounts.oauth.signing.model import ALGORITHM
 from recollect.errors import NotFound
-from recollect_gateway.oauth.resources import WELL_KNOWN, Resource, Resources
+from recollect_gateway.callers.oauth_resources import WELL_KNOWN, Resource, Resources
 
 AnyRequest = Request[Any, Any, Any]
 DISCOVERED = {"Cache-Control": "public, max-age=300"}

@@ -13,9 +13,9 @@ from recollect.accounts.passkeys import service as passkeys
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, NotFound
+from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.web.forms import read_form
 from recollect_gateway.web.pages import go_to, page, passkey_context
-from recollect_gateway.web.sessions import signed_in
 from recollect_http.client_addresses import site_of_client
 
 AnyRequest = Request[Any, Any, Any]

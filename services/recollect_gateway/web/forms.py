@@ -16,12 +16,11 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 from recollect.errors import Forbidden
+from recollect_gateway.callers.browser_sessions import cookie_name, is_secure
 from recollect_gateway.requests.urlencoded import form_parameters
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
-TENANT_HEADER = "x-recollect-tenant"
-"""Names the tenant as whose member a browser calls. Forms cannot send it; pages of other sites only if CORS allows."""
 
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
 MAX_FIELDS = 500
@@ -30,17 +29,6 @@ _COOKIE_VALUE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_COOKIE}}}")
 """The output of `secrets.token_urlsafe`: any other value is none of ours, and is not sent back."""
 
 _STALE = "This form is too old, or was not sent from our page. Go back, reload the page, and send it again."
-
-
-def is_secure(request: AnyConnection) -> bool:
-    """Whether browsers use https for our public address."""
-    base_url: str = request.app.state.settings.base_url
-    return base_url.startswith("https://")
-
-
-def cookie_name(request: AnyConnection, name: str) -> str:
-    """The cookie's name; with https, one with a prefix that no other host and no path of ours can set."""
-    return f"__Host-recollect_{name}" if is_secure(request) else f"recollect_{name}"
 
 
 def own_cookie(request: AnyRequest, name: str, value: str, *, max_age: int | None = None) -> Cookie:

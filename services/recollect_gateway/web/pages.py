@@ -13,8 +13,8 @@ from litestar.response import Redirect
 from recollect.accounts.passkeys.model import PasskeySite
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
 from recollect_gateway.web.forms import form_cookie, form_token
+from recollect_http.access_log import note_code
 from recollect_http.problems import CODES, STATUS, TITLES
-from recollect_http.server.access_log import note_code
 from recollect_http.server.hosts import Origins
 from recollect_http.server.public_edge import page_policy
 

@@ -13,11 +13,12 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement
 from recollect.errors import Conflict, InvalidInput, Unauthenticated
 from recollect_gateway.callers.admission import by_address, take_for_own_account
+from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, random_cookie, read_form
 from recollect_gateway.web.notices import send_notice
 from recollect_gateway.web.pages import go_to, next_place, passkey_site
-from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
+from recollect_gateway.web.sessions import browser_of, session_cookie
 from recollect_gateway.web.sign_in import sign_in_page
 from recollect_http.client_addresses import site_of_client
 

@@ -31,11 +31,12 @@ from recollect.accounts.people.model import Confinement, PersonSession
 from recollect.accounts.tenants.model import SLUG
 from recollect.errors import NotFound
 from recollect_gateway.callers.admission import by_address
-from recollect_gateway.oauth.resources import Resources
+from recollect_gateway.callers.browser_sessions import signed_in
+from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.requests.urlencoded import MalformedParameters, parameters
 from recollect_gateway.web.forms import MAX_FIELDS, field, own_cookie, random_cookie, read_form
 from recollect_gateway.web.pages import go_to, next_place, page
-from recollect_gateway.web.sessions import browser_of, session_cookie, signed_in
+from recollect_gateway.web.sessions import browser_of, session_cookie
 
 AnyRequest = Request[Any, Any, Any]
 BEGIN = "/sign-in/provider"

@@ -14,13 +14,14 @@ from recollect.accounts.people.model import MAX_EMAIL, Browser
 from recollect.errors import Conflict, InvalidInput, RecollectError, Unauthenticated
 from recollect.postgres.database import Database
 from recollect_gateway.callers.admission import by_address, take_for_account, take_for_own_account
+from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_browser, known_cookie
 from recollect_gateway.web.notices import send_notice
 from recollect_gateway.web.pages import go_to, next_place, page, passkey_context
 from recollect_gateway.web.providers import find_organization, offered_to
-from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, signed_in, to_sign_in
+from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, to_sign_in
 from recollect_http.client_addresses import site_of_client
 
 AnyRequest = Request[Any, Any, Any]

@@ -25,8 +25,8 @@ import msgspec
 
 from recollect.errors import ErrorCode
 from recollect.settings import Settings
+from recollect_http.access_log import note_code
 from recollect_http.problems import MEDIA_TYPE, TITLES, Problem
-from recollect_http.server.access_log import note_code
 from recollect_http.server.hosts import HostNames, without_default_port
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

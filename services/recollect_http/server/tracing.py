@@ -13,7 +13,7 @@ from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.trace import Span, get_current_span
 
 from recollect.settings import Settings
-from recollect_http.server.access_log import mcp_route, note_trace
+from recollect_http.access_log import mcp_route, note_trace
 
 UNKNOWN = "unknown"
 """Stands for a path that no route has, and for a tool that does not exist."""

@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 
 from recollect.settings import Settings
-from recollect_http.server.access_log import AccessLog
+from recollect_http.access_log import AccessLog
 from recollect_http.server.draining import Drain, keep_answers_whole
 from recollect_http.server.http_protocol import bounded
 from recollect_http.server.public_edge import PublicEdge

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -35,6 +35,7 @@ from recollect.postgres.transactions import (
     ROLLBACK_SECONDS,
     ExpectedGraph,
     GraphChanged,
+    ReadReplica,
     Session,
     Transaction,
     TransactionTerms,
@@ -46,9 +47,6 @@ from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect.telemetry.metrics import used_connection
 from recollect.valkey.caller_changes import OnCallersChanged
-
-if TYPE_CHECKING:
-    from recollect.postgres.replicas import Replica
 
 OnCommit = Callable[[UUID, frozenset[str]], None]
 """Called after a commit with the tenant and the jobs to wake. Returns at once and never raises."""
@@ -102,7 +100,7 @@ class Database:
         on_callers_changed: OnCallersChanged | None = None,
         reserved: asyncpg.Pool | None = None,
         local: str = "",
-        replica: "Replica | None" = None,
+        replica: ReadReplica | None = None,
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
         self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
@@ -129,7 +127,7 @@ class Database:
         on_commit: OnCommit | None = None,
         on_written: OnWritten | None = None,
         on_callers_changed: OnCallersChanged | None = None,
-        replica: "Replica | None" = None,
+        replica: ReadReplica | None = None,
         answer_seconds: float | None = None,
     ) -> AsyncIterator[Self]:
         """A pool that connects when it is first used, so that a process starts while PostgreSQL is away.

@@ -6,10 +6,8 @@ reads from the primary: callers do not notice a replica that is away.
 """
 
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -21,30 +19,13 @@ from recollect.errors import ErrorCode, RecollectError, Unavailable
 from recollect.fairness.shares import Shares
 from recollect.postgres.database import Database
 from recollect.postgres.driver_errors import DRIVER_ERRORS, translate
+from recollect.postgres.replica_lag import LogMarks, ReplicaOutcome
 from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect.telemetry.metrics import record_replica_read
 
 PAUSE_SECONDS = 5.0
 """How long a process reads from the primary alone after its replica was found away, or promoted."""
-
-MARKS = 10
-"""How many positions of the primary's log are remembered, at most, over the time that a replica may lag."""
-
-
-class ReplicaOutcome(StrEnum):
-    """Who answered a read that a replica may answer: the replica or, for the reason named, the primary."""
-
-    REPLICA = "replica"
-    BEHIND = "behind"
-    LAGGING = "lagging"
-    FULL = "full"
-    PAUSED = "paused"
-    AWAY = "away"
-    PROMOTED = "promoted"
-    CONFLICT = "conflict"
-    LOST = "lost"
-    FAILED = "failed"
 
 
 class ReplicaFailed(Unavailable):
@@ -53,26 +34,6 @@ class ReplicaFailed(Unavailable):
 
 class _NoRoom(Unavailable):
     """All connections to the replica are in use, or the tenant's share of them is."""
-
-
-class LogMarks:
-    """Positions of the primary's log at moments of the last `seconds`."""
-
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds, self._clock = seconds, clock
-        self._marks: deque[tuple[float, int]] = deque()
-
-    def note(self, position: int) -> int:
-        """Note the position of now, and return the one that a replica must have reached to lag `seconds` at most.
-
-        That is the oldest position within that time; the one of now where there is no older one.
-        """
-        now = self._clock()
-        while self._marks and self._marks[0][0] < now - self._seconds:
-            self._marks.popleft()
-        if not self._marks or now - self._marks[-1][0] >= self._seconds / MARKS:
-            self._marks.append((now, position))
-        return self._marks[0][1]
 
 
 class Replica(Database):

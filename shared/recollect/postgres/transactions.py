@@ -1,9 +1,9 @@
 """Transactions of one tenant, and the statements that begin and end them."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 from uuid import UUID
 
 import anyio
@@ -13,12 +13,12 @@ from asyncpg.pool import PoolConnectionProxy
 from recollect.caller import Caller
 from recollect.fairness.slots import give_way, takes_short_steps
 from recollect.postgres.driver_errors import DRIVER_ERRORS
+from recollect.postgres.replica_lag import LogMarks, ReplicaOutcome
 from recollect.postgres.shared_connections import cursor_of_shared_connection
 from recollect.postgres.sql import Query
 
 if TYPE_CHECKING:
     from recollect.embedding import PreparedTexts
-    from recollect.postgres.replicas import Replica
 
 STREAMED = 50
 """Rows of a stream that are held at a time: texts of 10,000 characters take half a megabyte."""
@@ -142,7 +142,7 @@ class Transaction(Session):
         self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
         self._pooled, self._keyed = pooled, keyed
         self.is_in_home_cell = True
-        self.replica: Replica | None = None
+        self.replica: ReadReplica | None = None
         self.prepared: PreparedTexts | None = None
         self.embedded = 0
         self.jobs: set[str] = set()
@@ -253,6 +253,26 @@ class Transaction(Session):
         finally:
             self.jobs, self.written, self._keyed = jobs, written, keyed
         await self._connection.execute(_END_TRIAL)
+
+
+class ReadReplica(Protocol):
+    """A replica as reads see it: `replicas.Replica`, which opens transactions of the same kind.
+
+    `wait_seconds`: how long a read may wait for it. `marks`: the log positions that it must have reached.
+    """
+
+    wait_seconds: float
+    marks: LogMarks
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it was found away a moment ago, and is not asked now."""
+
+    def note(self, outcome: ReplicaOutcome) -> None:
+        """Count the outcome of a read."""
+
+    def reading(self, caller: Caller, reply_bytes: int | None) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction that only reads. Raises ReplicaFailed."""
 
 
 class TransactionOptions(TypedDict, total=False):

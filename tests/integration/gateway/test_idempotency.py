@@ -29,8 +29,8 @@ from recollect.caller import Caller, Role
 from recollect.errors import Conflict, InvalidInput
 from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect_gateway.callers.browser_sessions import TENANT_HEADER
 from recollect_gateway.requests.idempotency import Claim, IdempotencyMiddleware
-from recollect_gateway.web.forms import TENANT_HEADER
 from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
 from recollect_gateway.__main__ import serve
-from recollect_http.server.access_log import AccessLog
+from recollect_http.access_log import AccessLog
 from tests.support.forks import fork_logging
 from tests.support.gateway import eventually, serving
 from tests.support.workers import environment

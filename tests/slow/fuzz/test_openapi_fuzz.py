@@ -24,7 +24,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import ROLE_SCOPES, Role, Scope
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.web.forms import TENANT_HEADER
+from recollect_gateway.callers.browser_sessions import TENANT_HEADER
 from tests.conftest import NewTenant
 from tests.support.documents import DOCUMENT, OF_TENANTS, OPERATIONS, responses_of
 from tests.support.examples import examples

@@ -3,7 +3,7 @@
 import pytest
 
 from recollect.settings import Settings
-from recollect_gateway.oauth.resources import Resources
+from recollect_gateway.callers.oauth_resources import Resources
 from recollect_http.server.hosts import Origins
 
 LOCAL, PUBLIC = "http://127.0.0.1:8787", "https://memory.example.com"

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.graph.graphs.model import GraphPosition
 from recollect.graph.graphs.replicas import compared
-from recollect.postgres.replicas import ReplicaOutcome
+from recollect.postgres.replica_lag import ReplicaOutcome
 
 WRITTEN_AT = datetime(2026, 1, 1, tzinfo=UTC)
 KNOWN = GraphPosition(revision=7, at=WRITTEN_AT, compacted=2, tied=None, log=1_000, is_replayed=False)

@@ -7,7 +7,8 @@ import pytest
 
 from recollect.errors import ErrorCode, NotFound, Unavailable
 from recollect.postgres.driver_errors import translated_errors
-from recollect.postgres.replicas import MARKS, LogMarks, ReplicaOutcome, outcome_of
+from recollect.postgres.replica_lag import MARKS, LogMarks, ReplicaOutcome
+from recollect.postgres.replicas import outcome_of
 
 
 def required_positions(*moments: tuple[float, int]) -> list[int]:

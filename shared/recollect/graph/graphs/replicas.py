@@ -13,8 +13,9 @@ from recollect.graph.graphs import store
 from recollect.graph.graphs.model import GraphPosition
 from recollect.graph.graphs.view import GraphView
 from recollect.postgres.database import Database
-from recollect.postgres.replicas import Replica, ReplicaFailed, ReplicaOutcome
-from recollect.postgres.transactions import Transaction
+from recollect.postgres.replica_lag import ReplicaOutcome
+from recollect.postgres.replicas import ReplicaFailed
+from recollect.postgres.transactions import ReadReplica, Transaction
 
 T = TypeVar("T")
 
@@ -90,7 +91,7 @@ async def _begin_on_replica(tx: Transaction, graph_id: UUID, stack: AsyncExitSta
 
 async def _begin_and_compare(
     tx: Transaction,
-    replica: Replica,
+    replica: ReadReplica,
     position: GraphPosition,
     graph_id: UUID,
     begun: AsyncExitStack,

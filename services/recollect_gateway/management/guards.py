@@ -23,7 +23,7 @@ from recollect_gateway.callers.credentials import TOKENS_OPT, Authenticator
 from recollect_gateway.callers.pacing import PacedExchange
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.streaming.streams import OPEN_STREAM, Renew, Stream, Streams
-from recollect_http.server.access_log import note_caller
+from recollect_http.access_log import note_caller
 
 T = TypeVar("T")
 

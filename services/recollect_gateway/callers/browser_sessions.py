@@ -1,0 +1,60 @@
+"""People who are signed in: the session of a browser, by its cookie, and the person as a caller of a tenant."""
+
+from typing import Any
+
+from litestar.connection import ASGIConnection
+
+from recollect.accounts.members.model import subject_of
+from recollect.accounts.people import service as people
+from recollect.accounts.people.model import Membership, PersonSession
+from recollect.caller import ROLE_SCOPES, Caller
+
+AnyConnection = ASGIConnection[Any, Any, Any, Any]
+
+TENANT_HEADER = "x-recollect-tenant"
+"""Names the tenant as whose member a browser calls. Forms cannot send it; pages of other sites only if CORS allows."""
+
+COOKIE = "session"
+
+
+def is_secure(request: AnyConnection) -> bool:
+    """Whether browsers use https for our public address."""
+    base_url: str = request.app.state.settings.base_url
+    return base_url.startswith("https://")
+
+
+def cookie_name(request: AnyConnection, name: str) -> str:
+    """The cookie's name; with https, one with a prefix that no other host and no path of ours can set."""
+    return f"__Host-recollect_{name}" if is_secure(request) else f"recollect_{name}"
+
+
+async def signed_in(request: AnyConnection) -> PersonSession | None:
+    """The browser's session, or None. Raises TooManyRequests where too many secrets from the address did not hold."""
+    secret = request.cookies.get(cookie_name(request, COOKIE))
+    if not secret:
+        return None
+    session: PersonSession | None = await request.app.state.authenticator.session(request, secret)
+    return session
+
+
+async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:
+    """The signed-in person as the Caller of that tenant; None where they are no member, whatever the reason."""
+    session = await signed_in(request)
+    if session is None:
+        return None
+    db = request.app.state.db
+    membership = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
+    is_active = membership is not None and membership.tenant_status == "active"
+    return _caller_of(session, membership) if membership is not None and is_active else None
+
+
+def _caller_of(session: PersonSession, membership: Membership) -> Caller:
+    return Caller(
+        membership.tenant_id,
+        membership.tenant,
+        subject_of(session.person_id),
+        ROLE_SCOPES[membership.role],
+        role=membership.role,
+        plan=membership.plan,
+        rates=membership.rates,
+    )
