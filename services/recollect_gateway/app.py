@@ -71,8 +71,8 @@ from recollect_gateway.management.transfer import TransferController
 from recollect_gateway.management.trusted_issuers import TrustedIssuerController
 from recollect_gateway.management.usage import UsageController
 from recollect_gateway.management.webhooks import DeliveryController, WebhookController
-from recollect_gateway.mcp_endpoint.endpoint import McpEndpoint
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
+from recollect_gateway.mcp_endpoint.transport.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
 from recollect_gateway.oauth.documents import KnownClients

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
 from recollect_gateway.mcp_endpoint.apps import graph_page
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
 from tests.support.gateway import LEGACY, MODERN, MODES, RunningGateway
 
 VIEW = {"ui": {"resourceUri": GRAPH_VIEW}}

@@ -10,7 +10,7 @@ from mcp_types import INVALID_PARAMS, TextContent
 
 from recollect.caller import Caller, Scope
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
-from recollect_gateway.mcp_endpoint.prompts import PROMPTS
+from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PROMPTS
 from tests.support.gateway import NewApiKey, RunningGateway
 
 FILLED = {"question": "Who likes tea?", "topic": "tea", "graph": "kitchen"}

@@ -10,8 +10,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference, TextResourceContents
 
 from recollect.caller import Caller, Scope
-from recollect_gateway.mcp_endpoint import resources
-from recollect_gateway.mcp_endpoint.resource_uris import (
+from recollect_gateway.mcp_endpoint.prompts_and_resources import resources
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import (
     GRAPH_TEMPLATE,
     GRAPHS,
     NODE_TEMPLATE,

@@ -40,8 +40,8 @@ from msgspec import Struct
 from recollect.errors import InvalidInput
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
-from recollect_gateway.mcp_endpoint.prompts import PromptSpec
-from recollect_gateway.mcp_endpoint.resources import ResourceSpec
+from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PromptSpec
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import ResourceSpec
 from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.mcp_endpoint.tool import Asker, Handler, ToolSpec
 from tests.support.example_tasks import task_tools

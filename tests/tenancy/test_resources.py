@@ -14,7 +14,12 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.postgres.database import Database
 from recollect.retrieval.search import service as search
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, NODE_TEMPLATE, graph_uri, node_uri
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import (
+    GRAPHS,
+    NODE_TEMPLATE,
+    graph_uri,
+    node_uri,
+)
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, answer, rpc_headers
 from tests.support.guards import Attacked, ids_of

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
 from tests.verify.app_host import AppHost, app_client
 from tests.verify.browser import Chromium
 from tests.verify.processes import DeployedGateway

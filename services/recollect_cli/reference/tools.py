@@ -8,9 +8,9 @@ from recollect_cli.reference.glossary import GLOSSARY, TOOLSETS
 from recollect_cli.reference.wording import Schema, cell, listed, literal, shape_of, type_of
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, DEFAULT_TOOLSETS
 from recollect_gateway.mcp_endpoint.pages import PAGE_BYTES, PAGE_ROWS
-from recollect_gateway.mcp_endpoint.prompts import PROMPTS
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
-from recollect_gateway.mcp_endpoint.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES, TOOL
+from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PROMPTS
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import ALL_GRAPHS, OFFICIAL, TEMPLATES, TOOL
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import MAX_RESULT_CHARACTERS
 from recollect_gateway.mcp_endpoint.tool import ToolSpec

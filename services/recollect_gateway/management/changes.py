@@ -24,7 +24,7 @@ from recollect.notifications.model import ChangeFilter, FoundChanges
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.management.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.management.nodes import Kinds, Tags
-from recollect_gateway.streaming import server_sent_events as server_sent
+from recollect_gateway.streaming import server_sent_events
 from recollect_gateway.streaming.streams import DRAINING, PollResult, Stream
 from recollect_http.fields import SUBJECT, GraphInPath
 from recollect_http.pages import Cursor, Limit, NextCursor, place_of
@@ -83,7 +83,7 @@ class ChangesOperation(Operation):
         schema = Schema(type=OpenAPIType.STRING, description="Server-sent events: `change`, `refetch` and `end`")
         answer = (self.responses or {}).get("200")
         if isinstance(answer, OpenAPIResponse) and answer.content is not None:
-            answer.content[server_sent.MEDIA_TYPE] = OpenAPIMediaType(schema=schema)
+            answer.content[server_sent_events.MEDIA_TYPE] = OpenAPIMediaType(schema=schema)
 
 
 class ChangeController(Controller):
@@ -123,10 +123,10 @@ class ChangeController(Controller):
         """
         check_text({"kind": kind, "tag": tag})
         filters = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
-        if server_sent.MEDIA_TYPE in request.headers.get("accept", ""):
+        if server_sent_events.MEDIA_TYPE in request.headers.get("accept", ""):
             changes = await _open(request, services, name, filters, _last_event(request) or Place(after_revision))
             return StreamResponse(  # type: ignore[return-value]  # the OpenAPI document describes the page
-                changes.events(), media_type=server_sent.MEDIA_TYPE, headers=server_sent.HEADERS
+                changes.events(), media_type=server_sent_events.MEDIA_TYPE, headers=server_sent_events.HEADERS
             )
         after = place_of(cursor, _revision)
         since = (after_revision or 0) if after is None else after
@@ -165,15 +165,15 @@ class ChangeStream:
 
     async def events(self) -> AsyncIterator[bytes]:
         """The server-sent events for the client."""
-        yield server_sent.retry_after(RETRY_MILLISECONDS)
+        yield server_sent_events.retry_after(RETRY_MILLISECONDS)
         place = _event_id(self.graph_id, self.reached)
         if self.is_lost:
-            yield server_sent.event("refetch", {"revision": self.reached}, place=place)
+            yield server_sent_events.event("refetch", {"revision": self.reached}, place=place)
         else:
-            yield server_sent.id_only(place)
+            yield server_sent_events.id_only(place)
         async for page in self.stream.follow(self._poll):
-            yield server_sent.KEEP_ALIVE if page is None else _events_of(self.graph_id, page)
-        yield server_sent.event("end", {"reason": self.stream.ended or DRAINING})
+            yield server_sent_events.KEEP_ALIVE if page is None else _events_of(self.graph_id, page)
+        yield server_sent_events.event("end", {"reason": self.stream.ended or DRAINING})
 
     async def _poll(self, caller: Caller) -> PollResult[FoundChanges]:
         page = await self.stream.shared((self.graph_id, self.filters, self.reached), partial(self._read, caller))
@@ -231,9 +231,9 @@ def _mark(graph_id: UUID) -> str:
 def _events_of(graph_id: UUID, page: FoundChanges) -> bytes:
     places = [_event_id(graph_id, change.revision) for change in page.changes]
     placed_changes = zip(page.changes, places, strict=True)
-    events = [server_sent.event("change", _change(change), place=place) for change, place in placed_changes]
+    events = [server_sent_events.event("change", _change(change), place=place) for change, place in placed_changes]
     if not page.changes or page.changes[-1].revision < page.reached:
-        events.append(server_sent.id_only(_event_id(graph_id, page.reached)))
+        events.append(server_sent_events.id_only(_event_id(graph_id, page.reached)))
     return b"".join(events)
 
 

@@ -12,9 +12,9 @@ from importlib.resources import files
 from mcp.server.apps import APP_MIME_TYPE, client_supports_apps
 from mcp_types import ReadResourceResult, TextResourceContents
 
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import ResourceSpec
 from recollect_gateway.mcp_endpoint.request import Context
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
-from recollect_gateway.mcp_endpoint.resources import ResourceSpec
 
 _SCRIPTS = ("host.js", "places.js", "drawing.js")
 

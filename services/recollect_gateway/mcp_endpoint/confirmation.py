@@ -15,7 +15,7 @@ from recollect.graph.graphs import service as graphs
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.mcp_endpoint.tool import Asker
-from recollect_gateway.mcp_endpoint.toolsets.admin import compaction, history
+from recollect_gateway.mcp_endpoint.toolsets.admin import compact, history
 from recollect_gateway.mcp_endpoint.toolsets.agent import changes
 from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import DeleteGraph
 from recollect_gateway.mcp_endpoint.toolsets.memory.entities import DeleteEntities
@@ -89,11 +89,11 @@ async def _count_nodes(call: Call, arguments: DeleteGraph) -> int:
     return head.entities + head.facts
 
 
-async def _count_compacted(call: Call, arguments: compaction.Compact) -> int:
+async def _count_compacted(call: Call, arguments: compact.Compact) -> int:
     if arguments.dry_run:
         return 0
-    reply = await compaction.compact(call, structs.replace(arguments, dry_run=True))
-    assert isinstance(reply.structured, compaction.Compacted)
+    reply = await compact.compact(call, structs.replace(arguments, dry_run=True))
+    assert isinstance(reply.structured, compact.Compacted)
     return sum(structs.astuple(reply.structured.freed))
 
 

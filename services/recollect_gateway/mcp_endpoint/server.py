@@ -30,16 +30,16 @@ from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.telemetry.metrics import record_tool
 from recollect_gateway.calls import Call, Progress, Services, read_by_replica
-from recollect_gateway.mcp_endpoint import subscriptions
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
-from recollect_gateway.mcp_endpoint.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.observed import observed
 from recollect_gateway.mcp_endpoint.offer import Offer
-from recollect_gateway.mcp_endpoint.prompts import PromptHandlers
+from recollect_gateway.mcp_endpoint.prompts_and_resources import subscriptions
+from recollect_gateway.mcp_endpoint.prompts_and_resources.completion import CompletionHandlers
+from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PromptHandlers
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import ResourceHandlers
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.request_state import sealed_state
-from recollect_gateway.mcp_endpoint.resources import ResourceHandlers
 from recollect_gateway.mcp_endpoint.results import Answer, render_result
 from recollect_gateway.mcp_endpoint.rounds import Round, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline

@@ -17,10 +17,10 @@ from msgspec import Struct
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint import endpoint
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
-from recollect_gateway.mcp_endpoint.plain_calls import PlainCall, plain_call
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.transport import endpoint
+from recollect_gateway.mcp_endpoint.transport.plain_calls import PlainCall, plain_call
 from recollect_http.requests.bodies import LARGE
 from recollect_http.server.disconnects import ClientDisconnect
 from tests.support.gateway import LEGACY, MODERN, RunningGateway, rpc_answer, rpc_headers, serving, until

@@ -19,7 +19,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch, NewGraph
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.subscriptions import MAX_URIS
+from recollect_gateway.mcp_endpoint.prompts_and_resources.subscriptions import MAX_URIS
 from tests.conftest import NewTenant
 from tests.support.gateway import LEGACY, MODERN, NewApiKey, RunningGateway, rpc_headers, serving
 from tests.support.memories import Agent

@@ -13,7 +13,7 @@ from mcp_types import ResourceTemplateReference
 from recollect.caller import Caller
 from recollect.postgres import replicas
 from recollect.transfer.exports import PAGE_ITEMS
-from recollect_gateway.mcp_endpoint.resource_uris import NODE_TEMPLATE
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import NODE_TEMPLATE
 from recollect_workers.main import run
 from tests.support.gateway import RunningGateway, answer, eventually, issue_key, serving
 from tests.support.measured import Measured

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recollect_gateway.mcp_endpoint.accepted import Accepted, Form
+from recollect_gateway.mcp_endpoint.transport.accepted import Accepted, Form
 
 RESPONSE = {"jsonrpc": "2.0", "id": 1, "result": {"text": "a\nb", "method": "x"}}
 NOTIFICATION = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}

@@ -4,7 +4,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PARSE_ERROR
 
-from recollect_gateway.mcp_endpoint.messages import checked_message
+from recollect_gateway.mcp_endpoint.transport.messages import checked_message
 
 
 @pytest.mark.parametrize("query", [r"cut in two: \ud83d", r"\udf75 without its first half", r"\uD83D\uD83D\uDF75"])

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.caller import Caller, Scope
 from recollect.valkey.caller_changes import EVERYBODY
-from recollect_gateway.callers import remembered_callers as remembered
+from recollect_gateway.callers import remembered_callers
 from recollect_gateway.callers.remembered_callers import CallerListener, RememberedCallers
 
 SECONDS = 5.0
@@ -116,7 +116,7 @@ def test_zero_seconds_turn_the_cache_off(clock: Clock) -> None:
 
 
 def test_the_cache_is_bounded_and_loses_no_change_by_that(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    monkeypatch.setattr(remembered, "REMEMBERED_CALLERS", 3)
+    monkeypatch.setattr(remembered_callers, "REMEMBERED_CALLERS", 3)
     callers = RememberedCallers(SECONDS, lambda: True, clock)
     for number in range(5):
         callers.keep((bytes([number]), None, None), CALLER, callers.now())

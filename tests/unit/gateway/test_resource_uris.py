@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect_gateway.mcp_endpoint.resource_uris import MAX_LENGTH, ResourceAddress, parse_address
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import (
+    MAX_LENGTH,
+    ResourceAddress,
+    parse_address,
+)
 
 TEXT = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=30)
 CHOICES = st.lists(TEXT, max_size=3).map(tuple)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.graph.passages import date_phrases
-from recollect.graph.passages.date_phrases import LANGUAGES
-from recollect.graph.passages.dates import (
+from recollect.words import date_phrases
+from recollect.words.date_phrases import LANGUAGES
+from recollect.words.dates import (
     MAX_ASKED_DAYS,
     MAX_NAMED_DAYS,
     MAX_RANGES,

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from recollect.embedding.vectors import Vectors, unit_length
 from recollect.fairness.computing import finish
-from recollect.graph.passages.dates import DateRange
 from recollect.retrieval.recall import matching
 from recollect.retrieval.recall.matching import (
     NEIGHBOUR_WEIGHT,
@@ -20,6 +19,7 @@ from recollect.retrieval.recall.matching import (
     named_times,
     score_dates,
 )
+from recollect.words.dates import DateRange
 
 DIMENSIONS = 64
 Signs = list[list[bool]]

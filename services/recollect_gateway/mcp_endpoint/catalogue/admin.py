@@ -3,7 +3,7 @@
 from recollect.jobs.kinds import COMPACT_GRAPH, REEMBED_PASSAGES, REINDEX_PASSAGES
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import LongWork, ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.admin import compaction, history, jobs, usage
+from recollect_gateway.mcp_endpoint.toolsets.admin import compact, history, jobs, usage
 from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, succeeded_job
 
 ADMIN: tuple[ToolSpec, ...] = (
@@ -73,11 +73,11 @@ ADMIN: tuple[ToolSpec, ...] = (
         description="Permanently remove what was deleted or superseded longer ago than the retention, and report what "
         "was freed.",
         toolsets=frozenset({"memory", "admin"}),
-        arguments=compaction.Compact,
-        result=compaction.Compacted,
-        handler=compaction.compact,
+        arguments=compact.Compact,
+        result=compact.Compacted,
+        handler=compact.compact,
         ask=confirmation.COMPACT,
-        work=LongWork(COMPACT_GRAPH, compaction.compacted),
+        work=LongWork(COMPACT_GRAPH, compact.compacted),
         destructive=True,
         idempotent=True,
     ),

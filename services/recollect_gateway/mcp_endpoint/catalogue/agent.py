@@ -1,7 +1,7 @@
 """The tools of toolset `agent`."""
 
 from recollect_gateway.mcp_endpoint import confirmation
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_VIEW
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.agent import changes, memories, relations
 from recollect_gateway.operations.changes import ForgottenMemories, RevisedMemory

@@ -3,6 +3,7 @@
 from recollect_gateway.mcp_endpoint.catalogue.openai import SEARCH
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.toolsets.facts import (
+    context,
     health,
     history,
     nodes,
@@ -10,7 +11,6 @@ from recollect_gateway.mcp_endpoint.toolsets.facts import (
     search,
     shapes,
     stats,
-    walks,
 )
 from recollect_gateway.mcp_endpoint.toolsets.facts.errors import render_error
 
@@ -163,9 +163,9 @@ FACTS: tuple[ToolSpec, ...] = (
         title="Get Context",
         description="Show the nodes and relations around a node.",
         toolsets=frozenset({"facts"}),
-        arguments=walks.GetContext,
-        result=walks.Context,
-        handler=walks.get_context,
+        arguments=context.GetContext,
+        result=context.Context,
+        handler=context.get_context,
         read_only=True,
         idempotent=True,
         render_error=render_error,
@@ -175,9 +175,9 @@ FACTS: tuple[ToolSpec, ...] = (
         title="Get Trace",
         description="Show the paths between two nodes, shortest first, whichever way the relations point.",
         toolsets=frozenset({"facts"}),
-        arguments=walks.GetTrace,
-        result=walks.Trace,
-        handler=walks.get_trace,
+        arguments=context.GetTrace,
+        result=context.Trace,
+        handler=context.get_trace,
         read_only=True,
         idempotent=True,
         render_error=render_error,

@@ -12,8 +12,6 @@ from pgvector import HalfVector
 from recollect.embedding import NOTHING_PREPARED, Vectors
 from recollect.fairness.computing import batches, map_yielding
 from recollect.graph.graphs.model import Revision
-from recollect.graph.passages.date_phrases import LANGUAGES
-from recollect.graph.passages.dates import DateRange, TimePhrase, named_days, ranges_of, times_in
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence, make_evidence
 from recollect.graph.passages.model import (
     FAR_WORDS,
@@ -43,6 +41,8 @@ from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Session, Transaction
 from recollect.times import with_offset
 from recollect.words.analysis import WORDS_VERSION, passage_vector
+from recollect.words.date_phrases import LANGUAGES
+from recollect.words.dates import DateRange, TimePhrase, named_days, ranges_of, times_in
 
 queries = Queries(__package__)
 

@@ -10,14 +10,14 @@ from uuid import UUID
 
 from recollect.fairness.computing import map_yielding
 from recollect.graph.passages import store
-from recollect.graph.passages.date_phrases import LANGUAGES
-from recollect.graph.passages.dates import named_days, ranges_of, times_in
 from recollect.graph.passages.model import AnalysedPassage, Reanalysis
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 from recollect.text.unicode_forms import normal
 from recollect.words.analysis import passage_vector
+from recollect.words.date_phrases import LANGUAGES
+from recollect.words.dates import named_days, ranges_of, times_in
 
 REBUILT_AT_ONCE = 200
 """Passages that one transaction analyses anew."""

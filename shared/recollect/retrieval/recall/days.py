@@ -16,12 +16,12 @@ from uuid import UUID
 
 from msgspec import structs
 
-from recollect.graph.passages.date_phrases import ENGLISH, LANGUAGES, NUMBERS
-from recollect.graph.passages.dates import Context, DateRange, Language, TimePhrase, asked_days, times_in
 from recollect.retrieval.recall.matching import PassageEvidence, day_of_saying
 from recollect.retrieval.recall.model import Question
 from recollect.retrieval.recall.ranking import Candidate, Hit
 from recollect.times import FIRST, LAST, zone_of
+from recollect.words.date_phrases import ENGLISH, LANGUAGES, NUMBERS
+from recollect.words.dates import Context, DateRange, Language, TimePhrase, asked_days, times_in
 
 MAX_DATED = 100
 """Passages said on the days that a question names that become candidates, at most, and as many that tell of them."""

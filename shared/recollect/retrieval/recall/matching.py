@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from recollect.embedding import Vectors
 from recollect.fairness.computing import Slices
-from recollect.graph.passages.date_phrases import LANGUAGES
-from recollect.graph.passages.dates import BROAD_DAYS, DateRange, TimePhrase, times_in
 from recollect.times import in_zone, with_offset
+from recollect.words.date_phrases import LANGUAGES
+from recollect.words.dates import BROAD_DAYS, DateRange, TimePhrase, times_in
 
 NEIGHBOUR_WEIGHT = 0.8
 """The weight of a token in the passage before or after, where one of the passage's own has 1."""

@@ -16,7 +16,6 @@ from recollect.fairness.computing import interleave
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case
-from recollect.graph.passages.dates import DateRange
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION
 from recollect.graph.passages.service import MAX_WAITING
 from recollect.postgres.sql import Queries
@@ -60,6 +59,7 @@ from recollect.retrieval.recall.terms import counted_words, depends_on_unknown
 from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_small_letters, phrases
 from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS
 from recollect.words.analysis import asked_words, lexemes_of, query_of_word
+from recollect.words.dates import DateRange
 
 queries = Queries(__package__)
 

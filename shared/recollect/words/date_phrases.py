@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from recollect.graph.passages.dates import (
+from recollect.words.dates import (
     DAY,
     DIGITS,
     MONTH,

@@ -17,10 +17,14 @@ from recollect.graph.graphs.model import graph_name
 from recollect.retrieval.search import service as search
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
-from recollect_gateway.mcp_endpoint.prompts import GRAPH, PromptSpec
+from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import GRAPH, PromptSpec
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import (
+    GRAPH_TEMPLATE,
+    NODE_TEMPLATE,
+    TOOL_TEMPLATE,
+)
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import may_read_graphs
 from recollect_gateway.mcp_endpoint.request import Context, request_of
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPH_TEMPLATE, NODE_TEMPLATE, TOOL_TEMPLATE
-from recollect_gateway.mcp_endpoint.resources import may_read_graphs
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_http.requests.parsing import check_text
 

@@ -35,7 +35,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.requests import Request
 
-from recollect_gateway.streaming import server_sent_events as server_sent
+from recollect_gateway.streaming import server_sent_events
 from recollect_http.server.disconnects import disconnect_of
 
 METHOD = "tools/call"
@@ -45,7 +45,7 @@ _TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
 
 _EVENT_HEADERS = [
     (name.lower().encode(), value.encode())
-    for name, value in {"Content-Type": server_sent.MEDIA_TYPE, **server_sent.HEADERS}.items()
+    for name, value in {"Content-Type": server_sent_events.MEDIA_TYPE, **server_sent_events.HEADERS}.items()
 ]
 
 logger = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ class _KeepAlive:
     async def _send_comments(self) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
         while not self._is_over.is_set():
-            await self._send({"type": "http.response.body", "body": server_sent.KEEP_ALIVE, "more_body": True})
+            await self._send({"type": "http.response.body", "body": server_sent_events.KEEP_ALIVE, "more_body": True})
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_over.wait(), self._seconds)
 
@@ -173,4 +173,6 @@ async def _send_json(send: Send, response: dict[str, Any]) -> None:
 
 
 async def _send_event(send: Send, response: dict[str, Any]) -> None:
-    await send({"type": "http.response.body", "body": server_sent.event("message", response), "more_body": False})
+    await send(
+        {"type": "http.response.body", "body": server_sent_events.event("message", response), "more_body": False}
+    )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.graph.passages.date_phrases import ENGLISH, LANGUAGES
-from recollect.graph.passages.dates import MAX_RANGES, DateRange, date_ranges
+from recollect.words.date_phrases import ENGLISH, LANGUAGES
+from recollect.words.dates import MAX_RANGES, DateRange, date_ranges
 
 SAID = date(2023, 10, 18)
 """A Wednesday."""

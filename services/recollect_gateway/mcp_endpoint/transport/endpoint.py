@@ -41,16 +41,16 @@ from recollect_gateway.callers.credentials import Authenticator
 from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.pacing import PacedExchange
 from recollect_gateway.calls import Services
-from recollect_gateway.mcp_endpoint.accepted import Accepted, accepting_both
-from recollect_gateway.mcp_endpoint.messages import checked_message
 from recollect_gateway.mcp_endpoint.offer import Offer
-from recollect_gateway.mcp_endpoint.plain_calls import answer_plainly, plain_call
+from recollect_gateway.mcp_endpoint.prompts_and_resources.subscriptions import listens
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
 from recollect_gateway.mcp_endpoint.step_up import missing_scope, needs_admin
-from recollect_gateway.mcp_endpoint.subscriptions import listens
 from recollect_gateway.mcp_endpoint.tool import Selection
-from recollect_gateway.mcp_endpoint.visitors import is_visitor, to_home_page
+from recollect_gateway.mcp_endpoint.transport.accepted import Accepted, accepting_both
+from recollect_gateway.mcp_endpoint.transport.messages import checked_message
+from recollect_gateway.mcp_endpoint.transport.plain_calls import answer_plainly, plain_call
+from recollect_gateway.mcp_endpoint.transport.visitors import is_visitor, to_home_page
 from recollect_gateway.process.usage import CountedBody
 from recollect_gateway.streaming.streams import Streams
 from recollect_http.access_log import note_caller, note_code

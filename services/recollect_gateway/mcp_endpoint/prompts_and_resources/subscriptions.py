@@ -37,9 +37,14 @@ from recollect.notifications import service as notifications
 from recollect.notifications.model import Seen, Watched
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import (
+    GRAPHS,
+    KNOWLEDGE_GRAPH,
+    MAX_LENGTH,
+    parse_address,
+)
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import may_read_graphs, offers_official_graph
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
-from recollect_gateway.mcp_endpoint.resource_uris import GRAPHS, KNOWLEDGE_GRAPH, MAX_LENGTH, parse_address
-from recollect_gateway.mcp_endpoint.resources import may_read_graphs, offers_official_graph
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tasks.watching import FIELD, TaskStatus, WatchedTasks, watched_tasks
 from recollect_gateway.mcp_endpoint.tool import ToolSpec

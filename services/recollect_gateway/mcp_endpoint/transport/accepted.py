@@ -19,10 +19,10 @@ from typing import Any, cast
 import msgspec
 from litestar.types import Message, Send
 
-from recollect_gateway.streaming import server_sent_events as server_sent
+from recollect_gateway.streaming import server_sent_events
 
 JSON = "application/json"
-_BOTH = (b"accept", f"{JSON}, {server_sent.MEDIA_TYPE}".encode())
+_BOTH = (b"accept", f"{JSON}, {server_sent_events.MEDIA_TYPE}".encode())
 _START = b"event: message\ndata: "
 
 HeaderList = list[tuple[bytes, bytes]]
@@ -52,16 +52,18 @@ class Accepted:
         refused = {_media_type(part) for part in ranges if _is_refused(part)}
         named = {_media_type(part) for part in ranges} - refused
         json = JSON not in refused and bool(named & {JSON, "application/*", "*/*"})
-        events = server_sent.MEDIA_TYPE not in refused and bool(named & {server_sent.MEDIA_TYPE, "text/*"})
+        events = server_sent_events.MEDIA_TYPE not in refused and bool(
+            named & {server_sent_events.MEDIA_TYPE, "text/*"}
+        )
         form = {(True, True): Form.EITHER, (True, False): Form.JSON, (False, True): Form.EVENTS}.get((json, events))
-        return cls(form or Form.NONE, events or ("*/*" in named and server_sent.MEDIA_TYPE not in refused))
+        return cls(form or Form.NONE, events or ("*/*" in named and server_sent_events.MEDIA_TYPE not in refused))
 
     def refusal(self, *, listens: bool) -> str | None:
         """What to tell a client that accepts no form of the answer; None where it accepts one."""
         if listens and not self.streams:
-            return f"The answer is a stream without an end: accept {server_sent.MEDIA_TYPE}"
+            return f"The answer is a stream without an end: accept {server_sent_events.MEDIA_TYPE}"
         if self.form is Form.NONE:
-            return f"Answers are {JSON} or {server_sent.MEDIA_TYPE}: accept one of them, or both"
+            return f"Answers are {JSON} or {server_sent_events.MEDIA_TYPE}: accept one of them, or both"
         return None
 
     def put(self, *sends: Send, listens: bool) -> Sequence[Send]:
@@ -89,7 +91,7 @@ class _JsonAnswer:
 
     def sent_by(self, send: Send) -> Send:
         async def convert(message: Message) -> None:
-            if message["type"] == "http.response.start" and _is(message, server_sent.MEDIA_TYPE):
+            if message["type"] == "http.response.start" and _is(message, server_sent_events.MEDIA_TYPE):
                 self.is_stream, self.held = True, _as_json(message)
             elif self.is_stream and message["type"] == "http.response.body":
                 await self._read(send, message["body"], more=message.get("more_body", False))
@@ -174,7 +176,7 @@ def _is_response(message: bytes) -> bool:
 
 
 def _as_json(start: Message) -> dict[str, Any]:
-    dropped = {b"content-type", b"content-length", *(name.lower().encode() for name in server_sent.HEADERS)}
+    dropped = {b"content-type", b"content-length", *(name.lower().encode() for name in server_sent_events.HEADERS)}
     headers = [header for header in cast(Any, start)["headers"] if header[0].lower() not in dropped]
     return {**start, "headers": [*headers, (b"content-type", JSON.encode())]}
 
@@ -182,7 +184,7 @@ def _as_json(start: Message) -> dict[str, Any]:
 def _as_events(start: Message) -> Message:
     dropped = {b"content-type", b"content-length"}
     headers = [header for header in cast(Any, start)["headers"] if header[0].lower() not in dropped]
-    told = {"Content-Type": server_sent.MEDIA_TYPE, **server_sent.HEADERS}
+    told = {"Content-Type": server_sent_events.MEDIA_TYPE, **server_sent_events.HEADERS}
     headers += [(name.lower().encode(), value.encode()) for name, value in told.items()]
     return cast(Message, {**start, "headers": headers})
 

@@ -32,8 +32,7 @@ from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
-from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
-from recollect_gateway.mcp_endpoint.resource_uris import (
+from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import (
     GRAPH_TEMPLATE,
     GRAPHS,
     KNOWLEDGE_GRAPH,
@@ -43,6 +42,7 @@ from recollect_gateway.mcp_endpoint.resource_uris import (
     graph_uri,
     parse_address,
 )
+from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.results import render_document
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec

@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Request
 from litestar.response.base import ASGIResponse
 
-from recollect_gateway.streaming import server_sent_events as server_sent
+from recollect_gateway.streaming import server_sent_events
 
 PAGE, JSON = "text/html", "application/json"
 
@@ -16,7 +16,7 @@ def is_visitor(request: Request[Any, Any, Any]) -> bool:
         return False
     ranges = ",".join(request.headers.getall("accept", [])).lower().split(",")
     accepted = {part.partition(";")[0].strip() for part in ranges}
-    return PAGE in accepted and accepted.isdisjoint((JSON, server_sent.MEDIA_TYPE))
+    return PAGE in accepted and accepted.isdisjoint((JSON, server_sent_events.MEDIA_TYPE))
 
 
 def to_home_page() -> ASGIResponse:

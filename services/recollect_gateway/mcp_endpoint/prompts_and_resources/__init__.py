@@ -1,0 +1,1 @@
+"""What clients are offered beside tools: prompts, resources, their changes, and completion."""

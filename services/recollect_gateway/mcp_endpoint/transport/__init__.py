@@ -1,0 +1,1 @@
+"""MCP over HTTP: requests and answers as they are sent."""
