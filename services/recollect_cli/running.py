@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
 from recollect.settings import Settings
-from recollect.telemetry.tracing import configure_logging
+from recollect.telemetry.logs import configure_logging
 
 T = TypeVar("T")
 

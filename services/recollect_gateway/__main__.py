@@ -6,7 +6,8 @@ import sys
 
 from recollect.errors import RecollectError
 from recollect.settings import Settings, read_settings
-from recollect.telemetry.tracing import configure_logging, configure_tracing, warn_of_unknown_settings
+from recollect.telemetry.logs import configure_logging, warn_of_unknown_settings
+from recollect.telemetry.tracing import configure_tracing
 from recollect_gateway.app import create_app
 from recollect_gateway.process.starting import Starting
 from recollect_http.server.draining import Drain

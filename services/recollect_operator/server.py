@@ -6,7 +6,8 @@ import uvicorn
 
 from recollect.errors import RecollectError
 from recollect.settings import Settings, read_settings
-from recollect.telemetry.tracing import configure_logging, configure_tracing, warn_of_unknown_settings
+from recollect.telemetry.logs import configure_logging, warn_of_unknown_settings
+from recollect.telemetry.tracing import configure_tracing
 from recollect_http.server.tracing import traced
 from recollect_http.server.uvicorn_server import server_config
 from recollect_operator.app import create_app

@@ -3,7 +3,7 @@
 import uvicorn
 
 from recollect.settings import Settings
-from recollect.telemetry.tracing import configure_logging
+from recollect.telemetry.logs import configure_logging
 from recollect_gateway.app import create_app
 from recollect_http.server.uvicorn_server import allow_open_files, server_config
 from tests.support.example_offer import with_examples

@@ -24,7 +24,7 @@ import httpx2
 import uvicorn
 
 from recollect.settings import Settings
-from recollect.telemetry.tracing import configure_logging
+from recollect.telemetry.logs import configure_logging
 from recollect_gateway.__main__ import freeze_loaded_objects
 from recollect_gateway.app import create_app
 from recollect_http.server.uvicorn_server import server_config

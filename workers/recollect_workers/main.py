@@ -19,8 +19,9 @@ from recollect.postgres.connections import APP_ROLE
 from recollect.postgres.database import Database
 from recollect.postgres.replicas import replica_of
 from recollect.settings import Settings, read_settings
+from recollect.telemetry.logs import configure_logging, warn_of_unknown_settings
 from recollect.telemetry.metrics import begin_failed_jobs
-from recollect.telemetry.tracing import configure_logging, configure_tracing, warn_of_unknown_settings
+from recollect.telemetry.tracing import configure_tracing
 from recollect.valkey.caller_changes import caller_change_notifier
 from recollect.valkey.change_stream import ChangePublisher
 from recollect.valkey.client import connect_redis

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from recollect.settings import Settings
 from recollect.settings.unknown import OF_CLIENTS, PREFIX, UnknownSetting, unknown_settings
-from recollect.telemetry.tracing import warn_of_unknown_settings
+from recollect.telemetry.logs import warn_of_unknown_settings
 
 OF_KUBERNETES = {
     "RECOLLECT_GATEWAY_SERVICE_HOST": "10.0.0.1",

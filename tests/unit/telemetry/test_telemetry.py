@@ -26,7 +26,7 @@ TRACE_ID = 0x0AF7651916CD43DD8448EB211C80319C
 LOGGING = """
 import logging, structlog
 from opentelemetry.sdk.trace import TracerProvider
-from recollect.telemetry.tracing import configure_logging
+from recollect.telemetry.logs import configure_logging
 from recollect.settings import Settings
 configure_logging(Settings())
 log = structlog.get_logger("recollect.test")
@@ -188,7 +188,7 @@ def test_a_continued_span_is_traced_although_the_polling_around_it_is_not() -> N
 
 HOSTILE = """
 import structlog
-from recollect.telemetry.tracing import configure_logging
+from recollect.telemetry.logs import configure_logging
 from recollect.settings import Settings
 configure_logging(Settings())
 log = structlog.get_logger("recollect.test")
