@@ -1,8 +1,9 @@
 """Transactions of one tenant, and the statements that begin and end them."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 from uuid import UUID
 
@@ -161,14 +162,15 @@ class Transaction(Session):
             parameters["tenant_id"] = self.tenant_id
         return query.arguments(parameters)
 
-    def batches(self, rows: Sequence[A], size: int) -> Iterator[Sequence[A]]:
+    def batches(self, rows: Iterable[A], size: int) -> Iterator[Sequence[A]]:
         """The rows in batches of `size` at most, one a statement; of SHORT_STEP_ROWS while steps must be short."""
-        start = 0
-        while start < len(rows):
+        remaining = iter(rows)
+        while True:
             is_short = self.gives_way and takes_short_steps()
-            end = start + (min(size, SHORT_STEP_ROWS) if is_short else size)
-            yield rows[start:end]
-            start = end
+            batch = list(islice(remaining, min(size, SHORT_STEP_ROWS) if is_short else size))
+            if not batch:
+                return
+            yield batch
 
     async def _give_way(self) -> None:
         if self.gives_way:

@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -59,10 +59,10 @@ MAX_RENEWED = 50
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Store the passages of these memories, with the vectors that were prepared; more than MAX_SMALL are bulk."""
-    passages = await _split_all(memories, revision)
-    is_bulk = len(passages) > MAX_SMALL
-    for batch in tx.batches(passages, MAX_INSERTED):
-        columns = _columns(batch, revision.at)
+    pieces = await _split_all(memories)
+    is_bulk = _count(memories, pieces) > MAX_SMALL
+    for batch in tx.batches(_passages(memories, pieces), MAX_INSERTED):
+        columns = await _columns(batch, revision.at)
         rows = await tx.fetch(
             queries.insert_passages,
             **revision.parameters,
@@ -81,18 +81,20 @@ async def renew_passages(
 
     Returns the replaced passages of memories whose time of saying changed: their neighbours are others now.
     """
-    passages = await _split_all(memories, revision)
-    by_memory: dict[UUID, list[_Passage]] = {memory.memory_id: [] for memory in memories}
-    for passage in passages:
-        by_memory[passage[0].memory_id].append(passage)
+    pieces = await _split_all(memories)
+    is_bulk = bulk or _count(memories, pieces) > MAX_SMALL
+    by_memory: dict[UUID, list[IndexedText]] = {}
+    for memory in memories:
+        by_memory.setdefault(memory.memory_id, []).append(memory)
     moved: list[UUID] = []
     for batch in batches(list(by_memory), MAX_RENEWED):
+        renewed = [memory for memory_id in batch for memory in by_memory[memory_id]]
         rows = await tx.fetch(
             queries.renew_passages,
             **revision.parameters,
-            **_columns([passage for memory_id in batch for passage in by_memory[memory_id]], revision.at),
+            **await _columns(list(_passages(renewed, pieces)), revision.at),
             renewed_memory_ids=batch,
-            bulk=bulk or len(passages) > MAX_SMALL,
+            bulk=is_bulk,
             words_version=WORDS_VERSION,
         )
         moved += [row["id"] for row in rows]
@@ -416,33 +418,40 @@ async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     return count
 
 
-async def _split_all(memories: Sequence[IndexedText], revision: Revision) -> list["_Passage"]:
-    """The passages of memories, in order. A text that several memories have is split once."""
+async def _split_all(memories: Iterable[IndexedText]) -> dict[str, list["_Piece"]]:
+    """The pieces of each text. A text that several memories have is split once."""
     texts = list(dict.fromkeys(memory.text for memory in memories))
-    pieces = dict(zip(texts, await map_yielding(texts, _split), strict=True))
-    passages = [(memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text])]
-    words = await map_yielding(passages, lambda passage: _words(*passage, revision.at))
-    return [(*passage, lexemes) for passage, lexemes in zip(passages, words, strict=True)]
+    return dict(zip(texts, await map_yielding(texts, _split), strict=True))
 
 
-def _columns(passages: Sequence["_Passage"], now: datetime) -> dict[str, list[Any]]:
+def _count(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["_Piece"]]) -> int:
+    return sum(len(pieces[memory.text]) for memory in memories)
+
+
+def _passages(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["_Piece"]]) -> Iterator["_Passage"]:
+    """The passages of memories, in order, one at a time: a call may write 40,000, and the garbage collector holds the
+    event loop for as long as it takes to look at all that exist."""
+    return ((memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text]))
+
+
+async def _columns(passages: Sequence["_Passage"], now: datetime) -> dict[str, list[Any]]:
     """Passages, column by column; those without a time of saying are said now."""
     return {
         "ids": [new_id() for _ in passages],
-        "node_ids": [memory.node_id for memory, _, _, _ in passages],
-        "memory_ids": [memory.memory_id for memory, _, _, _ in passages],
-        "sources": [memory.source for memory, _, _, _ in passages],
-        "places": [place for _, place, _, _ in passages],
-        "threads": [memory.thread for memory, _, _, _ in passages],
-        "said_at": [memory.said_at for memory, _, _, _ in passages],
-        "expires_at": [memory.expires_at for memory, _, _, _ in passages],
-        "texts": [piece.text for _, _, piece, _ in passages],
-        "words": [words for _, _, _, words in passages],
-        "speakers": [piece.speaker for _, _, piece, _ in passages],
-        "dated": [piece.dated for _, _, piece, _ in passages],
-        "created_by": [memory.created_by for memory, _, _, _ in passages],
-        "attributes": [_attributes(memory, piece, now) for memory, _, piece, _ in passages],
-        "version_ids": [memory.version_id for memory, _, _, _ in passages],
+        "node_ids": [memory.node_id for memory, _, _ in passages],
+        "memory_ids": [memory.memory_id for memory, _, _ in passages],
+        "sources": [memory.source for memory, _, _ in passages],
+        "places": [place for _, place, _ in passages],
+        "threads": [memory.thread for memory, _, _ in passages],
+        "said_at": [memory.said_at for memory, _, _ in passages],
+        "expires_at": [memory.expires_at for memory, _, _ in passages],
+        "texts": [piece.text for _, _, piece in passages],
+        "words": await map_yielding(passages, lambda passage: _words(*passage, now)),
+        "speakers": [piece.speaker for _, _, piece in passages],
+        "dated": [piece.dated for _, _, piece in passages],
+        "created_by": [memory.created_by for memory, _, _ in passages],
+        "attributes": await map_yielding(passages, lambda passage: _attributes(passage[0], passage[2], now)),
+        "version_ids": [memory.version_id for memory, _, _ in passages],
     }
 
 
@@ -462,7 +471,7 @@ async def _prepared_columns(
     rows = zip(ids, passages, strict=True) if prepared.embedded else ()
     found = [
         (passage_id, text, _said_at(memory, revision), prepared.embedded[text])
-        for passage_id, (memory, _, piece, _) in rows
+        for passage_id, (memory, _, piece) in rows
         if (text := text_to_embed(memory.name, piece.text)) in prepared.embedded
     ]
     evidence = await map_yielding(found, lambda row: make_evidence(row[1], row[2], row[3].tokens))
@@ -501,8 +510,8 @@ class _Piece:
     times: Sequence[TimePhrase]
 
 
-_Passage = tuple[IndexedText, int, _Piece, str]
-"""A memory, one of its pieces with its place among them, and the lexemes by which that is found."""
+_Passage = tuple[IndexedText, int, _Piece]
+"""A memory, and one of its pieces with its number among them, from 0."""
 
 
 def _split(text: str) -> list[_Piece]:
