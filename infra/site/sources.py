@@ -15,7 +15,7 @@ _BOOSTS = {
     "adr/": 0.3,
     "runbook/": 0.4,
     "benchmarks.md": 0.4,
-    "costs.md": 0.4,
+    "lab/": 0.2,
     "quick-start.md": 2.0,
     "clients.md": 2.0,
 }

@@ -1,4 +1,4 @@
-"""The measurements, in Markdown, as in docs/benchmarks.md."""
+"""The measurements, in Markdown, as in docs/lab/call-costs.md."""
 
 from collections.abc import Iterable, Sequence
 

@@ -72,3 +72,12 @@ def test_the_page_of_limits_names_every_limit_of_a_connection() -> None:
     for bound in fields(ConnectionBounds):
         [setting] = [name for name in Settings.model_fields if name.removeprefix("max_") == bound.name]
         assert f"`RECOLLECT_{setting.upper()}`" in page
+
+
+def test_measurements_of_now_are_on_one_short_page() -> None:
+    """History, and notes on what was tried, are in the lab: each notebook says when it was written."""
+    assert len((ROOT / "docs" / "benchmarks.md").read_text().splitlines()) <= 150
+    index = links_of(ROOT / "docs" / "lab" / "index.md")
+    for notebook in (ROOT / "docs" / "lab").glob("[!i]*.md"):
+        assert notebook.name in index, notebook.name
+        assert re.search(r"\b[A-Z][a-z]+ 20\d\d\b", notebook.read_text().split("\n## ")[0]), notebook.name

@@ -1,7 +1,7 @@
 """Tool calls that need no stream, from clients of 2025-11-25 and older: one request, and one JSON answer.
 
 The SDK's stateless transport opens a session for each call, with memory streams, tasks and server-sent events, which
-takes more than twice what the call itself takes there (measured; docs/benchmarks.md). A client that asks for no
+takes more than twice what the call itself takes there (measured; docs/lab/call-costs.md). A client that asks for no
 progress is sent nothing but the answer, so its call goes to the SDK's dispatch for single exchanges (`serve_one`),
 which checks, traces and shapes it as it does calls of 2026-07-28. Any other message goes to the transport.
 

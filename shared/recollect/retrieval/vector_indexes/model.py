@@ -18,12 +18,13 @@ copies every vector.
 
 MAX_INDEXES = 100
 """Vector indexes of one partition, at most: PostgreSQL considers each for every statement on the partition, and for
-every vector that is written there. 800 in one table made planning forty times slower (measured; docs/benchmarks.md)."""
+every vector that is written there. 800 in one table made planning forty times slower (measured;
+docs/lab/vector-indexes.md)."""
 
 SEARCH_WIDTHS = {0: 200, 20_000: 400, 60_000: 250, 250_000: 800, 500_000: 600}
 """The width of searches (hnsw.ef_search) in an index of so many passages or more: the time of a search grows with it. A
 smaller width finds as much in a small graph, and in an index with more links (THOROUGHNESS; measured;
-docs/benchmarks.md)."""
+docs/lab/vector-indexes.md)."""
 
 SHRUNK = 0.5
 """A graph loses its index when it has shrunk below this share of the size from which one is built."""
@@ -59,7 +60,8 @@ THOROUGHNESS = {
     500_000: Thoroughness("very thorough", 32, 300, 128),
 }
 """How the index of a graph of so many passages or more is built. The index of a large graph, built like that of a small
-one, finds too little at any width (measured; docs/benchmarks.md). Adding a vector to a thorough one takes longer."""
+one, finds too little at any width (measured; docs/lab/vector-indexes.md). Adding a vector to a thorough one takes
+longer."""
 
 
 @dataclass(frozen=True, slots=True)
