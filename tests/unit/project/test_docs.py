@@ -81,3 +81,15 @@ def test_measurements_of_now_are_on_one_short_page() -> None:
     for notebook in (ROOT / "docs" / "lab").glob("[!i]*.md"):
         assert notebook.name in index, notebook.name
         assert re.search(r"\b[A-Z][a-z]+ 20\d\d\b", notebook.read_text().split("\n## ")[0]), notebook.name
+
+
+def test_every_decision_is_in_the_index() -> None:
+    """Each page has a row of the index with its number, its title, a status and a sentence; no row lacks its page."""
+    index = (ROOT / "docs" / "adr" / "index.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| \[(.+)\]\((.+)\) \| (\S.*) \| (\S.*\.) \|$", index, re.MULTILINE)
+    pages = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+    headings = [page.read_text().partition("\n")[0] for page in pages]
+    assert [(f"# {number}. {title}", file) for number, title, file, _, _ in rows] == [
+        (heading, page.name) for heading, page in zip(headings, pages, strict=True)
+    ]
+    assert all(status == "accepted" or status.startswith("replaced by ") for _, _, _, status, _ in rows)
