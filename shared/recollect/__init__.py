@@ -4,4 +4,4 @@ Groups, from the outermost inwards, as import-linter enforces: transfer → rete
 → graph → accounts → jobs → platform → settings, caller → errors, ids, times.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

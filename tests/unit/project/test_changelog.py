@@ -1,4 +1,4 @@
-"""The changelog has one section for each subject of a release, and its notes on upgrading name what exists."""
+"""The changelog has one section for each release and each subject of it, and names what exists."""
 
 import re
 from pathlib import Path
@@ -7,25 +7,25 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 RELEASES = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1:]
-[NOTES] = re.findall(r"^### Upgrading from 0\.1\.0\n(.*?)^### ", RELEASES[0], re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"^\| `(RECOLLECT_\w+)`", re.MULTILINE)
+MOST_LINES = 150
+"""Of a release: who upgrades reads all of it."""
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.partition("\n")[0])
-def test_each_subject_has_one_section(release: str) -> None:
-    subjects = re.findall(r"^### (.*)$", release, re.MULTILINE)
-    assert len(subjects) == len(set(subjects))
+def test_each_subject_of_a_release_has_one_section(subtests: pytest.Subtests) -> None:
+    for release in RELEASES:
+        with subtests.test(release.partition("\n")[0]):
+            subjects = re.findall(r"^### (.*)$", release, re.MULTILINE)
+            assert len(subjects) == len(set(subjects))
 
 
-def test_notes_on_upgrading_are_ordered_by_time() -> None:
-    assert re.findall(r"^(\w+):$", NOTES, re.MULTILINE) == ["Before", "During", "After", "Back"]
-    assert "(../CHANGELOG.md#upgrading-from-010)" in (ROOT / "docs" / "operations.md").read_text()
+def test_a_release_is_told_in_a_few_pages(subtests: pytest.Subtests) -> None:
+    for release in RELEASES[1:]:
+        with subtests.test(release.partition("\n")[0]):
+            assert len(release.splitlines()) <= MOST_LINES
 
 
-def test_notes_on_upgrading_name_existing_settings_and_migrations() -> None:
-    settings = set(re.findall(r"^\| `(RECOLLECT_\w+)`", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
-    named = set(re.findall(r"RECOLLECT_[A-Z_]+", NOTES))
-    assert len(named) > 5
-    assert named <= settings
-    migrations = [path.stem for path in (ROOT / "shared" / "recollect" / "migrations").glob("*.sql")]
-    for migration in re.findall(r"`(0\d{3}\w*)`", NOTES):
-        assert [each for each in migrations if each.startswith(migration)], migration
+def test_notes_of_the_newest_release_name_existing_settings() -> None:
+    known = set(TABLE.findall((ROOT / "docs" / "settings.md").read_text()))
+    assert len(known) > 50
+    assert set(re.findall(r"RECOLLECT_[A-Z_]+", RELEASES[1])) <= known
