@@ -93,3 +93,11 @@ def test_every_decision_is_in_the_index() -> None:
         (heading, page.name) for heading, page in zip(headings, pages, strict=True)
     ]
     assert all(status == "accepted" or status.startswith("replaced by ") for _, _, _, status, _ in rows)
+
+
+def test_what_to_edit_exists() -> None:
+    """Each path in CONTRIBUTING's table exists; what stands in angle brackets is any name."""
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("edit these files")[2].partition("\n## ")[0]
+    paths = set(re.findall(r"`([\w.-]+/[^` ]*)`", table)) - {"/v1"}
+    assert len(paths) > 40
+    assert [path for path in paths if not [*ROOT.glob(re.sub(r"<\w+>", "*", path))]] == []
