@@ -1,5 +1,6 @@
 """The documentation as a site: it builds strictly, shows all of its pages, and fetches nothing from elsewhere."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
@@ -90,3 +92,46 @@ def test_every_page_can_be_searched(site: Path) -> None:
     index = (site / "search" / "search_index.js").read_text()
     for page in PAGES:
         assert f'"{page.with_suffix(".html").as_posix()}"' in index, page
+
+
+TYPED = {
+    "delete a memory": "tools/agent.html#forget",
+    "remove a memory": "tools/agent.html#forget",
+    "edit a memory": "tools/agent.html#revise",
+    "find a memory": "tools/agent.html#recall",
+    "erase person": "retention.html#erasure",
+    "undo": "curation.html#undoing",
+    "history": "recall.html#the-past",
+    "tags": "tools/organize.html#add_tags",
+    "export": "transfer.html",
+    "sign in": "people.html",
+    "SSO": "identity-providers.html",
+    "quota": "limits.html#quotas",
+    "rate limit": "limits.html#how-often-and-how-much-at-once",
+}
+
+
+def score(entry: dict[str, Any], typed: str, boosts: dict[str, float]) -> float:
+    """How high the site's search counts a section, about: each word of the query is the beginning of a word.
+
+    In the browser it also counts how rare a word is, which decides nothing about words that few sections have.
+    """
+    texts = {"title": entry["title"], "text": entry["text"], "tags": " ".join(entry.get("tags", ()))}
+    words = {field: re.findall(r"[\w-]+", text.lower()) for field, text in texts.items()}
+    return float(entry["boost"]) * sum(
+        boost / (1 + len(words[field]) ** 0.5)
+        for field, boost in boosts.items()
+        for word in typed.lower().split()
+        if any(each.startswith(word) for each in words[field])
+    )
+
+
+def test_words_that_people_type_find_the_section(site: Path, subtests: pytest.Subtests) -> None:
+    """Sections whose own words are others: nobody who wants to delete a memory looks for `forget`."""
+    text = (site / "search" / "search_index.js").read_text()
+    index = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    boosts = {field: float(options["boost"]) for field, options in index["config"]["fields"].items()}
+    for typed, location in TYPED.items():
+        with subtests.test(typed):
+            best = max(index["docs"], key=lambda entry: score(entry, typed, boosts))
+            assert best["location"] == location
