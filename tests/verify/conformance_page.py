@@ -14,17 +14,16 @@ _LOCK = Path(__file__).parent / "package-lock.json"
 
 INTRODUCTION = """# Conformance
 
-What the official suite of the protocol (`@modelcontextprotocol/conformance` {version}) says of a gateway, by
-`make conformance`, which `make verify` calls: it fails where a scenario comes out otherwise than here.
+Results of the official MCP conformance suite (`@modelcontextprotocol/conformance` {version}) against a gateway.
+`make conformance`, a part of `make verify`, runs it, and fails if a result differs from this page.
 
-It is the application that `python -m recollect_gateway` serves, on its own transport and with authentication on; a
-small proxy adds the API key, which the suite does not know of. What the suite wants to meet on a server, such as a tool
-that answers with an image or asks back, is mounted beside our own tools by the tests alone
-(`tests/support/example_offer.py`), and a worker does what of it is a [task](jobs.md#as-tasks). The suite is run at
-`/mcp`, and again at an address of a tenant.
+The gateway runs as in production, with authentication; a small proxy adds the API key, which the suite does not know.
+Tools that the suite expects and Recollect does not have, such as one that answers with an image, are added by the tests
+(`tests/support/example_offer.py`); a worker runs those that are [tasks](jobs.md#as-tasks). The suite runs at `/mcp`,
+and again at the address of a tenant.
 
-A check is held only where it succeeded: one that warned or was skipped is not, and each such has its reason. Shapes
-that a revision does not have, such as batches, are answered by an error of the protocol
+A check counts as held only if it succeeded, not if it warned or was skipped; the last column gives the reason. Messages
+that a revision does not define, such as batches, are answered by an error of the protocol
 (`tests/integration/gateway/test_mcp_endpoint.py`).
 """
 
