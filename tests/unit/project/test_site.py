@@ -1,6 +1,7 @@
 """The documentation as a site: it builds strictly, shows all of its pages, and fetches nothing from elsewhere."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -119,7 +120,7 @@ def score(entry: dict[str, Any], typed: str, boosts: dict[str, float]) -> float:
     texts = {"title": entry["title"], "text": entry["text"], "tags": " ".join(entry.get("tags", ()))}
     words = {field: re.findall(r"[\w-]+", text.lower()) for field, text in texts.items()}
     return float(entry["boost"]) * sum(
-        boost / (1 + len(words[field]) ** 0.5)
+        boost / (1 + math.sqrt(len(words[field])))
         for field, boost in boosts.items()
         for word in typed.lower().split()
         if any(each.startswith(word) for each in words[field])
