@@ -112,19 +112,25 @@ TYPED = {
 }
 
 
-def score(entry: dict[str, Any], typed: str, boosts: dict[str, float]) -> float:
-    """How high the site's search counts a section, about: each word of the query is the beginning of a word.
+class Section:
+    """A section in the site's search index, and how high the search counts it.
 
     In the browser it also counts how rare a word is, which decides nothing about words that few sections have.
     """
-    texts = {"title": entry["title"], "text": entry["text"], "tags": " ".join(entry.get("tags", ()))}
-    words = {field: re.findall(r"[\w-]+", text.lower()) for field, text in texts.items()}
-    return float(entry["boost"]) * sum(
-        boost / (1 + math.sqrt(len(words[field])))
-        for field, boost in boosts.items()
-        for word in typed.lower().split()
-        if any(each.startswith(word) for each in words[field])
-    )
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.location, self._boost = str(entry["location"]), float(entry["boost"])
+        texts = {"title": entry["title"], "text": entry["text"], "tags": " ".join(entry.get("tags", ()))}
+        self._words = {field: re.findall(r"[\w-]+", text.lower()) for field, text in texts.items()}
+
+    def score(self, typed: str, boosts: dict[str, float]) -> float:
+        """Each word that was typed is the beginning of a word; a word counts more in a short field."""
+        return self._boost * sum(
+            boost / (1 + math.sqrt(len(self._words[field])))
+            for field, boost in boosts.items()
+            for word in typed.lower().split()
+            if any(each.startswith(word) for each in self._words[field])
+        )
 
 
 def test_words_that_people_type_find_the_section(site: Path, subtests: pytest.Subtests) -> None:
@@ -132,7 +138,7 @@ def test_words_that_people_type_find_the_section(site: Path, subtests: pytest.Su
     text = (site / "search" / "search_index.js").read_text()
     index = json.loads(text[text.index("{") : text.rindex("}") + 1])
     boosts = {field: float(options["boost"]) for field, options in index["config"]["fields"].items()}
+    sections = [Section(entry) for entry in index["docs"]]
     for typed, location in TYPED.items():
         with subtests.test(typed):
-            best = max(index["docs"], key=lambda entry: score(entry, typed, boosts))
-            assert best["location"] == location
+            assert max(sections, key=lambda section: section.score(typed, boosts)).location == location
