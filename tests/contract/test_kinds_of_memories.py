@@ -1,4 +1,4 @@
-"""What docs/recall.md says of kinds: how filters compare them, whose they are, and who tells facts."""
+"""What docs/remember.md says of kinds: how filters compare them, whose they are, and who tells facts."""
 
 from collections.abc import AsyncIterator
 from typing import Any
