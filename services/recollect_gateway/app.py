@@ -43,34 +43,34 @@ from recollect_gateway.callers.credentials import Authenticator
 from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.remembered_callers import RememberedCallers, remembered_callers
 from recollect_gateway.calls import Services
-from recollect_gateway.management.audit import AuditController
-from recollect_gateway.management.batches import BatchController
-from recollect_gateway.management.changes import ChangeController
-from recollect_gateway.management.document import document_config
-from recollect_gateway.management.documentation import documentation_router
-from recollect_gateway.management.email_domains import EmailDomainController
-from recollect_gateway.management.erasure import ErasureController
-from recollect_gateway.management.grants import GrantController
-from recollect_gateway.management.graph_jobs import GraphJobController
-from recollect_gateway.management.graphs import GraphController
 from recollect_gateway.management.guards import CallerMiddleware, within_scope, within_toolsets
 from recollect_gateway.management.health import HealthController
-from recollect_gateway.management.identity_providers import IdentityProviderController
-from recollect_gateway.management.jobs import JobController
-from recollect_gateway.management.keys import KeyController, report_key
-from recollect_gateway.management.members import InvitationController, MemberController
-from recollect_gateway.management.memories import MemoryController
-from recollect_gateway.management.nodes import NodeController
-from recollect_gateway.management.passages import PassageController
-from recollect_gateway.management.plan import PlanController
-from recollect_gateway.management.searching import SearchController
-from recollect_gateway.management.sessions import SessionController
-from recollect_gateway.management.shared_bodies import SHARED
-from recollect_gateway.management.tenant import TenantController
-from recollect_gateway.management.transfer import TransferController
-from recollect_gateway.management.trusted_issuers import TrustedIssuerController
-from recollect_gateway.management.usage import UsageController
-from recollect_gateway.management.webhooks import DeliveryController, WebhookController
+from recollect_gateway.management.memory.batches import BatchController
+from recollect_gateway.management.memory.changes import ChangeController
+from recollect_gateway.management.memory.erasure import ErasureController
+from recollect_gateway.management.memory.graph_jobs import GraphJobController
+from recollect_gateway.management.memory.graphs import GraphController
+from recollect_gateway.management.memory.jobs import JobController
+from recollect_gateway.management.memory.memories import MemoryController
+from recollect_gateway.management.memory.nodes import NodeController
+from recollect_gateway.management.memory.passages import PassageController
+from recollect_gateway.management.memory.searching import SearchController
+from recollect_gateway.management.memory.transfer import TransferController
+from recollect_gateway.management.openapi.document import document_config
+from recollect_gateway.management.openapi.documentation import documentation_router
+from recollect_gateway.management.openapi.shared_bodies import SHARED
+from recollect_gateway.management.tenants.audit import AuditController
+from recollect_gateway.management.tenants.email_domains import EmailDomainController
+from recollect_gateway.management.tenants.grants import GrantController
+from recollect_gateway.management.tenants.identity_providers import IdentityProviderController
+from recollect_gateway.management.tenants.keys import KeyController, report_key
+from recollect_gateway.management.tenants.members import InvitationController, MemberController
+from recollect_gateway.management.tenants.plan import PlanController
+from recollect_gateway.management.tenants.sessions import SessionController
+from recollect_gateway.management.tenants.tenant import TenantController
+from recollect_gateway.management.tenants.trusted_issuers import TrustedIssuerController
+from recollect_gateway.management.tenants.usage import UsageController
+from recollect_gateway.management.tenants.webhooks import DeliveryController, WebhookController
 from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
 from recollect_gateway.mcp_endpoint.transport.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController

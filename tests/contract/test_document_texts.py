@@ -17,7 +17,7 @@ from recollect.errors import ErrorCode
 from recollect.graph.relations.model import Direction
 from recollect.transfer.model import Strategy
 from recollect.webhooks.events.model import EventType
-from recollect_gateway.management.shared_bodies import SHARED
+from recollect_gateway.management.openapi.shared_bodies import SHARED
 from recollect_http.problems import DESCRIPTIONS
 from recollect_http.requests.argument_types import GRAPH_NAME
 from tests.support.documents import responses_of

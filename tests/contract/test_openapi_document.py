@@ -181,7 +181,7 @@ class TestExamples:
         assert faults({"name": 7}, schema) != []
 
     def test_each_example_belongs_to_a_route(self) -> None:
-        told = ROOT / "services" / "recollect_gateway" / "management" / "assets" / "examples.json"
+        told = ROOT / "services" / "recollect_gateway" / "management" / "openapi" / "assets" / "examples.json"
         assert set(json.loads(told.read_text())) <= set(OPERATIONS)
 
 

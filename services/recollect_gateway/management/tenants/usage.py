@@ -22,9 +22,9 @@ from recollect.accounts.usage.model import (
 )
 from recollect.caller import Caller, Scope
 from recollect.postgres.database import Database
-from recollect_gateway.management.graphs import Cursor
 from recollect_gateway.management.guards import mirrors
-from recollect_gateway.management.times import require_written_times
+from recollect_gateway.management.memory.graphs import Cursor
+from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.pages import Limit, Page
 from recollect_http.problems import RESPONSES
 from recollect_http.requests.parsing import check_text

@@ -36,7 +36,7 @@ from recollect.transfer.model import (
 )
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.management.guards import mirrors, while_authenticated
-from recollect_gateway.management.times import require_written_times
+from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.headers import header_of
 from recollect_http.problems import ACT_RESPONSES, MEDIA_TYPE, RESPONSES, Problem

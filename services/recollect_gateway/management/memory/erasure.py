@@ -12,8 +12,8 @@ from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
-from recollect_gateway.management.graphs import configuration
 from recollect_gateway.management.guards import BY_SCOPE, mirrors, requires_admin
+from recollect_gateway.management.memory.graphs import configuration
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import SUBJECT, GraphInPath

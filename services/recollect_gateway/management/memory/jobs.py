@@ -21,7 +21,7 @@ from recollect.postgres.database import Database
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.management.guards import SCOPE_OPT, mirrors, while_authenticated
-from recollect_gateway.management.transfer import file_content
+from recollect_gateway.management.memory.transfer import file_content
 from recollect_http.fields import CreatedAt, CreatedBy, JobInPath
 from recollect_http.openapi.headers import DISPOSITION, disposition_of
 from recollect_http.pages import IdCursor, Limit, Page, page_of

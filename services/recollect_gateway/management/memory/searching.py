@@ -16,7 +16,7 @@ from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.management.guards import mirrors
-from recollect_gateway.management.nodes import Kinds, StatusFilter, Tags
+from recollect_gateway.management.memory.nodes import Kinds, StatusFilter, Tags
 from recollect_gateway.operations.nodes import NodeItemBody, node_item
 from recollect_http.fields import GraphInPath
 from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, place_of

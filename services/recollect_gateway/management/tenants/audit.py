@@ -21,7 +21,7 @@ from recollect.errors import InvalidInput
 from recollect.postgres.database import Database
 from recollect.times import NEEDED
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin, while_authenticated
-from recollect_gateway.management.times import require_written_times
+from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.fields import ActDetails, ClientAddress, TraceId
 from recollect_http.openapi.headers import DISPOSITION, disposition_of
 from recollect_http.pages import IdCursor, Limit, Page, page_of

@@ -22,8 +22,8 @@ from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
 from recollect_gateway.management.guards import SCOPE_OPT, mirrors, while_authenticated
-from recollect_gateway.management.jobs import JobBody, job_body
-from recollect_gateway.management.transfer import (
+from recollect_gateway.management.memory.jobs import JobBody, job_body
+from recollect_gateway.management.memory.transfer import (
     UNREAD,
     Check,
     ImportOperation,

@@ -23,7 +23,7 @@ from recollect.notifications import service as notifications
 from recollect.notifications.model import ChangeFilter, FoundChanges
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.management.guards import caller_renewal, mirrors, open_stream
-from recollect_gateway.management.nodes import Kinds, Tags
+from recollect_gateway.management.memory.nodes import Kinds, Tags
 from recollect_gateway.streaming import server_sent_events
 from recollect_gateway.streaming.streams import DRAINING, PollResult, Stream
 from recollect_http.fields import SUBJECT, GraphInPath

@@ -1,0 +1,1 @@
+"""Routes of what is remembered: graphs, nodes, memories, their search, changes, jobs and transfer."""
