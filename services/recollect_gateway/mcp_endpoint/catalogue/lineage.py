@@ -3,7 +3,15 @@
 from recollect.caller import Scope
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.lineage import edges, graphs, nodes, search, subgraphs
+from recollect_gateway.mcp_endpoint.toolsets.lineage import (
+    edges,
+    graph_schema,
+    graphs,
+    history,
+    nodes,
+    search,
+    subgraphs,
+)
 
 LINEAGE: tuple[ToolSpec, ...] = (
     ToolSpec(
@@ -88,9 +96,9 @@ LINEAGE: tuple[ToolSpec, ...] = (
         title="History of a node",
         description="List every version of a node, newest first. Works for deleted nodes, too.",
         toolsets=frozenset({"lineage"}),
-        arguments=nodes.History,
-        result=nodes.VersionHistory,
-        handler=nodes.history,
+        arguments=history.History,
+        result=history.VersionHistory,
+        handler=history.history,
         read_only=True,
         idempotent=True,
     ),
@@ -191,9 +199,9 @@ LINEAGE: tuple[ToolSpec, ...] = (
         description="Show which kinds and tags the nodes and observations of a graph have. Call it before you write, "
         "and reuse existing kinds and tags.",
         toolsets=frozenset({"lineage"}),
-        arguments=subgraphs.DescribeSchema,
-        result=subgraphs.DescribedSchema,
-        handler=subgraphs.describe_schema,
+        arguments=graph_schema.DescribeSchema,
+        result=graph_schema.DescribedSchema,
+        handler=graph_schema.describe_schema,
         read_only=True,
         idempotent=True,
     ),
@@ -202,9 +210,9 @@ LINEAGE: tuple[ToolSpec, ...] = (
         title="List tags",
         description="List the tags of nodes and observations, most used first.",
         toolsets=frozenset({"lineage"}),
-        arguments=subgraphs.ListTags,
-        result=subgraphs.TagList,
-        handler=subgraphs.list_tags,
+        arguments=graph_schema.ListTags,
+        result=graph_schema.TagList,
+        handler=graph_schema.list_tags,
         read_only=True,
         idempotent=True,
     ),

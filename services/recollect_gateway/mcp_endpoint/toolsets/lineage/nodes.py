@@ -76,14 +76,6 @@ class GetNodeByLineage(Arguments, frozen=True, rename=None):
     observations_offset: ObservationsOffset = 0
 
 
-class History(Arguments, frozen=True, rename=None):
-    """Arguments of `history`."""
-
-    lineage_id: LineageId
-    limit: Annotated[int, Meta(ge=1, le=500, description="Maximum number of versions")] | None = None
-    offset: Offset = 0
-
-
 class ListNodes(ReadArguments, frozen=True, rename=None):
     """Arguments of `list_nodes`."""
 
@@ -138,14 +130,6 @@ class OneNodeVersion(Struct, frozen=True):
     """Result of `get_node_by_id` and `get_node_by_lineage`."""
 
     node: NodeVersionOut
-
-
-class VersionHistory(Struct, frozen=True, omit_defaults=True):
-    """Result of `history`, newest first; `next_offset` where there are `more`."""
-
-    versions: list[NodeVersionOut]
-    more: bool
-    next_offset: int | None = None
 
 
 class Nodes(Struct, frozen=True, omit_defaults=True):
@@ -215,20 +199,6 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
         observations = await entities.observations_of(view, [node.node_id], skipped=skipped)
     told = observations.get(node.node_id)
     return Reply(OneNodeVersion(node_out(node, view.graph.name, told=told, skipped=skipped)))
-
-
-async def history(call: Call, arguments: History) -> Reply | Listing:
-    """Show the versions of a node."""
-    offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
-    async with call.reading(arguments.graph, keyed=True) as view:
-        found = await lineages.history(view.tx, view.graph, arguments.lineage_id, offset=offset, limit=limit + 1)
-    return paged(
-        [node_out(node, view.graph.name) for node in found[:limit]],
-        lambda rows, next_offset: Reply(VersionHistory(rows, next_offset is not None, next_offset)),
-        limit=arguments.limit,
-        offset=offset,
-        next_offset=offset + limit if len(found) > limit else None,
-    )
 
 
 async def list_nodes(call: Call, arguments: ListNodes) -> Reply | Listing:
