@@ -41,7 +41,7 @@ OPERATORS_CAPABILITIES = {
     "accounts.plans",
     "accounts.tenants",
     "moves",
-    "platform.directory",
+    "cells.directory",
     "retrieval.vector_indexes",
 }
 """Their queries run as the owner. Those of the operator API also run as its role, in tests/integration/operator."""
