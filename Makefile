@@ -295,6 +295,10 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 		--custom-compile-command 'make lock' -o tests/verify/generated_clients/requirements.txt \
 		tests/verify/generated_clients/requirements.in
 
+console-libraries: ## Fetch what the console loads in browsers from npm anew, and copy it with its licences (needs npm)
+	npm ci --prefix infra/console_libraries --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(BIN)/python infra/console_libraries/refresh.py
+
 lock-clients: ## Resolve the packages of the MCP clients and of the frameworks from PyPI anew (needs uv)
 	for name in $(basename $(wildcard $(CLIENTS)/locks/*.in $(INTEGRATIONS)/locks/*.in)); do \
 		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

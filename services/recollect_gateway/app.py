@@ -38,6 +38,7 @@ from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.shared_cache import SharedCache
 from recollect.valkey.wakeups import Wakeups
+from recollect_console.routes import console_routers
 from recollect_gateway.callers.admission import Admission, add_limit_headers, by_address
 from recollect_gateway.callers.credentials import Authenticator
 from recollect_gateway.callers.oauth_resources import Resources
@@ -93,7 +94,7 @@ from recollect_gateway.web.pages import error_page
 from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyController
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
-from recollect_gateway.web.styles import icon, passkey_script, style_sheet
+from recollect_gateway.web.styles import ASSETS, asset_routes
 from recollect_http.access_log import note_route
 from recollect_http.address_limits import AddressLimits
 from recollect_http.allowed_methods import add_allowed_methods
@@ -126,7 +127,7 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
 
     return Litestar(
         state=State({"drain": Drain()}),
-        route_handlers=[mcp, HealthController, *_management_api(), _pages(), _oauth()],
+        route_handlers=[mcp, HealthController, *_management_api(), _pages(), _oauth(), *console_routers(settings)],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
         before_send=[add_limit_headers, add_allowed_methods, note_route],
@@ -209,9 +210,7 @@ def _pages() -> Router:
             AuthorizationController,
             PasskeyController,
             OwnPasskeyController,
-            style_sheet,
-            passkey_script,
-            icon,
+            *asset_routes("recollect_gateway.web", ASSETS),
         ],
         middleware=[WholeRequestMiddleware()],
         exception_handlers={Exception: error_page},

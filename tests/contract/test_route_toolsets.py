@@ -43,9 +43,6 @@ PAGES = {
     "POST /account/password",
     "POST /account/providers/{provider_id}/disconnect",
     "POST /account/sessions/{session_id}/end",
-    "GET /assets/icon.svg",
-    "GET /assets/passkeys.js",
-    "GET /assets/recollect.css",
     "GET /forgot",
     "POST /forgot",
     "GET /join/{secret}",
@@ -189,12 +186,16 @@ OF_TOOLSETS = {"GET /v1/graphs/{name}/passages/refused": {"admin"}}
 """Routes without an equal tool, and their toolsets."""
 
 
+CONSOLE = ("/app", "/assets/")
+"""Pages of the console, which no key opens (tests/tenancy/test_console.py), and files that are the same for all."""
+
+
 def handlers() -> Iterator[tuple[str, HTTPRouteHandler]]:
-    """Every route of the application except the MCP endpoint, as method and path."""
+    """Every route of the application except the MCP endpoint and the console, as method and path."""
     for route in create_app(Settings(embedder=QUICK_EMBEDDER)).routes:
         for handler in route.route_handlers if isinstance(route, HTTPRoute) else ():
             for method in handler.http_methods:
-                if method != "OPTIONS":
+                if method != "OPTIONS" and not route.path.startswith(CONSOLE):
                     yield f"{method} {route.path_format}", handler
 
 

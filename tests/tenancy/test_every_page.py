@@ -106,9 +106,6 @@ NOBODYS = {
     "POST /account/passkeys",
     "POST /account/passkeys/options",
     "POST /account/password",
-    "GET /assets/icon.svg",
-    "GET /assets/passkeys.js",
-    "GET /assets/recollect.css",
     "GET /forgot",
     "POST /forgot",
     "GET /health/live",
@@ -122,6 +119,9 @@ NOBODYS = {
     "POST /sign-out",
 }
 """Routes that accept no such id: they concern the signed-in person, or the sign-in."""
+
+APART = ("/v1", "/mcp", "/t", "/app", "/assets")
+"""Addresses of routes that other tests attack (/app: test_console.py), or that are the same for everybody."""
 
 LAST = ["POST /account/organisations/{tenant:str}/leave", "POST /account/sessions/{session_id:uuid}/end"]
 """Attacks that end the membership or session, so they come last."""
@@ -210,7 +210,7 @@ def test_each_page_is_attacked_or_accepts_no_ids(settings: Settings) -> None:
     there = {
         f"{method} {route.path}"
         for route in create_app(settings).routes
-        if not route.path.startswith(("/v1", "/mcp", "/t")) and hasattr(route, "methods")
+        if not route.path.startswith(APART) and hasattr(route, "methods")
         for method in route.methods - {"OPTIONS", "HEAD"}
     }
     assert there == {*ATTACKS, *NOBODYS, *PUBLIC}

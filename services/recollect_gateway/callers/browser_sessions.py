@@ -42,13 +42,19 @@ async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:
     session = await signed_in(request)
     if session is None:
         return None
+    membership = await active_membership(request, session, tenant)
+    return None if membership is None else caller_of(session, membership)
+
+
+async def active_membership(request: AnyConnection, session: PersonSession, tenant: str) -> Membership | None:
+    """The person's membership of that tenant; None where they are no member, or the tenant is suspended."""
     db = request.app.state.db
     membership = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
-    is_active = membership is not None and membership.tenant_status == "active"
-    return _caller_of(session, membership) if membership is not None and is_active else None
+    return membership if membership is not None and membership.tenant_status == "active" else None
 
 
-def _caller_of(session: PersonSession, membership: Membership) -> Caller:
+def caller_of(session: PersonSession, membership: Membership) -> Caller:
+    """The signed-in person as the Caller of a tenant."""
     return Caller(
         membership.tenant_id,
         membership.tenant,

@@ -84,14 +84,20 @@ class CallerMiddleware(ASGIMiddleware):
         admission.require_unrefused(scope)
         with admission.expect_caller(scope):
             caller = await authenticator.caller_of_route(ASGIConnection(scope), remembered=_may_be_remembered(scope))
-        scope["user"], scope["auth"] = caller, None
-        note_caller(scope, caller)
-        async with AsyncExitStack() as place:
-            await place.enter_async_context(admission.admit(scope, caller))
-            slot = await place.enter_async_context(admission.take_slot(caller))
-            scope["state"][_PLACE] = place
-            paced = PacedExchange(slot, receive, send)
-            await next_app(scope, paced.receive, paced.send)
+        await serve_admitted(caller, scope, receive, send, next_app)
+
+
+async def serve_admitted(caller: Caller, scope: ASGIScope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+    """Serve a request of a known caller, if admitted, when its turn comes. Raises TooManyRequests or Unavailable."""
+    admission: Admission = scope["litestar_app"].state.admission
+    scope["user"], scope["auth"] = caller, None
+    note_caller(scope, caller)
+    async with AsyncExitStack() as place:
+        await place.enter_async_context(admission.admit(scope, caller))
+        slot = await place.enter_async_context(admission.take_slot(caller))
+        scope["state"][_PLACE] = place
+        paced = PacedExchange(slot, receive, send)
+        await next_app(scope, paced.receive, paced.send)
 
 
 def _may_be_remembered(scope: ASGIScope) -> bool:

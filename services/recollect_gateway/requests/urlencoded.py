@@ -21,22 +21,24 @@ class MalformedParameters(InvalidInput):
 
 
 async def form_parameters(
-    request: Request[Any, Any, Any], *, limit: int, several: Collection[str] = ()
+    request: Request[Any, Any, Any], *, limit: int, several: Collection[str] = (), most_bytes: int = MAX_FORM_BYTES
 ) -> dict[str, list[str]]:
     """The parameters of a body, as `parameters` reads them. Raises MalformedParameters."""
     kind = request.headers.get("content-type", "").split(";", 1)[0].strip().lower()
     if kind != FORM:
         raise MalformedParameters(f"The body must be {FORM}")
-    return parameters(await request.body(), limit=limit, several=several)
+    return parameters(await request.body(), limit=limit, several=several, most_bytes=most_bytes)
 
 
-def parameters(encoded: bytes, *, limit: int, several: Collection[str] = ()) -> dict[str, list[str]]:
+def parameters(
+    encoded: bytes, *, limit: int, several: Collection[str] = (), most_bytes: int = MAX_FORM_BYTES
+) -> dict[str, list[str]]:
     """Each parameter with its one value, those of `several` with all their values; at most `limit` values.
 
     Raises MalformedParameters.
     """
-    if len(encoded) > MAX_FORM_BYTES:
-        raise MalformedParameters(f"The parameters may have at most {MAX_FORM_BYTES} bytes")
+    if len(encoded) > most_bytes:
+        raise MalformedParameters(f"The parameters may have at most {most_bytes} bytes")
     try:
         pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=limit)
     except ValueError:  # UnicodeDecodeError is one

@@ -17,7 +17,7 @@ from litestar.datastructures import Cookie
 
 from recollect.errors import Forbidden
 from recollect_gateway.callers.browser_sessions import cookie_name, is_secure
-from recollect_gateway.requests.urlencoded import form_parameters
+from recollect_gateway.requests.urlencoded import MAX_FORM_BYTES, form_parameters
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
@@ -60,17 +60,23 @@ def form_token(pepper: bytes, cookie: str) -> str:
     return hmac.new(pepper, b"form:" + cookie.encode(), sha256).hexdigest()
 
 
-async def read_form(request: AnyRequest, *, several: Collection[str] = ()) -> dict[str, list[str]]:
+async def read_form(
+    request: AnyRequest, *, several: Collection[str] = (), most_bytes: int = MAX_FORM_BYTES
+) -> dict[str, list[str]]:
     """The fields of a form that was sent from our page, each with its value; those of `several` with all their values.
 
     Raises Forbidden for a form from elsewhere, InvalidInput for a body that is no form or too long.
     """
-    fields = await form_parameters(request, limit=MAX_FIELDS, several=several)
+    fields = await form_parameters(request, limit=MAX_FIELDS, several=several, most_bytes=most_bytes)
+    require_form_token(request, fields.get(TOKEN_FIELD, [""])[0])
+    return fields
+
+
+def require_form_token(request: AnyRequest, token: str) -> None:
+    """Raise Forbidden unless the token belongs to the browser's cookie."""
     cookie = random_cookie(request, "form")
-    token = fields.get(TOKEN_FIELD, [""])[0]
     if cookie is None or not hmac.compare_digest(form_token(request.app.state.pepper, cookie).encode(), token.encode()):
         raise Forbidden(_STALE)
-    return fields
 
 
 def field(fields: Mapping[str, Sequence[str]], name: str) -> str:

@@ -1,11 +1,13 @@
 """Pages, rendered from templates. The public edge keeps them from being framed, cached and scripted."""
 
 from collections.abc import Sequence
+from datetime import UTC
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import structlog
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect
@@ -13,12 +15,22 @@ from litestar.response import Redirect
 from recollect.accounts.passkeys.model import PasskeySite
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
 from recollect_gateway.web.forms import form_cookie, form_token
+from recollect_gateway.web.styles import asset_address
 from recollect_http.access_log import note_code
 from recollect_http.problems import CODES, STATUS, TITLES
 from recollect_http.server.hosts import Origins
 from recollect_http.server.public_edge import page_policy
 
 AnyRequest = Request[Any, Any, Any]
+PACKAGE = "recollect_gateway.web"
+"""The package of the templates and assets that all pages share."""
+
+COMPONENTS = (
+    *("button", "card", "chips", "copy", "dialog", "diff", "empty", "errors"),
+    *("field", "icon", "select", "table", "tabs", "time", "toast"),
+)
+"""The files of templates/components, each with the macros of one component."""
+
 HOME = "/account"
 """Where a page leads that has no other address to go on to."""
 
@@ -53,7 +65,13 @@ def plain_page(template: str, **context: Any) -> Response[str]:
 
 
 def error_page(request: AnyRequest, error: Exception) -> Response[str]:
-    """Any error of a page as a page. Faults of ours are logged in full and answered with one plain sentence."""
+    """Any error of a page as a page."""
+    status, text = error_text(request, error)
+    return page(request, "message.html", status=status, title=TITLES.get(status, "Error"), text=text)
+
+
+def error_text(request: AnyRequest, error: Exception) -> tuple[int, str]:
+    """The status and the sentence of an error. Faults of ours are logged in full and told in one plain sentence."""
     match error:
         case RecollectError() if error.kind is not ErrorKind.INTERNAL:
             status, text = STATUS[error.kind], str(error)
@@ -64,7 +82,7 @@ def error_page(request: AnyRequest, error: Exception) -> Response[str]:
             status, text = 500, "Something went wrong on our side. Try again; if it happens again, tell an operator."
     code = error.code if isinstance(error, RecollectError) else CODES.get(status, ErrorCode.INVALID_INPUT)
     note_code(request.scope, str(ErrorCode.INTERNAL if status == 500 else code))
-    return page(request, "message.html", status=status, title=TITLES.get(status, "Error"), text=text)
+    return status, text
 
 
 def passkey_site(request: AnyRequest) -> PasskeySite:
@@ -97,6 +115,29 @@ def go_to(address: str) -> Redirect:
     return Redirect(address, status_code=303)
 
 
+def template_environment(*packages: str) -> Environment:
+    """The templates of these packages, the first first, and the components that all pages share."""
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in (*packages, PACKAGE)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+    )
+    environment.globals["asset"] = lambda name: asset_address(PACKAGE, name)
+    environment.filters["utc"] = lambda at: f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    environment.globals["ui"] = _components(environment)
+    return environment
+
+
+def _components(environment: Environment) -> SimpleNamespace:
+    """The macros of all components: `ui.button(…)`, also in a block that is rendered by itself."""
+    modules = [environment.get_template(f"components/{name}.html").module for name in COMPONENTS]
+    return SimpleNamespace(
+        **{name: value for module in modules for name, value in vars(module).items() if name[:1] != "_"}
+    )
+
+
 @cache
 def _templates() -> Environment:
-    return Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, auto_reload=False)
+    return template_environment()

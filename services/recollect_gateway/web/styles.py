@@ -1,41 +1,68 @@
-"""/assets: the one style sheet of our pages, their one script, and their icon."""
+"""/assets: the style sheets, scripts and icons of pages. Each has its own route, and its address names its version."""
 
+import gzip
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
+from typing import Any
 
-from litestar import Response, get
+from litestar import Request, Response, get
+from litestar.handlers import HTTPRouteHandler
 
+AnyRequest = Request[Any, Any, Any]
 
-@get("/assets/recollect.css", include_in_schema=False, sync_to_thread=False)
-def style_sheet() -> Response[str]:
-    """The style of every page."""
-    return Response(
-        _asset("recollect.css"),
-        media_type="text/css",
-        headers={"Cache-Control": "public, max-age=3600"},
-    )
+ASSETS = ("tokens.css", "components.css", "recollect.css", "elements.js", "passkeys.js", "icon.svg", "icons.svg")
+"""Those of every page of ours, as they are in this package."""
 
-
-@get("/assets/passkeys.js", include_in_schema=False, sync_to_thread=False)
-def passkey_script() -> Response[str]:
-    """The script that asks a browser for passkeys: our pages have no other, and inline scripts do not run."""
-    return Response(
-        _asset("passkeys.js"),
-        media_type="text/javascript",
-        headers={"Cache-Control": "public, max-age=3600"},
-    )
+MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
+VERSION = "v"
+_LASTING = "public, max-age=31536000, immutable"
+_BRIEF = "public, max-age=3600"
+_VERSION_LENGTH = 12
 
 
-@get("/assets/icon.svg", include_in_schema=False, sync_to_thread=False)
-def icon() -> Response[str]:
-    """The icon beside the title. Pages name it, since browsers would otherwise request `/favicon.ico` and complain."""
-    return Response(
-        _asset("icon.svg"),
-        media_type="image/svg+xml",
-        headers={"Cache-Control": "public, max-age=3600"},
-    )
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file as browsers get it. It holds nothing secret, so that it may be compressed."""
+
+    body: bytes
+    compressed: bytes
+    media_type: str
+    version: str
+
+
+def asset_routes(package: str, names: Iterable[str], *, under: str = "") -> list[HTTPRouteHandler]:
+    """A route for each of these files of a package's folder `assets`, at `/assets/{under}{name}`."""
+    return [_route(package, name, f"/assets/{under}{name}") for name in names]
+
+
+def asset_address(package: str, name: str, *, under: str = "") -> str:
+    """The address of a file in its present version."""
+    return f"/assets/{under}{name}?{VERSION}={load_asset(package, name).version}"
 
 
 @cache
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+def load_asset(package: str, name: str) -> Asset:
+    """A file of a package's folder `assets`."""
+    body = files(package).joinpath("assets", *name.split("/")).read_bytes()
+    media_type = MEDIA_TYPES[name.rpartition(".")[2]]
+    return Asset(body, gzip.compress(body, mtime=0), media_type, sha256(body).hexdigest()[:_VERSION_LENGTH])
+
+
+def _route(package: str, name: str, path: str) -> HTTPRouteHandler:
+    @get(path, include_in_schema=False, sync_to_thread=False)
+    def serve(request: AnyRequest) -> Response[bytes]:
+        """The file: for good at the address of its version, else for an hour."""
+        asset = load_asset(package, name)
+        is_compressed = "gzip" in request.headers.get("accept-encoding", "")
+        headers = {
+            "Cache-Control": _LASTING if request.query_params.get(VERSION) == asset.version else _BRIEF,
+            "Vary": "Accept-Encoding",
+            **({"Content-Encoding": "gzip"} if is_compressed else {}),
+        }
+        body = asset.compressed if is_compressed else asset.body
+        return Response(body, media_type=f"{asset.media_type}; charset=utf-8", headers=headers)
+
+    return serve

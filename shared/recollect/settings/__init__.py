@@ -136,13 +136,18 @@ class Settings(
         """The name of this database setting, for operators, in the cell of these settings."""
         return f"RECOLLECT_{name.upper()}" if self.cell == HOME else f"{name} of {self.cell} in RECOLLECT_CELLS"
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the gateway can be reached from this machine alone."""
+        return {self.host, urlsplit(self.base_url).hostname} <= LOOPBACK
+
     def require_own_secret(self) -> None:
         """Raise InvalidInput if the gateway can be reached by others and its key secret is public or may be guessed.
 
         Others reach a gateway that listens beyond this machine, or one on loopback behind a proxy with a public
         address. Secrets that are accepted beside it may be short, so that a short one can be replaced, but not public.
         """
-        if {self.host, urlsplit(self.base_url).hostname} <= LOOPBACK:
+        if self.is_local:
             return
         if len(self.key_secret.get_secret_value().encode()) < MIN_SECRET_BYTES:
             raise InvalidInput(_SHORT_SECRET, path="RECOLLECT_KEY_SECRET")

@@ -149,11 +149,17 @@ class TestForms:
         """So does an icon: a browser without one requests another address, and complains."""
         at_name = {"Host": f"localhost:{http.base_url.port}"}  # Passkeys, and their script, need a name.
         named = re.findall(r'(?:src|href)="(/assets/[^"]+)"', (await http.get("/sign-in", headers=at_name)).text)
-        types = {path: (await http.get(path)).headers["content-type"].partition(";")[0] for path in named}
-        assert types == {
+        answers = {path.partition("?")[0]: await http.get(path) for path in named}
+        assert {path: answer.headers["content-type"].partition(";")[0] for path, answer in answers.items()} == {
             "/assets/icon.svg": "image/svg+xml",
+            "/assets/tokens.css": "text/css",
+            "/assets/components.css": "text/css",
             "/assets/recollect.css": "text/css",
+            "/assets/elements.js": "text/javascript",
             "/assets/passkeys.js": "text/javascript",
+        }
+        assert {answer.headers["cache-control"] for answer in answers.values()} == {
+            "public, max-age=31536000, immutable"
         }
 
     async def test_pages_cannot_be_framed_scripted_or_cached(self, http: httpx2.AsyncClient) -> None:

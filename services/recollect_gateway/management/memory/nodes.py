@@ -95,14 +95,14 @@ class NodeController(Controller):
         its versions.
         """
         check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
-        place = place_of(cursor, _node_place)
+        place = place_of(cursor, node_place)
         filters = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
 
         async def find_page(view: GraphView) -> tuple[list[Version], bool]:
             return await lineages.list_nodes(view, filters)
 
         nodes, more = await _read(request, services, "list_nodes", name, as_of, find_page)
-        return Page([node_item(node) for node in nodes], _node_cursor(nodes[-1]) if more else None)
+        return Page([node_item(node) for node in nodes], node_cursor(nodes[-1]) if more else None)
 
     @get(
         "/{node:str}",
@@ -183,14 +183,14 @@ class NodeController(Controller):
         Relations of other graphs are included if the key may access those graphs.
         """
         check_text({"node": node, "type": type, "as_of": as_of})
-        place = place_of(cursor, _edge_place)
+        place = place_of(cursor, edge_place)
         walk = Walk(direction, tuple(type or ()))
 
         async def find_page(view: GraphView) -> Page[RelationBody]:
             node_id = await reading.node_called(view, node)
             edges = await exploring.edges_at(view, node_id, walk, after=place, limit=limit)
             items = await relation_bodies_of(view, node_id, edges.links)
-            return Page(items, _edge_cursor(edges.links[-1]) if edges.more else None)
+            return Page(items, edge_cursor(edges.links[-1]) if edges.more else None)
 
         return await _read(request, services, "relations", name, as_of, find_page)
 
@@ -213,21 +213,25 @@ async def _read(
     return await read_by_replica(Call(request.user, services, operation, read_only=True), read_graph)
 
 
-def _node_cursor(node: Version) -> str:
+def node_cursor(node: Version) -> str:
+    """The place of a node in a list, for callers."""
     return f"{node.node_id}.{node.version}"
 
 
-def _node_place(cursor: str) -> tuple[UUID, int]:
+def node_place(cursor: str) -> tuple[UUID, int]:
+    """The place that a cursor tells; raises ValueError."""
     node_id, _, version = cursor.partition(".")
     return UUID(node_id), integer(version)
 
 
-def _edge_cursor(link: NamedEdge) -> str:
+def edge_cursor(link: NamedEdge) -> str:
+    """The place of a relation in a list, for callers."""
     ordinal = link.edge.ordinal
     return f"{link.edge.id}.{'' if ordinal is None else ordinal}"
 
 
-def _edge_place(cursor: str) -> EdgePlace:
+def edge_place(cursor: str) -> EdgePlace:
+    """The place that a cursor tells; raises ValueError."""
     edge_id, _, ordinal = cursor.partition(".")
     if not ordinal:
         return None, UUID(edge_id)

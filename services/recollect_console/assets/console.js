@@ -1,0 +1,150 @@
+// The frame: menus that close, the dialog for questions, commands by Ctrl-K, keys for lists, and toasts that go.
+// Pages work without it.
+
+const dialog = document.getElementById("dialog");
+const commands = document.getElementById("commands");
+const narrow = window.matchMedia("(max-width: 60rem)");
+
+/* Menus close by Escape, and by a click elsewhere. */
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+
+/* Questions: a fragment that htmx put into the dialog opens it. */
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target === dialog && !dialog.open) dialog.showModal();
+  focusOn(event.detail.target);
+});
+document.addEventListener("click", (event) => {
+  const closer = event.target.closest("[data-closes]");
+  const closed = closer && closer.closest("dialog");
+  if (!closed) return;
+  event.preventDefault();
+  closed.close();
+});
+dialog.addEventListener("close", () => dialog.replaceChildren());
+document.addEventListener("htmx:sendError", () => say("The server cannot be reached. Try again.", "bad"));
+document.addEventListener("htmx:responseError", () => say("That did not work. Try again in a moment.", "bad"));
+
+/* The summary of errors has the focus, so that it is read. */
+const focusOn = (root) => root.querySelector("[data-focus]")?.focus();
+focusOn(document);
+
+/* Buttons of a form that was sent say so, and cannot send it twice. */
+document.addEventListener("submit", (event) => {
+  const { submitter } = event;
+  if (!submitter || event.defaultPrevented || submitter.form?.method !== "post") return;
+  submitter.setAttribute("aria-busy", "true");
+  setTimeout(() => (submitter.disabled = true));
+});
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) for (const busy of document.querySelectorAll("[aria-busy]")) busy.disabled = false;
+});
+
+/* Toasts. */
+const TOAST_MS = 6000;
+export function say(text, kind = "") {
+  const toast = document.createElement("div");
+  toast.className = `toast ${kind}`;
+  toast.dataset.toast = "";
+  toast.textContent = text;
+  document.getElementById("toasts").append(toast);
+  fade(toast);
+}
+const fade = (toast) => setTimeout(() => toast.remove(), TOAST_MS);
+document.querySelectorAll("[data-toast]").forEach(fade);
+const address = new URL(location.href);
+if (address.searchParams.has("done")) {
+  address.searchParams.delete("done");
+  history.replaceState(history.state, "", address);
+}
+
+/* Lists: j and k go through the rows, Enter opens one. */
+const isTyping = (element) => element.closest("input, textarea, select, [contenteditable], dialog[open]");
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  if (event.key === "/") return open(event, document.getElementById("search"));
+  if (event.key !== "j" && event.key !== "k") return;
+  const links = [...document.querySelectorAll("[data-row]")];
+  const at = links.indexOf(document.activeElement);
+  const next = links[at < 0 ? 0 : at + (event.key === "j" ? 1 : -1)];
+  if (next) open(event, next);
+});
+function open(event, element) {
+  event.preventDefault();
+  element.focus();
+}
+
+/* Commands: every link of the frame that is marked, and the search. */
+const input = document.getElementById("command");
+const list = document.getElementById("command-list");
+const search = document.getElementById("search");
+
+function show() {
+  const sought = input.value.trim().toLowerCase();
+  const links = [...document.querySelectorAll("a[data-command]")].filter((link) =>
+    link.textContent.trim().toLowerCase().includes(sought),
+  );
+  const items = links.map((link) => item(link.textContent.trim(), link.href));
+  if (sought) items.push(item(`${search.placeholder}: ${input.value.trim()}`, searched(input.value.trim())));
+  list.replaceChildren(...items);
+  select(0);
+}
+function searched(text) {
+  const target = new URL(search.form.action);
+  target.search = new URLSearchParams([...new FormData(search.form)].filter(([name]) => name !== search.name)).toString();
+  target.searchParams.set(search.name, text);
+  return target.href;
+}
+function item(label, href) {
+  const entry = document.createElement("li");
+  entry.setAttribute("role", "option");
+  entry.textContent = label;
+  entry.dataset.href = href;
+  entry.id = `command-${list.childElementCount}-${Math.random().toString(36).slice(2)}`;
+  entry.addEventListener("click", () => location.assign(href));
+  return entry;
+}
+function select(index) {
+  const items = [...list.children];
+  items.forEach((entry, at) => entry.setAttribute("aria-selected", String(at === index)));
+  input.setAttribute("aria-activedescendant", items[index]?.id ?? "");
+  items[index]?.scrollIntoView({ block: "nearest" });
+}
+input.addEventListener("input", show);
+input.addEventListener("keydown", (event) => {
+  const items = [...list.children];
+  const at = items.findIndex((entry) => entry.getAttribute("aria-selected") === "true");
+  if (event.key === "ArrowDown") select(Math.min(at + 1, items.length - 1));
+  else if (event.key === "ArrowUp") select(Math.max(at - 1, 0));
+  else if (event.key === "Enter" && items[at]) location.assign(items[at].dataset.href);
+  else return;
+  event.preventDefault();
+});
+const openCommands = () => {
+  input.value = "";
+  show();
+  commands.showModal();
+};
+document.addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  if (commands.open) commands.close();
+  else openCommands();
+});
+for (const button of document.querySelectorAll("[data-opens-commands]")) {
+  button.hidden = false;
+  button.addEventListener("click", openCommands);
+}
+
+/* A sidebar over the page closes when the window becomes wide. */
+narrow.addEventListener("change", () => document.getElementById("sidebar").hidePopover?.());

@@ -1,0 +1,31 @@
+"""The sidebar: pages in the order in which it lists them."""
+
+from dataclasses import dataclass
+
+from recollect.caller import Scope
+
+MEMORY, ORGANISATION = "memory", "organisation"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A page of the sidebar: the first part of its address, its label and icon, and the scope that it needs.
+
+    `also`: other pages that belong to it.
+    """
+
+    page: str
+    label: str
+    icon: str
+    section: str = MEMORY
+    scope: Scope = Scope.MEMORY_READ
+    also: tuple[str, ...] = ()
+
+
+ENTRIES = (
+    Entry("memory", "Memory", "list", also=("node",)),
+    Entry("connect", "Connect", "plug", ORGANISATION),
+)
+
+SEARCH_PAGE, SEARCH_FIELD, SEARCH_LABEL = "memory", "prefix", "Find a name"
+"""Where the search field of the top bar leads."""

@@ -1,0 +1,1 @@
+"""One module for each family of pages: its routes, and what its templates show."""

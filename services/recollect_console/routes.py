@@ -1,0 +1,66 @@
+"""The routes of the console, which the gateway serves."""
+
+from typing import Any
+
+from litestar import Request, Router
+from litestar.di import Provide
+
+from recollect.settings import Settings
+from recollect_console.access import VisitMiddleware, check_form, visit_of
+from recollect_console.pages.components import ComponentsController
+from recollect_console.pages.connect import ConnectController
+from recollect_console.pages.index import IndexController
+from recollect_console.pages.memory import MemoryController
+from recollect_console.pages.node import NodeController
+from recollect_console.rendering import PACKAGE, UNDER, error_page
+from recollect_console.visit import Visit
+from recollect_gateway.disconnects import DisconnectMiddleware, WholeRequestMiddleware
+from recollect_gateway.web.styles import asset_routes
+
+AnyRequest = Request[Any, Any, Any]
+
+ASSETS = (
+    "console.css",
+    "console.js",
+    "trusted.js",
+    "libraries/htmx.min.js",
+    "libraries/uplot.min.js",
+    "libraries/uplot.min.css",
+    "libraries/sigma.min.js",
+    "libraries/graphology.min.js",
+    "libraries/graphology-library.min.js",
+)
+
+PAGES = (ConnectController, MemoryController, NodeController)
+"""The pages of a tenant and its graphs."""
+
+
+def console_routers(settings: Settings) -> list[Router]:
+    """Pages for members, the choice of an organisation, and what they load; on this machine alone, all components."""
+    return [
+        Router(
+            "/app/{tenant:str}/{graph:str}",
+            route_handlers=list(PAGES),
+            middleware=[DisconnectMiddleware(), VisitMiddleware()],
+            before_request=check_form,
+            dependencies={"visit": Provide(_visit, sync_to_thread=False)},
+            exception_handlers={Exception: error_page},
+            include_in_schema=False,
+        ),
+        Router(
+            "/",
+            route_handlers=[
+                IndexController,
+                *asset_routes(PACKAGE, ASSETS, under=UNDER),
+                *([ComponentsController] if settings.is_local else []),
+            ],
+            middleware=[WholeRequestMiddleware()],
+            exception_handlers={Exception: error_page},
+            include_in_schema=False,
+        ),
+    ]
+
+
+def _visit(request: AnyRequest) -> Visit:
+    """The visit of a request, for handlers."""
+    return visit_of(request)

@@ -1,0 +1,67 @@
+"""The list of memories: what it shows, and that its filters are in the address."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from recollect.caller import Caller
+from recollect.graph.entities.model import NewEntity
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.support.console import Visitor, visiting
+from tests.support.gateway import RunningGateway
+from tests.support.memories import Agent
+
+MARKUP = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+async def owner_visit(
+    gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
+    """The owner of a tenant whose graph has three entities."""
+    agent = Agent(db, caller)
+    await agent.create(
+        NewEntity("Ada", "person", ("Ada likes tea",)),
+        NewEntity("Recollect", "project", ()),
+        NewEntity(MARKUP, "person", ()),
+    )
+    async with visiting(gateway, db, settings, caller) as visitor:
+        yield visitor
+
+
+async def test_nodes_are_listed_and_filtered_by_the_address(owner_visit: Visitor) -> None:
+    page = await owner_visit.open("memory")
+    assert "Ada" in page.links()
+    assert MARKUP in page.links()
+    assert [element.text for element in page.all("script") if not element.attributes.get("src")] == []
+    projects = await owner_visit.open("memory", kind="project")
+    assert "Ada" not in projects.links()
+    assert "Recollect" in projects.links()
+    without = next(e for e in projects.all("a", class_="chip") if "Remove the filter" in e.attributes["aria-label"])
+    assert "Ada" in (await owner_visit.open_address(without.attributes["href"])).links()
+
+
+async def test_a_part_is_rendered_alone_for_htmx(owner_visit: Visitor) -> None:
+    part = await owner_visit.part("memory", "results", prefix="reco")
+    assert part.all("html") == []
+    assert part.elements[0].attributes["id"] == "results"
+    assert "Recollect" in part.links()
+    assert part.headers["vary"] == "HX-Request, HX-Target"
+
+
+async def test_the_past_is_shown_and_read_only(owner_visit: Visitor, db: Database, caller: Caller) -> None:
+    await Agent(db, caller).create(NewEntity("Grace", "person", ()))
+    now, then = await owner_visit.open("memory"), await owner_visit.open("memory", as_of="1")
+    assert "Grace" in now.links()
+    assert "Grace" not in then.links()
+    assert "You see the past" in then.text
+    assert "Back to now" in then.links()
+    node = await owner_visit.open_address(then.links()["Ada"])
+    assert "as_of=1" in then.links()["Ada"]
+    assert "Edit" not in node.links()
+    edit = (await owner_visit.open_address(now.links()["Ada"])).links()["Edit"]
+    form = await owner_visit.open_address(edit)
+    form.form("/edit").action += "?as_of=1"
+    refused = await owner_visit.send(form, "/edit", status=409, text="changed")
+    assert "The past cannot be changed" in refused.text

@@ -1,0 +1,101 @@
+"""The page of a node: what is said of it, how it is changed, and what is shown where somebody else was faster."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from recollect.caller import Caller, Role
+from recollect.graph.entities.model import NewEntity
+from recollect.platform.db import Database
+from recollect.settings import Settings
+from tests.support.console import Page, Visitor, visiting
+from tests.support.gateway import RunningGateway
+from tests.support.memories import Agent
+
+TEXT = "Ada likes tea"
+
+
+@pytest.fixture
+async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
+    """The owner of a tenant whose graph has two entities, an observation and a relation."""
+    agent = Agent(db, caller)
+    await agent.create(NewEntity("Ada", "person", (TEXT,)), NewEntity("Recollect", "project", ()))
+    await agent.relate(("Ada", "Recollect", "works on"))
+    async with visiting(gateway, db, settings, caller) as visitor:
+        yield visitor
+
+
+async def page_of(visitor: Visitor, name: str = "Ada") -> Page:
+    return await visitor.open_address((await visitor.open("memory")).links()[name])
+
+
+async def test_a_node_has_observations_relations_and_versions(visitor: Visitor) -> None:
+    page = await page_of(visitor)
+    assert TEXT in page.text
+    relations = await visitor.open_address(page.links()["Relations"])
+    assert "works on" in relations.text
+    other = await visitor.open_address(relations.links()["Recollect"])
+    assert other.all("h1")[0].text == "Recollect"
+    versions = await visitor.open_address(page.links()["Versions"])
+    assert "Version 1" in versions.text
+    then = await visitor.open_address(versions.links()["As it was"])
+    assert "You see the past" in then.text
+
+
+async def test_an_observation_is_edited_and_its_former_text_outdated(visitor: Visitor) -> None:
+    form = await visitor.open_address(edit_link(await page_of(visitor)))
+    assert form.form("/edit").fields["text"] == TEXT
+    saved = await visitor.send(form, "/edit", text="Ada likes green tea", tags="taste, drink", reason="She said so")
+    assert "Ada likes green tea" in saved.text
+    assert "It is changed" in saved.text
+    assert "She said so" in saved.text
+    assert saved.text.count("drink") == 1
+    assert "Ada" in saved.text
+
+
+async def test_a_faster_change_is_shown_and_nothing_entered_is_lost(visitor: Visitor) -> None:
+    link = edit_link(await page_of(visitor))
+    slow, fast = await visitor.open_address(link), await visitor.open_address(link)
+    await visitor.send(fast, "/edit", text="Ada likes coffee")
+    conflict = await visitor.send(slow, "/edit", status=409, text="Ada likes cocoa")
+    assert "Somebody changed this while you were writing" in conflict.text
+    assert "Ada likes coffee" in conflict.text
+    assert conflict.form("/edit").fields["text"] == "Ada likes cocoa"
+    assert "Ada likes cocoa" not in (await page_of(visitor)).text
+    saved = await visitor.send(conflict, "/edit")
+    assert "Ada likes cocoa" in saved.text
+
+
+async def test_errors_of_input_keep_what_was_entered(visitor: Visitor) -> None:
+    form = await visitor.open_address(edit_link(await page_of(visitor)))
+    refused = await visitor.send(form, "/edit", status=400, text="Ada likes milk", importance="11")
+    assert "from 0 to 10" in refused.all("div", role="alert")[0].text
+    assert refused.form("/edit").fields["text"] == "Ada likes milk"
+    assert refused.form("/edit").fields["importance"] == "11"
+
+
+async def test_memories_are_forgotten_after_a_question(visitor: Visitor) -> None:
+    page = await page_of(visitor)
+    forget = next(e.attributes["href"] for e in page.all("a") if e.text == "Forget" and e.attributes["href"] != "")
+    question = await visitor.open_address(forget)
+    assert "Recall leaves it out" in question.text
+    done = await visitor.send(question, "/forget", mode="delete")
+    assert "Ada" not in done.links()
+    assert "It is deleted" in done.text
+
+
+async def test_readers_see_no_way_to_change_anything(
+    visitor: Visitor, gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
+) -> None:
+    edit = edit_link(await page_of(visitor))
+    async with visiting(gateway, db, settings, caller, Role.READER) as reader:
+        page = await page_of(reader)
+        assert TEXT in page.text
+        assert "Edit" not in page.links()
+        refused = await reader.send(await reader.open_address(edit), "/edit", status=403, text="changed")
+        assert "memory:write" in refused.text
+
+
+def edit_link(page: Page) -> str:
+    """The address of the form of the first observation."""
+    return next(e.attributes["href"] for e in page.all("a") if e.attributes.get("aria-label", "").startswith("Edit: "))

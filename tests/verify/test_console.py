@@ -1,0 +1,198 @@
+"""The console in headless Chromium: each page is looked at, in light and dark, and narrow, and gone through.
+
+A new page adds its step to `STEPS`: what a person does there. Each step begins signed in, at the page of the step.
+Pictures of the pages come to the folder of the variable CONSOLE_PICTURES, if there is one.
+"""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from recollect.accounts.people.model import Person
+from recollect.caller import Caller, Role
+from recollect.graph.entities.model import NewEntity
+from recollect.platform.db import Database
+from tests.support.memories import Agent
+from tests.support.people import PASSWORD, joined
+from tests.verify.browser import Chromium, examine
+from tests.verify.processes import DeployedGateway
+
+HOSTILE = '<script>document.title="gone"</script><img src=x onerror=alert(1)>'
+BIDI, LONG = "\N{RIGHT-TO-LEFT OVERRIDE}txet neddih", "Donaudampfschifffahrt" * 20
+WIDE = {"width": 1280, "height": 800}
+
+
+class Walk:
+    """A person at the console of one tenant."""
+
+    def __init__(self, page: Chromium, url: str, tenant: str) -> None:
+        self.page, self.url, self.tenant = page, url, tenant
+
+    async def open(self, path: str) -> None:
+        await self.page.open(f"{self.url}/app/{self.tenant}/default/{path}")
+
+    async def look(self, name: str) -> None:
+        """Examine the page in both schemes, and take its pictures, if they are wanted."""
+        for scheme in ("dark", "light"):
+            await self.page.do("page.emulateMedia", {"colorScheme": scheme})
+            await examine(self.page)
+            await self._picture(f"{name}-{scheme}")
+        await self.page.do("page.setViewportSize", {"width": 390, "height": 844})
+        await self._picture(f"{name}-narrow")
+        await self.page.do("page.setViewportSize", WIDE)
+
+    async def click(self, selector: str) -> None:
+        await self.page.do("page.click", selector)
+
+    async def fill(self, selector: str, text: str) -> None:
+        await self.page.do("page.fill", selector, text)
+
+    async def shows(self, selector: str, state: str = "visible") -> None:
+        """Wait until an element is there."""
+        await self.page.do("page.waitForSelector", selector, {"state": state})
+
+    async def _picture(self, name: str) -> None:
+        if folder := os.environ.get("CONSOLE_PICTURES"):
+            await self.page.do("page.screenshot", {"path": str(Path(folder) / f"{name}.png")})
+
+
+async def memory(walk: Walk) -> None:
+    """Filter a list, open a node, look at the past, and use commands by the keyboard."""
+    await walk.shows("text=Ada")
+    await walk.page.do("page.selectOption", "#field-kind", "project")
+    await walk.shows("#results >> text=Ada", "detached")
+    assert "kind=project" in await walk.page.address()
+    await walk.page.do("page.goBack")
+    await walk.shows("#results >> text=Ada")
+    await walk.page.do("page.keyboard.press", "j")
+    await walk.page.do("page.keyboard.press", "Enter")
+    await walk.shows("h1 >> text=Ada")
+    await walk.page.do("page.keyboard.press", "Control+k")
+    await walk.page.do("page.keyboard.type", "conn")
+    await walk.page.do("page.keyboard.press", "Enter")
+    await walk.page.arrive("**/connect")
+    await walk.open("memory?as_of=1")
+    await walk.shows("text=You see the past")
+    await walk.look("past")
+
+
+async def node(walk: Walk) -> None:
+    """Edit an observation, compare its versions, and forget it in a dialog."""
+    await walk.click("#results >> text=Ada")
+    await walk.shows("text=Ada likes tea")
+    await walk.look("node")
+    assert await walk.page.do("page.getAttribute", "main time", "data-localized") == "", "it is in the reader's zone"
+    await walk.click("[aria-label^='Edit: Ada likes tea']")
+    await walk.fill("textarea", "Ada likes green tea")
+    await walk.look("edit")
+    await walk.click("text=Save")
+    await walk.shows(".toast >> text=It is changed")
+    await walk.click("nav >> text=Versions")
+    await walk.shows("text=Version 1")
+    await walk.look("versions")
+    await walk.click("nav >> text=Observations")
+    await walk.click("li >> text=Forget")
+    await walk.shows("dialog[open] >> text=Forget this observation?")
+    await walk.look("forget")
+    await walk.page.do("page.keyboard.press", "Escape")
+    await walk.click("li >> text=Forget")
+    await walk.click("dialog[open] >> button >> text=Forget")
+    await walk.shows(".toast >> text=It is outdated")
+
+
+async def connect(walk: Walk) -> None:
+    """Make a key, which waits for its first call, and revoke it."""
+    await walk.fill("#field-name", "laptop of Ada")
+    await walk.click("text=Make a key")
+    await walk.shows("text=Waiting for the first call")
+    await walk.look("key")
+    key = await walk.page.do("page.innerText", "#new-key")
+    code = "(key) => fetch('/v1/graphs', {headers: {Authorization: `Bearer ${key}`}}).then((answer) => answer.status)"
+    assert await walk.page.do("page.evaluate", f"({code})({key!r})") == 200
+    await walk.shows("text=A client has called with it")
+    await walk.click("td >> text=Revoke")
+    await walk.shows("dialog[open] >> text=Revoke the key")
+    await walk.click("dialog[open] >> button >> text=Revoke")
+    await walk.shows(".toast >> text=It is revoked")
+
+
+Step = Callable[[Walk], Awaitable[None]]
+STEPS: dict[str, tuple[str, Step]] = {
+    "memory": ("memory", memory),
+    "node": ("memory", node),
+    "connect": ("connect", connect),
+}
+"""Each step, with the page at which it begins."""
+
+
+@pytest.fixture
+async def owner_of_tenant(db: Database, caller: Caller, pepper: bytes) -> Person:
+    """The owner of a tenant with memories that look like markup."""
+    agent = Agent(db, caller)
+    await agent.create(
+        NewEntity("Ada", "person", ("Ada likes tea",), tags=("taste",), importance=7.0),
+        NewEntity("Recollect", "project", ("It remembers",)),
+        NewEntity(HOSTILE, "person", (HOSTILE, BIDI, LONG), tags=(HOSTILE[:40], BIDI)),
+        NewEntity(LONG[:300], "javascript:alert(1)", ()),
+    )
+    await agent.relate(("Ada", "Recollect", "works on"), (HOSTILE, "Ada", HOSTILE[:60]))
+    return await joined(db, caller, Role.OWNER, pepper=pepper)
+
+
+@pytest.fixture
+async def walk(
+    deployed: DeployedGateway, page: Chromium, caller: Caller, owner_of_tenant: Person
+) -> AsyncIterator[Walk]:
+    await page.do("page.setViewportSize", WIDE)
+    await page.open(f"{deployed.gateway.url}/app")
+    await page.arrive("**/sign-in?**")
+    await page.do("page.fill", "#email", owner_of_tenant.email)
+    await page.do("page.fill", "#password", PASSWORD)
+    await page.press("Enter")
+    await page.arrive("**/app/**/memory")
+    yield Walk(page, deployed.gateway.url, caller.tenant)
+    assert deployed.faults() == []
+
+
+async def test_a_person_walks_through_the_console(walk: Walk, subtests: pytest.Subtests) -> None:
+    for name, (path, step) in STEPS.items():
+        with subtests.test(name):
+            await walk.open(path)
+            await walk.look(name)
+            await step(walk)
+            await examine(walk.page)
+
+
+async def test_what_is_stored_stays_text(walk: Walk) -> None:
+    await walk.open("memory")
+    await walk.click(f"#results >> text={HOSTILE[:20]}")
+    for part in ("observations", "relations", "versions"):
+        address = (await walk.page.address()).partition("?")[0]
+        await walk.page.open(f"{address}?part={part}")
+        assert (await walk.page.do("page.title")).endswith("Recollect")
+        assert (
+            await walk.page.do("page.evaluate", "document.querySelectorAll('main script, main img, [onerror]').length")
+            == 0
+        )
+        assert await walk.page.do("page.evaluate", "document.querySelectorAll('a[href^=javascript]').length") == 0
+        await examine(walk.page)
+
+
+async def test_all_components_are_shown(deployed: DeployedGateway, page: Chromium) -> None:
+    walk = Walk(page, deployed.gateway.url, "")
+    await page.do("page.setViewportSize", WIDE)
+    await page.open(f"{deployed.gateway.url}/app/components")
+    await walk.look("components")
+
+
+async def test_a_first_page_is_small(walk: Walk) -> None:
+    """All that a browser loads for it, as it is transferred, but pictures."""
+    await walk.open("memory")
+    sizes = await walk.page.do(
+        "page.evaluate",
+        "performance.getEntriesByType('navigation').concat(performance.getEntriesByType('resource'))"
+        ".map((entry) => entry.encodedBodySize).reduce((sum, size) => sum + size, 0)",
+    )
+    assert 0 < sizes < 100_000
