@@ -21,6 +21,7 @@ from tests.verify.processes import DeployedGateway
 
 HOSTILE = '<script>document.title="gone"</script><img src=x onerror=alert(1)>'
 BIDI, LONG = "\N{RIGHT-TO-LEFT OVERRIDE}txet neddih", "Donaudampfschifffahrt" * 20
+MARKUP = "document.querySelectorAll('main script, main img, [onerror], a[href^=javascript]').length"
 WIDE = {"width": 1280, "height": 800}
 
 
@@ -36,7 +37,7 @@ class Walk:
     async def look(self, name: str) -> None:
         """Examine the page in both schemes, and take its pictures, if they are wanted."""
         for scheme in ("dark", "light"):
-            await self.page.do("page.emulateMedia", {"colorScheme": scheme})
+            await self.page.do("page.emulateMedia", {"colorScheme": scheme, "reducedMotion": "reduce"})
             await examine(self.page)
             await self._picture(f"{name}-{scheme}")
         await self.page.do("page.setViewportSize", {"width": 390, "height": 844})
