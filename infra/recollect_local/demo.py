@@ -1,9 +1,14 @@
 """A database that is ready to use: migrated, with a demo tenant and keys to it."""
 
+import secrets
+from uuid import UUID
+
 from recollect.accounts.identity.model import KIND_SCOPES, NewKey, operator_caller
 from recollect.accounts.identity.service import authenticate, create_key
+from recollect.accounts.members import service as members
 from recollect.accounts.tenants.model import Tenant
 from recollect.accounts.tenants.service import create_tenant, find_tenant
+from recollect.caller import Role
 from recollect.errors import NotFound, Unauthenticated
 from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
@@ -12,6 +17,8 @@ from recollect.settings import Settings
 from recollect_local.demo_keys import DemoKeys
 
 DEMO_TENANT = "demo"
+OWNER = "owner@demo.example"
+"""The address of the demo owner, at which nobody reads mail."""
 
 
 async def prepare_demo(settings: Settings, stored: DemoKeys) -> DemoKeys:
@@ -27,6 +34,29 @@ async def prepare_demo(settings: Settings, stored: DemoKeys) -> DemoKeys:
             await _key(db, tenant, "agent", stored.agent, settings.pepper),
             await _key(db, tenant, "admin", stored.admin, settings.pepper),
         )
+
+
+async def prepare_owner(settings: Settings) -> str:
+    """The demo tenant's owner, as the setting `local_owner` names them: made where there is none.
+
+    The account has a password that nobody knows: its owner signs in on this machine by one click.
+    """
+    async with Operator.connect(settings.migration_url, settings) as operator:
+        tenant = await _demo_tenant(operator)
+    async with Database.connect(settings.database_url, settings=settings) as db:
+        return f"{tenant.id}/{await _owner(db, tenant, settings.pepper)}"
+
+
+async def _owner(db: Database, tenant: Tenant, pepper: bytes) -> UUID:
+    async with db.transaction(operator_caller(tenant)) as tx:
+        found = [member for member in await members.list_members(tx) if member.email == OWNER]
+    if found:
+        return found[0].person_id
+    async with db.transaction(operator_caller(tenant)) as tx:
+        issued = await members.invite(tx, OWNER, Role.OWNER, pepper=pepper)
+    invitation = await members.open_invitation(db, issued.secret, pepper=pepper)
+    joined = await members.join_with_new_account(db, invitation, "Demo owner", secrets.token_urlsafe(32))
+    return joined.person_id
 
 
 async def _demo_tenant(operator: Operator) -> Tenant:

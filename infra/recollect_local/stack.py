@@ -26,7 +26,7 @@ from recollect.text.control_characters import printable
 from recollect_local.address import Endpoint, claimed_port
 from recollect_local.command import CommandServer
 from recollect_local.data_folder import DataFolder
-from recollect_local.demo import DEMO_TENANT, prepare_demo
+from recollect_local.demo import DEMO_TENANT, prepare_demo, prepare_owner
 from recollect_local.demo_keys import DemoKeys
 from recollect_local.machine import Machine
 from recollect_local.postgres import LocalPostgres
@@ -93,6 +93,7 @@ def _run(options: LocalOptions, stopping: threading.Event) -> None:
             settings = _start_stores(settings, folder, supervisor)
             _say("Preparing the database")
             endpoint = _endpoint(address, _keys(settings, folder))
+            settings = settings.model_copy(update={"local_owner": asyncio.run(prepare_owner(settings))})
         gateway = _start_processes(_environment(settings, options.host, port), folder, supervisor)
         if _wait_until_ready(gateway, endpoint, supervisor, stopping):
             _serve(endpoint, options, folder, supervisor, stopping)
@@ -163,6 +164,7 @@ def _environment(settings: Settings, host: str, port: int) -> dict[str, str]:
         "RECOLLECT_REDIS_URL": settings.redis_url,
         "RECOLLECT_KEY_SECRET": settings.key_secret.get_secret_value(),
         "RECOLLECT_EMBEDDER": settings.embedder,
+        "RECOLLECT_LOCAL_OWNER": settings.local_owner,
         "RECOLLECT_DRAIN_SECONDS": "0",  # No load balancer has to notice that it stops.
         "RECOLLECT_FINISH_SECONDS": "8",  # The supervisor kills it after ten.
         "RECOLLECT_HOST": host,

@@ -22,6 +22,7 @@ def welcome(endpoint: Endpoint, *, data_dir: Path | None = None) -> str:
     command = f"{_program()} local"
     return f"""
 Recollect is ready: {_base(endpoint)}
+Open it in a browser to look into the memory: one click signs in as its owner.
 
 To connect Claude Code, in another terminal:
 

@@ -64,7 +64,7 @@ class VisitMiddleware(ASGIMiddleware):
         membership = await _membership(connection, session, scope["path_params"]["tenant"])
         visit = _visit(connection, session, membership)
         scope["state"][_VISIT] = visit
-        visit.caller.require(_needed_scope(scope["route_handler"], scope["method"]))
+        visit.caller.require(_needed_scope(scope["route_handler"], connection.method))
         await serve_admitted(visit.caller, scope, receive, send, next_app)
 
 

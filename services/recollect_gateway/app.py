@@ -90,6 +90,7 @@ from recollect_gateway.web.account import MembershipController, OwnGrantControll
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.home import home_page
 from recollect_gateway.web.joining import JoinController
+from recollect_gateway.web.local_owner import LocalOwnerController
 from recollect_gateway.web.pages import error_page
 from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyController
 from recollect_gateway.web.providers import ProviderSignInController
@@ -199,6 +200,7 @@ def _pages() -> Router:
         route_handlers=[
             home_page,
             SignInController,
+            LocalOwnerController,
             ProviderSignInController,
             AccountController,
             OwnGrantController,

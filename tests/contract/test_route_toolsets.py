@@ -57,6 +57,7 @@ PAGES = {
     "GET /sign-in",
     "GET /sign-in/callback/{provider_id}",
     "POST /sign-in",
+    "POST /sign-in/local",
     "POST /sign-in/provider",
     "POST /sign-out",
 }

@@ -116,6 +116,7 @@ NOBODYS = {
     "POST /passkeys/sign-in/options",
     "GET /sign-in",
     "POST /sign-in",
+    "POST /sign-in/local",
     "POST /sign-out",
 }
 """Routes that accept no such id: they concern the signed-in person, or the sign-in."""

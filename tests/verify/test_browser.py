@@ -155,7 +155,7 @@ async def test_an_address_of_mcp_leads_to_the_page_for_people(reaching: Deployed
     assert f"claude mcp add --transport http recollect {reaching.gateway.url}/mcp" in await page.text()
     await page.tab_to("Sign in")
     await page.press("Enter")
-    await page.arrive("**/sign-in")
+    await page.arrive("**/sign-in?next=/app")
 
 
 async def test_a_passkey_is_made_and_used_at_the_name_of_the_machine(

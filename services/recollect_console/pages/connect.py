@@ -12,7 +12,7 @@ from litestar.response import Redirect
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import IssuedKey, NewKey
 from recollect.accounts.oauth.grants import service as grants
-from recollect.errors import InvalidInput, RecollectError
+from recollect.errors import ErrorKind, InvalidInput, RecollectError
 from recollect.platform.transactions import Transaction
 from recollect_console.access import ADMIN
 from recollect_console.authors import authors_of
@@ -23,6 +23,9 @@ from recollect_console.visit import Visit
 from recollect_gateway.hosts import Origins
 
 MAX_NAME = 200
+REFUSALS = frozenset({ErrorKind.INVALID, ErrorKind.FORBIDDEN, ErrorKind.CONFLICT})
+"""Why a key may not be made, as the form says it."""
+
 OVERLAP = timedelta(hours=24)
 """How long an old key stays valid beside the one that takes its place."""
 
@@ -49,9 +52,9 @@ class ConnectController(Controller):
             async with visit.changing_tenant() as tx:
                 issued = await identity.create_key(tx, new, pepper=visit.request.app.state.pepper)
         except RecollectError as error:
-            if isinstance(error, InvalidInput) or error.kind.value in ("forbidden", "conflict"):
-                return await _refused(visit, error)
-            raise
+            if error.kind not in REFUSALS:
+                raise
+            return await _refused(visit, error)
         return await _issued(visit, issued)
 
     @post("/keys/{key_id:uuid}/rotate", opt=ADMIN, status_code=200)
@@ -130,8 +133,8 @@ async def _refused(visit: Visit, error: RecollectError) -> Response[str]:
     """The page with the form as it was sent."""
     async with visit.reading_tenant() as tx:
         connected = await _connected(tx, visit)
-    entered = {"name": visit.value("name"), "kind": visit.value("kind")}
-    return _page(visit, status=400, fault=error.message, **connected, **entered)
+    name, kind = visit.value("name"), visit.value("kind")
+    return _page(visit, status=400, fault=error.message, name=name, kind=kind, **connected)
 
 
 def _name(visit: Visit) -> str:

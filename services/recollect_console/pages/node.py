@@ -30,6 +30,7 @@ from recollect_gateway.management.pages import Cursor, integer, place_of
 from recollect_gateway.operations import changes
 
 MAX_TEXT = 10_000
+MAX_REASON = 1_000
 MAX_TOKENS = 50_000
 """Tokens of the texts on one page, at most."""
 
@@ -58,8 +59,8 @@ class NodeController(Controller):
             shown = await _PARTS[part](visit, view, newest, cursor or None)
             authors = await authors_of(view.tx, {newest.created_by, *shown.pop("subjects")})
             parent = await nodes.labels_of(view, [newest.parent_id]) if newest.parent_id else {}
-        context = {"node": newest, "part": part, "authors": authors, "parent": parent}
-        return render(visit, "node/show.html", done=DONE, **context, **shown)
+        shown |= {"node": newest, "part": part, "authors": authors, "parent": parent}
+        return render(visit, "node/show.html", done=DONE, **shown)
 
     @get("/edit")
     async def edit(self, visit: NamedDependency[Visit], node: FromPath[UUID]) -> Response[str]:
@@ -90,12 +91,13 @@ class NodeController(Controller):
     @post("/forget")
     async def forget(self, visit: NamedDependency[Visit], node: FromPath[UUID]) -> Redirect:
         """Mark a memory outdated, or delete it."""
-        shown, mode = await _edited(visit, node), "delete" if visit.value("mode") == "delete" else "outdated"
-        body = changes.ForgetBody(ids=[node], reason=visit.value("reason") or None, mode=mode)
+        shown, is_deleted = await _edited(visit, node), visit.value("mode") == "delete"
+        mode: Literal["delete", "outdated"] = "delete" if is_deleted else "outdated"
+        body = changes.ForgetBody(ids=[node], reason=visit.value("reason")[:MAX_REASON] or None, mode=mode)
         await changes.forget(visit.call("forget"), visit.graph, body)
-        done = "deleted" if mode == "delete" else "outdated"
-        is_node = shown["observation"] is None
-        return visit.go("memory" if is_node and mode == "delete" else f"node/{shown['node'].node_id}", done=done)
+        is_gone = is_deleted and shown["observation"] is None
+        page = "memory" if is_gone else f"node/{shown['node'].node_id}"
+        return visit.go(page, done="deleted" if is_deleted else "outdated")
 
 
 async def _newest(view: GraphView, node_id: UUID, part: str) -> Version:
@@ -200,7 +202,7 @@ def _change(visit: Visit, memory_id: UUID) -> changes.ReviseBody:
         text=text or None,
         tags=_tags(visit.value("tags")),
         importance=_importance(visit.value("importance")),
-        reason=visit.value("reason")[:1_000] or None,
+        reason=visit.value("reason")[:MAX_REASON] or None,
         based_on_version=_version(visit.value("version")),
     )
 

@@ -34,6 +34,17 @@ SCOPE_LABELS = {
     Scope.MEMORY_WRITE: "Remember, change and forget",
     Scope.TENANT_ADMIN: "Manage graphs, keys and members of the organisation",
 }
+TOOLSET_LABELS = {
+    "agent": "Remember, recall, revise, forget, relate and explore: what agents need",
+    "memory": "The tools of the official memory server",
+    "organize": "Hierarchy, tags, importance, archiving, duplicates, files",
+    "facts": "Facts with their history and neighbours",
+    "lineage": "Graphs, versions and conflicts",
+    "openai": "Search and fetch, as ChatGPT asks for them",
+    "admin": "Jobs, the log of changes, and taking changes back",
+}
+"""What each toolset is for."""
+
 ALLOW = "allow"
 """The decision that allows a client; any other denies."""
 
@@ -77,7 +88,8 @@ def consent_page(request: AnyRequest, question: ConsentQuestion, *, fault: str =
         left_out=[scope for scope in authorization.scopes if scope not in question.scopes],
         identity=OPENID in question.scopes,
         graphs=question.graphs,
-        toolsets=sorted(TOOLSETS),
+        toolsets=[(toolset, TOOLSET_LABELS[toolset]) for toolset in TOOLSET_LABELS if toolset in TOOLSETS],
+        asked_toolsets=_asked_toolsets(request),
         fault=fault,
     )
 
@@ -126,6 +138,14 @@ def _chosen_toolsets(form: Form) -> tuple[str, ...] | None:
     if not chosen:
         raise InvalidInput("Choose at least one toolset, or all")
     return chosen
+
+
+def _asked_toolsets(request: AnyRequest) -> list[str]:
+    """The toolsets in the address that the client was given, such as `/mcp/x/memory`; none where it names none."""
+    path = urlsplit(request.query_params.get("resource", "")).path.rstrip("/")
+    _, separator, named = path.rpartition("/x/")
+    asked = named.split(",") if separator else []
+    return [toolset for toolset in asked if toolset in TOOLSETS]
 
 
 def _own_address(request: AnyRequest) -> str:

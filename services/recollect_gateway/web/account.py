@@ -86,7 +86,7 @@ async def account_page(
 ) -> Response[str]:
     """The account page of a signed-in person."""
     db, person_id, within = request.app.state.db, session.person_id, session.confined_to
-    is_own = not session.by_provider
+    is_own, origins = not session.by_provider, request.app.state.resources.origins
     memberships = await people.list_memberships(db, person_id, within=within)
     slugs = [membership.tenant for membership in memberships[:MAX_CONNECTABLE]]
     return page(
@@ -102,6 +102,7 @@ async def account_page(
         passkeys=await passkeys.list_passkeys(db, person_id, within=within) if is_own else [],
         fault=fault,
         done=done,
+        base=origins.asked_at(request.headers.get("host", "")),
         **passkey_context(request),
     )
 

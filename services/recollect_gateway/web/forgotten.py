@@ -16,6 +16,7 @@ from recollect.outbound.mail import Mailer, MailFailed
 from recollect_gateway.callers.admission import by_address, take_for_reset
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_cookie
+from recollect_gateway.web.local_owner import local_owner
 from recollect_gateway.web.notices import send_notice
 from recollect_gateway.web.pages import go_to, page
 from recollect_gateway.web.sessions import no_session_cookie
@@ -38,7 +39,8 @@ class ForgottenController(Controller):
     @get("/")
     async def show(self, request: AnyRequest) -> Response[str]:
         """The form, or, where no mail is sent, whom to ask."""
-        return page(request, "forgot.html", mails=request.app.state.mailer is not None)
+        mails, local = request.app.state.mailer is not None, local_owner(request) is not None
+        return page(request, "forgot.html", mails=mails, local=local)
 
     @post("/", status_code=200, guards=[by_address("forgot", lambda settings: settings.sign_ins_per_minute)])
     async def ask(self, request: AnyRequest) -> Response[str]:

@@ -4,9 +4,10 @@ from typing import Any
 
 from litestar import Request, Response, get
 
-from recollect_gateway.callers.admission import by_address
-from recollect_gateway.web.pages import plain_page
-from recollect_http.server.hosts import Origins
+from recollect_gateway.admission import by_address
+from recollect_gateway.hosts import Origins
+from recollect_gateway.web.local_owner import PATH, local_owner
+from recollect_gateway.web.pages import page, plain_page
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -18,6 +19,12 @@ AnyRequest = Request[Any, Any, Any]
     guards=[by_address("home-page", lambda settings: settings.public_requests_per_minute)],
 )
 def home_page(request: AnyRequest) -> Response[str]:
-    """Where to connect a client, to sign in and to read about the API: the same for everybody, without a cookie."""
+    """Where to connect a client, to sign in and to read about the API: the same for everybody, without a cookie.
+
+    On a machine with a demo tenant, a form signs its owner in, and has the cookie of forms.
+    """
     origins: Origins = request.app.state.resources.origins
-    return plain_page("home.html", mcp_address=f"{origins.asked_at(request.headers.get('host', ''))}/mcp")
+    context = {"mcp_address": f"{origins.asked_at(request.headers.get('host', ''))}/mcp"}
+    if local_owner(request) is not None:
+        return page(request, "home.html", local_sign_in=PATH, **context)
+    return plain_page("home.html", local_sign_in=None, **context)

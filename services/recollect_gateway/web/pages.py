@@ -14,6 +14,7 @@ from litestar.response import Redirect
 
 from recollect.accounts.passkeys.model import PasskeySite
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
+from recollect_gateway.web.browser_names import browser_name
 from recollect_gateway.web.forms import form_cookie, form_token
 from recollect_gateway.web.styles import asset_address
 from recollect_http.access_log import note_code
@@ -126,6 +127,7 @@ def template_environment(*packages: str) -> Environment:
     )
     environment.globals["asset"] = lambda name: asset_address(PACKAGE, name)
     environment.filters["utc"] = lambda at: f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    environment.filters["browser"] = browser_name
     environment.globals["ui"] = _components(environment)
     return environment
 

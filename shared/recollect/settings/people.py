@@ -45,6 +45,12 @@ class PeopleSettings(BaseSettings):
         le=1_000_000,
         description="Maximum number of OAuth clients that one client address may register per minute.",
     )
+    local_owner: str = Field(
+        default="",
+        pattern=r"^(?:[0-9a-f-]{36}/[0-9a-f-]{36})?$",
+        description="Ids of a tenant and, after a slash, of a person whose account is of it, whom the page at `/` "
+        "signs in by one click. `recollect local` sets it; a gateway that other machines can reach ignores it.",
+    )
     oauth_issuer_parameter: bool = Field(
         default=True,
         description="Whether authorization responses name the issuer (`iss`, RFC 9207). Set it to false for clients "

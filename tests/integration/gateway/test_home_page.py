@@ -40,7 +40,7 @@ async def test_the_page_says_where_to_go_on_and_sets_no_cookie(gateway: RunningG
         assert "unsafe-inline" not in answer.headers["content-security-policy"]
         links = set(re.findall(r'(?:href|src)="([^"]+)"', answer.text))
         pages = {link for link in links if not link.startswith("/assets/")}
-        assert pages == {"/", "/sign-in", "/v1/docs", "/v1/openapi.json"}
+        assert pages == {"/", "/sign-in?next=/app", "/v1/docs", "/v1/openapi.json"}
         for link in links:
             assert (await http.get(link)).status_code == 200, link
         assert set(re.findall(r"<script[^>]*>(.*?)</script>", answer.text)) == {""}, "no script is in the page"

@@ -152,6 +152,7 @@ class TestForms:
         answers = {path.partition("?")[0]: await http.get(path) for path in named}
         assert {path: answer.headers["content-type"].partition(";")[0] for path, answer in answers.items()} == {
             "/assets/icon.svg": "image/svg+xml",
+            "/assets/icons.svg": "image/svg+xml",
             "/assets/tokens.css": "text/css",
             "/assets/components.css": "text/css",
             "/assets/recollect.css": "text/css",
