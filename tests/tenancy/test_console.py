@@ -157,7 +157,7 @@ async def test_nobody_who_is_not_signed_in_sees_a_page(
     assert lasting(await contents(owner, neighbours[1])) == before
 
 
-@pytest.mark.proves("security: form-tokens")
+@pytest.mark.proves("security: forms")
 async def test_no_form_is_accepted_without_the_token_of_the_browser(
     sides: Sides, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
