@@ -112,6 +112,12 @@ class Visit:
         query.pop(DONE, None)
         return _with_query(self.request.url.path, query | changes)
 
+    @property
+    def filters(self) -> list[tuple[str, str]]:
+        """The parameters of this page that it keeps when it is shown at another moment."""
+        given = self.request.query_params.multi_items()
+        return [(name, value) for name, value in given if name not in ("as_of", "cursor", DONE)]
+
     def go(self, page: str, /, *, done: str | None = None, **query: Any) -> Redirect:
         """Go to a page after a form. `done`: the page's own word for what was done."""
         return go_to(self.address(page, **query, **({DONE: done} if done else {})))

@@ -55,7 +55,7 @@ class Page(HTMLParser):
         """All text, in one line."""
         return " ".join("".join(self._said).split())
 
-    def all(self, name: str, **attributes: str) -> list[Element]:
+    def all(self, name: str, /, **attributes: str) -> list[Element]:
         """The elements of this name with these attributes (`class_` is `class`), in order."""
         wanted = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
         return [

@@ -37,6 +37,7 @@ ROUTES = {
     "GET /connect/keys/{key_id:uuid}/used": ADMIN,
     "POST /connect/grants/{grant_id:uuid}/revoke": ADMIN,
     "GET /memory": READER,
+    "GET /memory/said": READER,
     "GET /node/{node:str}": READER,
     "GET /node/{node:str}/edit": READER,
     "POST /node/{node:str}/edit": MEMBER,

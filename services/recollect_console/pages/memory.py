@@ -1,14 +1,23 @@
-"""Memory: the entities and facts of a graph, filtered by what is in the address."""
+"""Memory: the entities and facts of a graph, and what was said, filtered by what is in the address."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from litestar import Controller, Response, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
+from recollect.errors import InvalidInput
 from recollect.graph.entities import service as entities
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
+from recollect.graph.observations import service as observations
+from recollect.retrieval.recall import service as recalling
+from recollect.retrieval.recall.model import Recalled, RecallFilter
+from recollect.retrieval.recall.pages import Order, Page, Place
 from recollect_console.authors import authors_of
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
@@ -20,14 +29,22 @@ from recollect_gateway.operations.nodes import node_item
 MAX_KINDS = 50
 """Kinds that the filter offers, the most frequent ones."""
 
+MAX_TOKENS = 50_000
+"""Tokens of the texts on one page, at most."""
+
+BEFORE_ALL = datetime(1, 1, 1, tzinfo=UTC)
+"""What was said has a time; the names of entities, which have none, are no part of the list."""
+
 Filter = Annotated[str, QueryParameter(max_length=512)]
 Status = Annotated[Literal["", "active", "outdated", "archived"], QueryParameter()]
+Sorted = Annotated[Literal["newest", "importance"], QueryParameter()]
+Outdated = Annotated[Literal["", "yes"], QueryParameter()]
 
 DONE = {"forgotten": "It is forgotten: recall no longer returns it.", "deleted": "It is deleted. Its history is kept."}
 
 
 class MemoryController(Controller):
-    """The nodes of a graph."""
+    """The nodes of a graph, and what was said."""
 
     path = "/memory"
 
@@ -43,8 +60,7 @@ class MemoryController(Controller):
     ) -> Response[str]:
         """One page of the nodes that pass every filter, oldest first."""
         place = place_of(cursor or None, node_place)
-        one = tuple(filter(None, (kind,))), tuple(filter(None, (tag,)))
-        filters = VersionFilter(*one, PAGE, 0, status or None, prefix, place)
+        filters = VersionFilter(_given(kind), _given(tag), PAGE, 0, status or None, prefix, place)
         async with visit.reading("list_nodes") as view:
             found, more = await lineages.list_nodes(view, filters)
             kinds = await entities.count_kinds(view, limit=MAX_KINDS)
@@ -59,3 +75,87 @@ class MemoryController(Controller):
             kind_options=[("", "All"), *((name, f"{name} ({count})") for name, count in kinds)],
             filters={"kind": kind, "tag": tag, "status": status, "prefix": prefix},
         )
+
+    @get("/said")
+    async def show_said(
+        self,
+        visit: NamedDependency[Visit],
+        kind: Filter = "",
+        tag: Filter = "",
+        about: Filter = "",
+        thread: Filter = "",
+        since: Filter = "",
+        until: Filter = "",
+        importance: Filter = "",
+        outdated: Outdated = "",
+        order: Sorted = "newest",
+        cursor: Cursor = None,
+    ) -> Response[str]:
+        """One page of observations and facts that pass every filter."""
+        filters = {"kind": kind, "tag": tag, "about": about, "thread": thread, "since": since, "until": until}
+        filters |= {"importance": importance, "outdated": outdated, "order": "" if order == "newest" else order}
+        context: dict[str, Any] = {"items": [], "authors": {}, "paging": None, "fault": "", "filters": filters}
+        try:
+            recall_filter = _recall_filter(filters)
+            page = Page(Order(order), Place.of_cursor(cursor) if cursor else None)
+        except InvalidInput as error:
+            async with visit.reading_tenant():
+                return render(visit, "memory/said.html", status=400, **(context | {"fault": error.message}))
+        async with visit.reading("recall") as view:
+            found = await recalling.recall(
+                view, [], recall_filter, limit=PAGE, token_budget=MAX_TOKENS, described=True, page=page
+            )
+            writers = await _writers(view, found)
+            context["authors"] = await authors_of(view.tx, writers.values())
+        context["items"] = [
+            {"hit": hit, "attributes": found.attributes[hit.memory_id], "writer": writers.get(hit.memory_id)}
+            for hit in found.hits
+        ]
+        return render(visit, "memory/said.html", **(context | {"paging": paging_of(visit, found.next_cursor)}))
+
+
+async def _writers(view: GraphView, found: Recalled) -> Mapping[UUID, str]:
+    """Who wrote each memory: an observation, or a fact."""
+    ids = [hit.memory_id for hit in found.hits]
+    if not ids:
+        return {}
+    said = await observations.observations_by_id(view.tx, view.graph, ids)
+    facts = await lineages.get_nodes(view, [id_ for id_ in ids if id_ not in said])
+    return {id_: each.created_by for id_, each in said.items()} | {fact.node_id: fact.created_by for fact in facts}
+
+
+def _recall_filter(filters: Mapping[str, str]) -> RecallFilter:
+    """The filter of the address. Raises InvalidInput."""
+    until = _day(filters["until"], "until")
+    return RecallFilter(
+        kinds=_given(filters["kind"]),
+        tags=_given(filters["tag"]),
+        about=_given(filters["about"]),
+        thread=filters["thread"] or None,
+        since=_day(filters["since"], "since") or BEFORE_ALL,
+        until=None if until is None else until + timedelta(days=1, microseconds=-1),
+        min_importance=_number(filters["importance"]),
+        include_outdated=bool(filters["outdated"]),
+    )
+
+
+def _day(given: str, path: str) -> datetime | None:
+    """The beginning of a day in UTC."""
+    try:
+        return datetime.combine(date.fromisoformat(given), time(), UTC) if given else None
+    except ValueError:
+        raise InvalidInput("A day is written like 2026-11-28", path=path) from None
+
+
+def _number(given: str) -> float | None:
+    try:
+        importance = float(given) if given else None
+    except ValueError:
+        importance = -1
+    if importance is not None and not 0 <= importance <= 10:
+        raise InvalidInput("The importance is a number from 0 to 10", path="importance")
+    return importance
+
+
+def _given(value: str) -> tuple[str, ...]:
+    return (value,) if value else ()

@@ -11,11 +11,12 @@ from litestar.response import Redirect
 
 from recollect.errors import InvalidInput, NotFound
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.relations.model import Walk
-from recollect.memory import exploring, reading
+from recollect.memory import exploring, reading, searching
 from recollect.memory.model import NamedEdge
 from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.model import RecallFilter
@@ -31,10 +32,13 @@ from recollect_gateway.operations import changes
 
 MAX_TEXT = 10_000
 MAX_REASON = 1_000
+MIN_SIMILARITY, MAX_SIMILAR = 0.5, 20
+"""Facts that are shown as close: how similar they are at least, as a cosine, and how many at most."""
+
 MAX_TOKENS = 50_000
 """Tokens of the texts on one page, at most."""
 
-Part = Annotated[Literal["observations", "relations", "versions"], QueryParameter()]
+Part = Annotated[Literal["observations", "relations", "versions", "close"], QueryParameter()]
 DONE = {
     "revised": "It is changed. The former version stays in history.",
     "unchanged": "Nothing differed, so nothing was written.",
@@ -59,7 +63,9 @@ class NodeController(Controller):
             shown = await _PARTS[part](visit, view, newest, cursor or None)
             authors = await authors_of(view.tx, {newest.created_by, *shown.pop("subjects")})
             parent = await nodes.labels_of(view, [newest.parent_id]) if newest.parent_id else {}
+            siblings = await lineages.get_versions(view.tx, view.graph, newest.conflicts)
         shown |= {"node": newest, "part": part, "authors": authors, "parent": parent}
+        shown["conflicts"] = [(other, diff_words(_text(newest), _text(other))) for other in siblings]
         return render(visit, "node/show.html", done=DONE, **shown)
 
     @get("/edit")
@@ -161,7 +167,17 @@ async def _versions(visit: Visit, view: GraphView, node: Version, cursor: str | 
     }
 
 
-_PARTS = {"observations": _observations, "relations": _relations, "versions": _versions}
+async def _close(visit: Visit, view: GraphView, node: Version, cursor: str | None) -> dict[str, Any]:
+    """The facts that mean nearly the same, nearest first. Only the present has them."""
+    similar = (
+        await searching.find_similar(view, node.node_id, threshold=MIN_SIMILARITY, limit=MAX_SIMILAR, edges=False)
+        if view.at is None
+        else []
+    )
+    return {"similar": similar, "paging": None, "subjects": ()}
+
+
+_PARTS = {"observations": _observations, "relations": _relations, "versions": _versions, "close": _close}
 
 
 async def _edited(visit: Visit, memory_id: UUID) -> dict[str, Any]:

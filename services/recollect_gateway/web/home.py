@@ -24,7 +24,7 @@ def home_page(request: AnyRequest) -> Response[str]:
     On a machine with a demo tenant, a form signs its owner in, and has the cookie of forms.
     """
     origins: Origins = request.app.state.resources.origins
-    context = {"mcp_address": f"{origins.asked_at(request.headers.get('host', ''))}/mcp"}
+    mcp_address = f"{origins.asked_at(request.headers.get('host', ''))}/mcp"
     if local_owner(request) is not None:
-        return page(request, "home.html", local_sign_in=PATH, **context)
-    return plain_page("home.html", local_sign_in=None, **context)
+        return page(request, "home.html", local_sign_in=PATH, mcp_address=mcp_address)
+    return plain_page("home.html", local_sign_in=None, mcp_address=mcp_address)

@@ -6,6 +6,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
+from recollect.memory.model import NewMemory
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.support.console import Visitor, visiting
@@ -65,3 +66,25 @@ async def test_the_past_is_shown_and_read_only(owner_visit: Visitor, db: Databas
     form.form("/edit").action += "?as_of=1"
     refused = await owner_visit.send(form, "/edit", status=409, text="changed")
     assert "The past cannot be changed" in refused.text
+
+
+async def test_what_was_said_is_listed_by_author_time_and_importance(
+    owner_visit: Visitor, db: Database, caller: Caller
+) -> None:
+    agent = Agent(db, caller)
+    await agent.remember(
+        NewMemory("Grace ships on Tuesdays", about=("Grace",), thread="standup", importance=8.0, tags=("release",)),
+        NewMemory("A fact that stands alone", kind="rule"),
+    )
+    page = await owner_visit.open("memory/said")
+    for said in ("Ada likes tea", "Grace ships on Tuesdays", "A fact that stands alone"):
+        assert said in page.text
+    assert MARKUP not in [cell.text for cell in page.all("td", class_="free-text")], "a name is nothing that was said"
+    for filters in ({"thread": "standup"}, {"importance": "7"}, {"tag": "RELEASE"}, {"about": "Grace"}):
+        found = await owner_visit.part("memory/said", "results", **filters)
+        assert "Grace ships on Tuesdays" in found.text
+        assert "Ada likes tea" not in found.text
+    assert "Nothing like this was said" in (await owner_visit.open("memory/said", until="2001-01-01")).text
+    refused = await owner_visit.open("memory/said", status=400, since="yesterday", thread="standup")
+    assert "like 2026-11-28" in refused.all("div", role="alert")[0].text
+    assert refused.all("input", name="thread")[0].attributes["value"] == "standup"

@@ -6,6 +6,8 @@ import pytest
 
 from recollect.caller import Caller, Role
 from recollect.graph.entities.model import NewEntity
+from recollect.graph.graphs import service as graphs
+from recollect.graph.graphs.model import GraphPatch
 from recollect.platform.db import Database
 from recollect.settings import Settings
 from tests.support.console import Page, Visitor, visiting
@@ -99,3 +101,28 @@ async def test_readers_see_no_way_to_change_anything(
 def edit_link(page: Page) -> str:
     """The address of the form of the first observation."""
     return next(e.attributes["href"] for e in page.all("a") if e.attributes.get("aria-label", "").startswith("Edit: "))
+
+
+async def test_versions_in_conflict_stand_beside_each_other_until_one_is_saved(
+    visitor: Visitor, db: Database, caller: Caller
+) -> None:
+    async with db.writing(caller, "default") as tx:
+        await graphs.configure_graph(tx, "default", GraphPatch(conflict_policy="manual"), "test")
+    made = await Agent(db, caller).remember("A fact of two")
+    address = visitor.path(f"node/{made[0].node_id}/edit")
+    slow, fast = await visitor.open_address(address), await visitor.open_address(address)
+    await visitor.send(fast, "/edit", text="A fact of three")
+    both = await visitor.send(slow, "/edit", text="A fact of four")
+    assert "In conflict with" in both.text
+    assert {"three", "four"} <= {element.text for element in [*both.all("ins"), *both.all("del")]}
+    settled = await visitor.send(await visitor.open_address(address), "/edit", text="A fact of five")
+    assert "In conflict with" not in settled.text
+
+
+async def test_what_is_close_is_shown(visitor: Visitor, db: Database, caller: Caller) -> None:
+    agent = Agent(db, caller)
+    made = await agent.remember("The release is on Tuesday", "The release is on Tuesday morning")
+    await agent.embed()
+    page = await visitor.open(f"node/{made[0].node_id}", part="close")
+    assert "The release is on Tuesday morning" in page.links()
+    assert "% alike" in page.text
