@@ -103,6 +103,16 @@ async def node(walk: Walk) -> None:
     await walk.shows(".toast >> text=It is outdated")
 
 
+async def said(walk: Walk) -> None:
+    """Filter what was said, without a page of its own being loaded."""
+    await walk.shows("#results >> text=Ada likes")
+    await walk.fill("#field-about", "Recollect")
+    await walk.page.press("Enter")
+    await walk.shows("#results >> text=Ada likes", "detached")
+    await walk.shows("#results >> text=It remembers")
+    assert "about=Recollect" in await walk.page.address()
+
+
 async def connect(walk: Walk) -> None:
     """Make a key, which waits for its first call, and revoke it."""
     await walk.fill("#field-name", "laptop of Ada")
@@ -122,6 +132,7 @@ async def connect(walk: Walk) -> None:
 Step = Callable[[Walk], Awaitable[None]]
 STEPS: dict[str, tuple[str, Step]] = {
     "memory": ("memory", memory),
+    "said": ("memory/said", said),
     "node": ("memory", node),
     "connect": ("connect", connect),
 }
@@ -186,6 +197,16 @@ async def test_all_components_are_shown(deployed: DeployedGateway, page: Chromiu
     await page.do("page.setViewportSize", WIDE)
     await page.open(f"{deployed.gateway.url}/app/components")
     await walk.look("components")
+
+
+async def test_the_pages_beside_it_have_its_look(walk: Walk) -> None:
+    for path, name in (("/account", "account"), ("/", "home"), ("/app?choose=1", "organisations")):
+        await walk.page.open(f"{walk.url}{path}")
+        await walk.look(name)
+    await walk.page.open(f"{walk.url}/account")
+    await walk.click("text=Sign out")
+    await walk.page.arrive("**/sign-in")
+    await walk.look("sign-in")
 
 
 async def test_a_first_page_is_small(walk: Walk) -> None:
