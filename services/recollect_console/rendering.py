@@ -62,11 +62,9 @@ def answer(request: AnyRequest, template: str, status: int, context: Mapping[str
     cookie = form_cookie(request)
     token = form_token(request.app.state.pepper, cookie.value or "")
     found, part = templates().get_template(template), request.headers.get("hx-target", "")
-    values = {"form_token": token, **context}
-    if request.headers.get("hx-request") == "true" and part in found.blocks:
-        html = "".join(found.blocks[part](found.new_context(values)))
-    else:
-        html = found.render(values)
+    is_part = request.headers.get("hx-request") == "true" and part in found.blocks
+    values = {"form_token": token, "is_part": is_part, **context}
+    html = "".join(found.blocks[part](found.new_context(values))) if is_part else found.render(values)
     headers = {"Content-Security-Policy": POLICY, "Vary": "HX-Request, HX-Target"}
     return Response(html, status_code=status, media_type="text/html", cookies=[cookie], headers=headers)
 

@@ -62,14 +62,20 @@ class Walk:
 async def memory(walk: Walk) -> None:
     """Filter a list, open a node, look at the past, and use commands by the keyboard."""
     await walk.shows("text=Ada")
-    await walk.page.do("page.selectOption", "#field-kind", "project")
+    await walk.fill("#field-kind", "project")
+    await walk.page.press("Enter")
     await walk.shows("#results >> text=Ada", "detached")
     assert "kind=project" in await walk.page.address()
     await walk.page.do("page.goBack")
     await walk.shows("#results >> text=Ada")
     await walk.page.do("page.keyboard.press", "j")
     await walk.page.do("page.keyboard.press", "Enter")
-    await walk.shows("h1 >> text=Ada")
+    await walk.shows("#panel >> text=Ada likes tea")
+    assert "/node/" in await walk.page.address()
+    await walk.look("panel")
+    await walk.click("[aria-label='Close the details']")
+    await walk.shows("#panel >> text=Ada likes tea", "detached")
+    await walk.shows("#results >> text=Ada")
     await walk.page.do("page.keyboard.press", "Control+k")
     await walk.page.do("page.keyboard.type", "conn")
     await walk.page.do("page.keyboard.press", "Enter")
@@ -82,7 +88,8 @@ async def memory(walk: Walk) -> None:
 async def node(walk: Walk) -> None:
     """Edit an observation, compare its versions, and forget it in a dialog."""
     await walk.click("#results >> text=Ada")
-    await walk.shows("text=Ada likes tea")
+    await walk.click("#panel h2 a")
+    await walk.shows("h1 >> text=Ada")
     await walk.look("node")
     assert await walk.page.do("page.getAttribute", "main time", "data-localized") == "", "it is in the reader's zone"
     await walk.click("[aria-label^='Edit: Ada likes tea']")
@@ -180,6 +187,7 @@ async def test_a_person_walks_through_the_console(walk: Walk, subtests: pytest.S
 async def test_what_is_stored_stays_text(walk: Walk) -> None:
     await walk.open("memory")
     await walk.click(f"#results >> text={HOSTILE[:20]}")
+    await walk.shows("#panel h2")
     for part in ("observations", "relations", "versions"):
         address = (await walk.page.address()).partition("?")[0]
         await walk.page.open(f"{address}?part={part}")

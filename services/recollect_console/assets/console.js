@@ -31,6 +31,19 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   closed.close();
 });
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.detail.target?.id !== "panel" || !narrow.matches) return;
+  event.preventDefault(); // No room for a panel: its page is opened.
+  location.assign(event.detail.elt.href);
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target.id !== "panel") return;
+  for (const row of document.querySelectorAll("tr[aria-selected]")) row.removeAttribute("aria-selected");
+  event.detail.requestConfig.elt.closest("tr")?.setAttribute("aria-selected", "true");
+});
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-back]")) history.back();
+});
 dialog.addEventListener("close", () => dialog.replaceChildren());
 document.addEventListener("htmx:sendError", () => say("The server cannot be reached. Try again.", "bad"));
 document.addEventListener("htmx:responseError", () => say("That did not work. Try again in a moment.", "bad"));

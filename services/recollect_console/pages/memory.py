@@ -11,6 +11,7 @@ from litestar.params import QueryParameter
 
 from recollect.errors import InvalidInput
 from recollect.graph.entities import service as entities
+from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
@@ -26,8 +27,8 @@ from recollect_gateway.management.nodes import node_cursor, node_place
 from recollect_gateway.management.pages import Cursor, place_of
 from recollect_gateway.operations.nodes import node_item
 
-MAX_KINDS = 50
-"""Kinds that the filter offers, the most frequent ones."""
+MAX_KINDS, MAX_COUNTED = 50, 20_000
+"""Kinds that the filter suggests, the most frequent ones; and of how many entities they are counted: of no more."""
 
 MAX_TOKENS = 50_000
 """Tokens of the texts on one page, at most."""
@@ -63,7 +64,7 @@ class MemoryController(Controller):
         filters = VersionFilter(_given(kind), _given(tag), PAGE, 0, status or None, prefix, place)
         async with visit.reading("list_nodes") as view:
             found, more = await lineages.list_nodes(view, filters)
-            kinds = await entities.count_kinds(view, limit=MAX_KINDS)
+            kinds = await _kinds(view)
             authors = await authors_of(view.tx, (version.created_by for version in found))
         return render(
             visit,
@@ -72,7 +73,7 @@ class MemoryController(Controller):
             nodes=[node_item(version) for version in found],
             authors=authors,
             paging=paging_of(visit, node_cursor(found[-1]) if more else None),
-            kind_options=[("", "All"), *((name, f"{name} ({count})") for name, count in kinds)],
+            kinds=kinds,
             filters={"kind": kind, "tag": tag, "status": status, "prefix": prefix},
         )
 
@@ -112,6 +113,13 @@ class MemoryController(Controller):
             for hit in found.hits
         ]
         return render(visit, "memory/said.html", **(context | {"paging": paging_of(visit, found.next_cursor)}))
+
+
+async def _kinds(view: GraphView) -> list[str]:
+    """The kinds of entities to suggest: of a graph whose entities are quickly counted, as it is now."""
+    if view.at is not None or (await graphs.head_of(view)).entities > MAX_COUNTED:
+        return []
+    return [kind for kind, _ in await entities.count_kinds(view, limit=MAX_KINDS)]
 
 
 async def _writers(view: GraphView, found: Recalled) -> Mapping[UUID, str]:
