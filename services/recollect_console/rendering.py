@@ -57,12 +57,17 @@ def render(
     return answer(visit.request, template, status, _frame(visit) | {"toast": said} | context)
 
 
-def answer(request: AnyRequest, template: str, status: int, context: Mapping[str, Any]) -> Response[str]:
-    """A template as an answer, with its policy and its form token."""
+def answer(
+    request: AnyRequest, template: str, status: int, context: Mapping[str, Any], *, part: str = ""
+) -> Response[str]:
+    """A template as an answer, with its policy and its form token.
+
+    htmx gets the block that is named like its target, or `part`.
+    """
     cookie = form_cookie(request)
     token = form_token(request.app.state.pepper, cookie.value or "")
-    found, part = templates().get_template(template), request.headers.get("hx-target", "")
-    is_part = request.headers.get("hx-request") == "true" and part in found.blocks
+    found, part = templates().get_template(template), part or request.headers.get("hx-target", "")
+    is_part = _is_of_htmx(request) and part in found.blocks
     values = {"form_token": token, "is_part": is_part, **context}
     html = "".join(found.blocks[part](found.new_context(values))) if is_part else found.render(values)
     headers = {"Content-Security-Policy": POLICY, "Vary": "HX-Request, HX-Target"}
@@ -70,20 +75,33 @@ def answer(request: AnyRequest, template: str, status: int, context: Mapping[str
 
 
 def error_page(request: AnyRequest, error: Exception) -> Response[str] | Redirect | Response[None]:
-    """Any error as a page in its frame, if it is known who visits, else as a plain one."""
+    """Any error as a page in its frame, if it is known who visits, else as a plain one.
+
+    Where htmx asked for a part, the page stays, and the error comes in the dialog or as a toast.
+    """
     if isinstance(error, NotSignedIn):
         return _to_sign_in(request)
     visit = find_visit(request)
     if visit is None:
+        if _is_of_htmx(request):
+            return Response(None, status_code=204, headers={"HX-Refresh": "true"})
         return pages.error_page(request, error)
     status, text = error_text(request, error)
     visit.as_of = visit.as_of if visit.moment else None
-    return render(visit, "error.html", status=status, title=TITLES.get(status, "Error"), text=text)
+    context = _frame(visit) | {"title": TITLES.get(status, "Error"), "text": text}
+    target = "dialog" if request.headers.get("hx-target") == "dialog" else "toasts"
+    shown = answer(request, "error.html", status, context, part=target)
+    shown.headers |= {"HX-Retarget": f"#{target}", "HX-Reswap": "innerHTML" if target == "dialog" else "beforeend"}
+    return shown
+
+
+def _is_of_htmx(request: AnyRequest) -> bool:
+    return request.headers.get("hx-request") == "true"
 
 
 def _to_sign_in(request: AnyRequest) -> Redirect | Response[None]:
     """Lead to the sign-in page; the page of a request of htmx is led there as a whole, and a form is lost."""
-    if request.headers.get("hx-request") == "true":
+    if _is_of_htmx(request):
         return Response(None, status_code=204, headers={"HX-Redirect": "/sign-in"})
     return to_sign_in(request) if request.method == "GET" else go_to("/sign-in")
 

@@ -75,6 +75,9 @@ export function say(text, kind = "") {
 }
 const fade = (toast) => setTimeout(() => toast.remove(), TOAST_MS);
 document.querySelectorAll("[data-toast]").forEach(fade);
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target.id === "toasts") event.detail.target.querySelectorAll("[data-toast]").forEach(fade);
+});
 const address = new URL(location.href);
 if (address.searchParams.has("done")) {
   address.searchParams.delete("done");

@@ -32,6 +32,9 @@ from recollect_gateway.operations import changes
 
 MAX_TEXT = 10_000
 MAX_REASON = 1_000
+MAX_COUNTED = 200
+"""Relations that are counted before a node is deleted, at most."""
+
 MIN_SIMILARITY, MAX_SIMILAR = 0.5, 20
 """Facts that are shown as close: how similar they are at least, as a cosine, and how many at most."""
 
@@ -91,8 +94,10 @@ class NodeController(Controller):
 
     @get("/forget")
     async def ask_to_forget(self, visit: NamedDependency[Visit], node: FromPath[UUID]) -> Response[str]:
-        """What would be forgotten."""
-        return render(visit, "node/forget.html", **await _edited(visit, node))
+        """What would be forgotten, and what goes with it."""
+        shown = await _edited(visit, node)
+        lost = await _lost(visit, shown["node"]) if shown["observation"] is None else None
+        return render(visit, "node/forget.html", lost=lost, **shown)
 
     @post("/forget")
     async def forget(self, visit: NamedDependency[Visit], node: FromPath[UUID]) -> Redirect:
@@ -104,6 +109,14 @@ class NodeController(Controller):
         is_gone = is_deleted and shown["observation"] is None
         page = "memory" if is_gone else f"node/{shown['node'].node_id}"
         return visit.go(page, done="deleted" if is_deleted else "outdated")
+
+
+async def _lost(visit: Visit, node: Version) -> dict[str, int]:
+    """How many observations and relations are deleted with a node; MAX_COUNTED stands for that many or more."""
+    async with visit.reading("get_node") as view:
+        _, told = await reading.get_node(view, node.node_id)
+        edges = await exploring.edges_at(view, node.node_id, Walk(), limit=MAX_COUNTED)
+    return {"observations": len(told.texts) + told.omitted, "relations": len(edges.links)}
 
 
 async def _newest(view: GraphView, node_id: UUID, part: str) -> Version:

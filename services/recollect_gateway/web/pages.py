@@ -128,6 +128,7 @@ def template_environment(*packages: str) -> Environment:
     environment.globals["asset"] = lambda name: asset_address(PACKAGE, name)
     environment.filters["utc"] = lambda at: f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     environment.filters["browser"] = browser_name
+    environment.filters["counted"] = lambda count, noun: f"{count:,} {noun}{'' if count == 1 else 's'}"
     environment.globals["ui"] = _components(environment)
     return environment
 

@@ -51,6 +51,19 @@ async def test_a_refused_key_keeps_what_was_entered(visitor: Visitor) -> None:
     assert refused.form("connect/keys").fields["kind"] == "admin"
 
 
+async def test_a_body_that_is_no_form_brings_the_token_in_a_header(visitor: Visitor) -> None:
+    token = (await visitor.open("connect")).form("connect/keys").fields["form_token"]
+    headers = {"Origin": str(visitor.http.base_url).rstrip("/"), "Content-Type": "application/octet-stream"}
+    path = visitor.path("connect/keys")
+    for given, status in (
+        ({"X-Recollect-Form-Token": token}, 400),
+        ({"X-Recollect-Form-Token": "0" * 64}, 403),
+        ({}, 403),
+    ):
+        answer = await visitor.http.post(path, content=b"\x00", headers=headers | given)
+        assert answer.status_code == status, answer.text
+
+
 async def test_members_see_how_to_connect_and_no_keys(
     gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
 ) -> None:

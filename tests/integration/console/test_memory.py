@@ -51,6 +51,18 @@ async def test_a_part_is_rendered_alone_for_htmx(owner_visit: Visitor) -> None:
     assert part.headers["vary"] == "HX-Request, HX-Target"
 
 
+async def test_an_error_of_a_part_leaves_the_page_as_it_is(owner_visit: Visitor) -> None:
+    for target, shown in (("results", "#toasts"), ("dialog", "#dialog")):
+        headers = {"HX-Request": "true", "HX-Target": target}
+        answer = await owner_visit.http.get(owner_visit.path("memory?as_of=nonsense"), headers=headers)
+        assert (answer.status_code, answer.headers["hx-retarget"]) == (400, shown)
+        assert "<html" not in answer.text
+    stranger = await owner_visit.http.get("/app/nobodys-name/default/memory", headers=headers)
+    assert (stranger.status_code, stranger.headers["hx-refresh"]) == (204, "true")
+    page = await owner_visit.open("memory", status=400, as_of="nonsense")
+    assert "Invalid request" in page.all("h1")[0].text
+
+
 async def test_the_past_is_shown_and_read_only(owner_visit: Visitor, db: Database, caller: Caller) -> None:
     await Agent(db, caller).create(NewEntity("Grace", "person", ()))
     now, then = await owner_visit.open("memory"), await owner_visit.open("memory", as_of="1")

@@ -81,6 +81,7 @@ async def test_memories_are_forgotten_after_a_question(visitor: Visitor) -> None
     forget = next(e.attributes["href"] for e in page.all("a") if e.text == "Forget" and e.attributes["href"] != "")
     question = await visitor.open_address(forget)
     assert "Recall leaves it out" in question.text
+    assert "with 1 observation and 1 relation" in question.text
     done = await visitor.send(question, "/forget", mode="delete")
     assert "Ada" not in done.links()
     assert "It is deleted" in done.text

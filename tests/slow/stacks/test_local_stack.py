@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import shlex
 import signal
 import stat
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import psutil
 import pytest
 
@@ -265,6 +267,15 @@ class TestStart:
         status, page = request("GET", link, {})
         assert (status, "invited as <strong>owner</strong>" in page) == (200, True)
         assert "data-passkey" in request("GET", f"http://localhost:{port}/sign-in", {})[1]
+
+    def test_one_click_opens_the_console_as_the_owner_of_the_demo(self, stack: RunningLocal) -> None:
+        base = stack.endpoint()["mcp_url"].removesuffix("/mcp")
+        with httpx2.Client(base_url=base, headers={"Origin": base}, timeout=MAX_WAIT_SECONDS) as browser:
+            first = browser.get("/").text
+            assert "Open the demo as its owner" in first
+            [token] = set(re.findall(r'name="form_token" value="(\w+)"', first))
+            opened = browser.post("/sign-in/local", data={"form_token": token}, follow_redirects=True)
+        assert (opened.status_code, opened.url.path) == (200, "/app/demo/default/memory")
 
     def test_commands_of_operators_reach_it(self, stack: RunningLocal) -> None:
         environment = {**ENVIRONMENT, "RECOLLECT_DATA_DIR": str(stack.folder / "data")}
