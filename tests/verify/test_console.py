@@ -59,6 +59,28 @@ class Walk:
             await self.page.do("page.screenshot", {"path": str(Path(folder) / f"{name}.png")})
 
 
+async def frame(walk: Walk) -> None:
+    """Skip to the content, open each menu, and use commands and the sidebar of a narrow window by the keyboard."""
+    await walk.page.press("Tab")
+    assert await walk.page.do("page.evaluate", "document.activeElement.className") == "skip"
+    await walk.page.press("Enter")
+    assert await walk.page.do("page.evaluate", "document.activeElement.id") == "content"
+    for summary in ("text=default", "summary >> text=Now", "[aria-label^='Ada:']"):
+        await walk.click(summary)
+        assert await walk.page.barriers() == []
+        await walk.page.press("Escape")
+    await walk.page.press("Control+k")
+    await walk.shows("#command-list >> text=Connect")
+    await walk.look("commands")
+    await walk.page.press("Escape")
+    await walk.page.do("page.setViewportSize", {"width": 390, "height": 844})
+    await walk.click("button[aria-label='Pages']")
+    await walk.shows("#sidebar >> text=Connect")
+    assert await walk.page.barriers() == []
+    await walk.page.press("Escape")
+    await walk.page.do("page.setViewportSize", WIDE)
+
+
 async def memory(walk: Walk) -> None:
     """Filter a list, open a node, look at the past, and use commands by the keyboard."""
     await walk.shows("text=Ada")
@@ -138,6 +160,7 @@ async def connect(walk: Walk) -> None:
 
 Step = Callable[[Walk], Awaitable[None]]
 STEPS: dict[str, tuple[str, Step]] = {
+    "frame": ("memory", frame),
     "memory": ("memory", memory),
     "said": ("memory/said", said),
     "node": ("memory", node),
