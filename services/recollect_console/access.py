@@ -18,10 +18,10 @@ from recollect.accounts.tenants.model import SLUG
 from recollect.caller import Scope
 from recollect.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from recollect_console.visit import Visit
-from recollect_gateway.guards import serve_admitted
-from recollect_gateway.urlencoded import FORM
+from recollect_gateway.callers.browser_sessions import active_membership, caller_of, signed_in
+from recollect_gateway.management.guards import serve_admitted
+from recollect_gateway.requests.urlencoded import FORM
 from recollect_gateway.web.forms import TOKEN_FIELD, read_form, require_form_token
-from recollect_gateway.web.sessions import active_membership, caller_of, signed_in
 
 AnyRequest = Request[Any, Any, Any]
 

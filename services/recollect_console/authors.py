@@ -7,7 +7,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.service import GRANT_SUBJECT, KEY_SUBJECT, PERSON_SUBJECT
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 MOST = 200
 """Keys, members and grants of which the names are known; others are told by their kind."""

@@ -14,8 +14,8 @@ from recollect_console.pages.memory import MemoryController
 from recollect_console.pages.node import NodeController
 from recollect_console.rendering import PACKAGE, UNDER, error_page
 from recollect_console.visit import Visit
-from recollect_gateway.disconnects import DisconnectMiddleware, WholeRequestMiddleware
 from recollect_gateway.web.styles import asset_routes
+from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
 
 AnyRequest = Request[Any, Any, Any]
 

@@ -14,7 +14,7 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Moment
 from recollect.graph.graphs.view import GraphView
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.web.pages import go_to
 

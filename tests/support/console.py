@@ -10,7 +10,7 @@ import httpx2
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway
 from tests.support.people import browser, joined, sign_in

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from tests.support.attacks import lasting

@@ -13,7 +13,7 @@ import pytest
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.memories import Agent
 from tests.support.people import PASSWORD, joined
 from tests.verify.browser import Chromium, examine

@@ -13,14 +13,14 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import IssuedKey, NewKey
 from recollect.accounts.oauth.grants import service as grants
 from recollect.errors import ErrorKind, InvalidInput, RecollectError
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_console.access import ADMIN
 from recollect_console.authors import authors_of
 from recollect_console.clients import client_cards, export_line
 from recollect_console.paging import PAGE
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.hosts import Origins
+from recollect_http.server.hosts import Origins
 
 MAX_NAME = 200
 REFUSALS = frozenset({ErrorKind.INVALID, ErrorKind.FORBIDDEN, ErrorKind.CONFLICT})

@@ -10,8 +10,8 @@ from recollect.accounts.people import service as people
 from recollect_console.access import NotSignedIn
 from recollect_console.rendering import answer
 from recollect_console.visit import DEFAULT_GRAPH
+from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.web.pages import go_to
-from recollect_gateway.web.sessions import signed_in
 
 AnyRequest = Request[Any, Any, Any]
 FIRST_PAGE = "memory"

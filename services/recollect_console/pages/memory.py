@@ -23,9 +23,9 @@ from recollect_console.authors import authors_of
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.management.nodes import node_cursor, node_place
-from recollect_gateway.management.pages import Cursor, place_of
+from recollect_gateway.management.memory.nodes import node_cursor, node_place
 from recollect_gateway.operations.nodes import node_item
+from recollect_http.pages import Cursor, place_of
 
 MAX_KINDS, MAX_COUNTED = 50, 20_000
 """Kinds that the filter suggests, the most frequent ones; and of how many entities they are counted: of no more."""

@@ -26,9 +26,9 @@ from recollect_console.diffs import diff_words
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.management.nodes import edge_cursor, edge_place
-from recollect_gateway.management.pages import Cursor, integer, place_of
+from recollect_gateway.management.memory.nodes import edge_cursor, edge_place
 from recollect_gateway.operations import changes
+from recollect_http.pages import Cursor, integer, place_of
 
 MAX_TEXT = 10_000
 MAX_REASON = 1_000

@@ -4,10 +4,10 @@ from typing import Any
 
 from litestar import Request, Response, get
 
-from recollect_gateway.admission import by_address
-from recollect_gateway.hosts import Origins
+from recollect_gateway.callers.admission import by_address
 from recollect_gateway.web.local_owner import PATH, local_owner
 from recollect_gateway.web.pages import page, plain_page
+from recollect_http.server.hosts import Origins
 
 AnyRequest = Request[Any, Any, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.console import Visitor, visiting
 from tests.support.gateway import RunningGateway, eventually

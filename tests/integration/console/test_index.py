@@ -6,8 +6,8 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Role
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from tests.conftest import NewTenant

@@ -7,7 +7,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.console import Visitor, visiting
 from tests.support.gateway import RunningGateway

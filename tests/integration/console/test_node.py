@@ -8,7 +8,7 @@ from recollect.caller import Caller, Role
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.console import Page, Visitor, visiting
 from tests.support.gateway import RunningGateway

@@ -3,7 +3,7 @@
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.web.browser_names import browser_name
 from recollect_gateway.web.local_owner import LocalOwner
