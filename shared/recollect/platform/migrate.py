@@ -15,8 +15,9 @@ import asyncpg
 import structlog
 
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
-from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE
-from recollect.postgres.driver_errors import translate
+from recollect.platform.connections import APP_ROLE, OWNER_ROLE
+from recollect.platform.driver_errors import translate
+from recollect.postgres import schema
 from recollect.settings.storage import NO_DATABASE_ADDRESS, server_of
 
 log = structlog.get_logger(__name__)
@@ -31,14 +32,15 @@ the migration wait for each other, the migration gives up: PostgreSQL looks for 
 ATTEMPTS, PAUSE_SECONDS = 100, 0.2
 """How often a migration is tried while its tables are in use, and the pause in between: a minute in all."""
 
-ROLES = {
-    OWNER_ROLE: "owns every table and runs migrations",
-    APP_ROLE: "gateway and worker: under row-level security, owns nothing",
-    OPERATOR_ROLE: "the operator API: tenants and plans, nothing that is remembered; owns nothing",
-    "recollect_maintenance": "the worker's connection that builds indexes",
-}
-_GROUP = {"recollect_maintenance": f" IN ROLE {OWNER_ROLE}"}
-EXTENSIONS = ("vector", "pg_trgm", "btree_gin")
+ROLES = {name: sql for sql, name in re.findall(r"^(CREATE ROLE (\w+)[^;]*;)", schema.read("roles"), re.MULTILINE)}
+"""The roles that every database needs, each with the statement that creates it."""
+
+MEMBERSHIPS = re.findall(r"^GRANT[^;]*;", schema.read("roles"), re.MULTILINE)
+"""Statements that make roles members of others; they may be repeated."""
+
+BASELINE = "0001_baseline"
+"""The first migration. Databases that others made are of versions that were never published."""
+
 OLDEST_POSTGRESQL = 15
 """The oldest that squawk holds migrations to (.squawk.toml)."""
 
@@ -54,7 +56,7 @@ class MigrationFailed(RecollectError):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file of `recollect/migrations`."""
+    """One file of `recollect/postgres/migrations`."""
 
     name: str
     sql: str
@@ -67,7 +69,7 @@ class Migration:
 
 def migrations() -> list[Migration]:
     """Every migration, in the order in which they apply."""
-    folder = files("recollect") / "migrations"
+    folder = files("recollect.postgres") / "migrations"
     found = [
         Migration(f.name.removesuffix(".sql"), f.read_text("utf-8"))
         for f in folder.iterdir()
@@ -134,12 +136,11 @@ async def _prepare(connection: asyncpg.Connection) -> None:
         return
     try:
         await _create_roles(connection, missing)
-        for extension in EXTENSIONS:
-            await connection.execute(f"CREATE EXTENSION IF NOT EXISTS {extension} SCHEMA public")
+        await connection.execute(schema.read("extensions"))
         await connection.execute(f"CREATE SCHEMA IF NOT EXISTS recollect AUTHORIZATION {OWNER_ROLE}")
     except asyncpg.InsufficientPrivilegeError as error:
         if 0 < len(missing) < len(ROLES):
-            statements = " ".join(f"CREATE ROLE {role} LOGIN{_GROUP.get(role, '')};" for role in missing)
+            statements = " ".join([*(ROLES[role] for role in missing), *MEMBERSHIPS])
             raise MigrationFailed(
                 f"A role is missing that this login may not create. Run as an administrator: {statements}"
             ) from error
@@ -198,12 +199,13 @@ _MAY_REVOKE = "SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datnam
 async def _create_roles(connection: asyncpg.Connection, missing: list[str]) -> None:
     for role in missing:
         try:
-            await connection.execute(f"CREATE ROLE {role} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB")
+            await connection.execute(ROLES[role])
         except (asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
             continue  # Roles belong to the whole cluster: the migration of another database has just created it.
     if not await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         await connection.execute(f"GRANT {OWNER_ROLE}, recollect_app TO CURRENT_USER")
-    await connection.execute(f"GRANT {OWNER_ROLE} TO recollect_maintenance")
+    for statement in MEMBERSHIPS:
+        await connection.execute(statement)
 
 
 async def _pending(connection: asyncpg.Connection) -> list[Migration]:
@@ -212,6 +214,12 @@ async def _pending(connection: asyncpg.Connection) -> list[Migration]:
         "(name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
     )
     applied = {row["name"]: row["checksum"] for row in await connection.fetch("SELECT * FROM schema_migrations")}
+    if applied and BASELINE not in applied:
+        raise MigrationFailed(
+            "This database was made by a version of Recollect before 0.2.0, which was never released. It cannot be "
+            f"upgraded: its first migration is {min(applied)}, not {BASELINE}. Export its graphs with that version, "
+            "create a new database, and import them there."
+        )
     if unknown := sorted(applied.keys() - {migration.name for migration in migrations()}):
         raise MigrationFailed(f"This database is newer than this version of Recollect: it has {unknown[0]}.")
     for migration in migrations():

@@ -16,10 +16,10 @@ from recollect.caller import Caller
 from recollect.errors import QuotaExceeded
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.migrate import migrations
-from recollect.postgres.database import Database
-from recollect.postgres.operator_sessions import Operator
-from recollect.postgres.sql import Query
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.sql import Query
+from recollect.postgres import schema
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import counting
@@ -119,9 +119,9 @@ async def test_aliases_and_their_text_are_counted(agent: Agent, owner: asyncpg.C
     assert await counted(agent, owner) == before + rows
 
 
-async def test_the_migration_has_the_bytes_of_the_model(owner: asyncpg.Connection) -> None:
+def test_the_schema_has_the_bytes_of_the_model() -> None:
     """Those of rows in SQL are those in Python, so that messages and documents are right."""
-    [sql] = [each.sql for each in migrations() if each.name.endswith("_counted_rows")]
+    sql = schema.read("stored_bytes")
     for table, bytes_ in ROW_BYTES.items():
         if table == "changes":
             assert f"{bytes_} * head.revision" in sql
@@ -170,21 +170,3 @@ async def test_two_workers_add_what_was_missing_once(agent: Agent, db: Database,
     async with db.transaction(itself) as second:
         await store.add_missing_bytes(second, graph_id, missing[1])
     await assert_laws(agent)
-
-
-async def test_plans_that_an_operator_made_keep_their_limits(owner: asyncpg.Connection) -> None:
-    """The migration raises those of the plans that come with Recollect, once."""
-    [sql] = [each.sql for each in migrations() if each.name.endswith("_counted_rows")]
-    raising = sql[sql.index("UPDATE plans") :]
-    transaction = owner.transaction()
-    await transaction.start()
-    try:
-        await owner.execute("INSERT INTO plans (name, stored_bytes) VALUES ('own', 100000000)")
-        await owner.execute("UPDATE plans SET stored_bytes = 100000000 WHERE name = 'free'")
-        await owner.execute("UPDATE plans SET stored_bytes = 7 WHERE name = 'team'")
-        await owner.execute(raising)
-        rows = await owner.fetch("SELECT name, stored_bytes FROM plans WHERE name IN ('own', 'free', 'team')")
-        found = {row["name"]: row["stored_bytes"] for row in rows}
-        assert found == {"own": 100_000_000, "free": 500_000_000, "team": 7}
-    finally:
-        await transaction.rollback()

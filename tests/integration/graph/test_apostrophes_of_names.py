@@ -9,8 +9,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs import service as graphs
 from recollect.memory import reading
 from recollect.memory.model import NewMemory
-from recollect.platform import migrate
-from recollect.postgres.database import Database
+from recollect.platform.db import Database
 from tests.conftest import NewTenant
 from tests.support.memories import Agent, at_work, names
 
@@ -71,19 +70,3 @@ async def test_another_form_of_a_name_makes_no_other_entity(agent: Agent) -> Non
     assert [relation.source for relation in (await agent.read()).relations] == [TYPED]
     await agent.delete(PRINTED)
     assert names(await agent.read()) == []
-
-
-async def test_names_of_before_get_their_keys(agent: Agent, owner: asyncpg.Connection) -> None:
-    """As former versions left them; the migration is run again."""
-    await agent.create(PRINTED)
-    tenant_id = agent.caller.tenant_id
-    for table in ("nodes", "node_versions"):
-        await owner.execute(f"UPDATE {table} SET name_key = NULL WHERE tenant_id = $1", tenant_id)
-    assert names(await agent.open(TYPED)) == []
-    sql = next(m.sql for m in migrate.migrations() if m.name.endswith("_names_by_any_apostrophe"))
-    updates = [statement for statement in sql.split(";\n") if "UPDATE" in statement]
-    for update in updates:
-        await owner.execute(update)
-    assert names(await agent.open(TYPED)) == [PRINTED]
-    keys = "SELECT name_key FROM node_versions WHERE tenant_id = $1"
-    assert [row["name_key"] for row in await owner.fetch(keys, tenant_id)] == [TYPED]

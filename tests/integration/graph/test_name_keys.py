@@ -1,4 +1,4 @@
-"""The keys of names: Python and PostgreSQL compute the same, and the rows have them, also those of before."""
+"""The keys of names: Python and PostgreSQL compute the same, and the rows have them."""
 
 import sys
 import unicodedata
@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
-from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite, name_key
 from recollect.graph.relations import service as relations
-from recollect.platform import migrate
 from tests.support.memories import Agent, names
 
 NFC, NFD = "Zoë", "Zoe\u0308"
@@ -115,19 +113,6 @@ async def test_where_both_forms_are_stored_the_exact_one_is_found(agent: Agent) 
     assert "of the oldest form that is left" in {e.name: e for e in (await agent.read()).entities}[NFD].observations
 
 
-async def test_rows_of_before_the_migration_get_their_keys(agent: Agent, owner: asyncpg.Connection) -> None:
-    """As the previous release left them: the statements of the migration are repeated on rows without keys."""
-    await agent.create(NewEntity(NFD, "person", ("sails",)))
-    tables = ("nodes", "node_versions")
-    for table in tables:
-        await owner.execute(f"UPDATE {table} SET name_key = NULL WHERE tenant_id = $1", agent.caller.tenant_id)
-    assert await found(agent, NFC) == []
-    backfill = next(m for m in migrate.migrations() if m.name.endswith("_nodes_by_name_key")).sql
-    for statement in [line for line in backfill.splitlines() if "SET name_key = name_key(name)" in line]:
-        await owner.execute(statement)
-    assert await found(agent, NFC) == [NFD]
-
-
 async def test_an_expired_entity_gives_its_name_away_in_every_form(agent: Agent, owner: asyncpg.Connection) -> None:
     await agent.create(NFD)
     await owner.execute(
@@ -146,8 +131,3 @@ async def rename(agent: Agent, name: str, new_name: str) -> None:
     async with agent.writing() as (tx, revision):
         head = (await nodes.require_entity_heads(tx, revision.graph, [name]))[name]
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=new_name))])
-
-
-async def found(agent: Agent, name: str) -> list[str]:
-    async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        return [node.name for node in (await nodes.find_named(await graphs.view(tx, None), [name])).values()]

@@ -36,7 +36,7 @@ MAX_WHITELIST = 200
 """Types that a graph may allow, by its routes and tools."""
 
 CLIENTS_OF_DEPLOYMENT, KEYS_OF_DEPLOYMENT, CHALLENGES_OF_BROWSER = 10_000, 5, 5
-"""Numbers that stand in the functions of migrations 0081, 0026 and 0038."""
+"""Numbers that stand in functions of the schema: keep_oauth_client, add_signing_key and keep_passkey_challenge."""
 
 ACCOUNTS, GATEWAY = "tests/integration/accounts/", "tests/integration/gateway/"
 NUMBERS = f"{ACCOUNTS}test_bounded_numbers.py::"

@@ -146,13 +146,14 @@ async def test_the_owner_can_migrate_a_prepared_database(cluster: LocalPostgres,
 async def test_the_owner_is_told_to_have_a_missing_role_created(
     cluster: LocalPostgres, new_database: NewDatabase
 ) -> None:
-    """As after 0.1.0, which had no operator API."""
+    """As in a database that was made before a role was added."""
     database = await new_database()
     await migrate(url_of(cluster, database))
+    remedy = r"CREATE ROLE recollect_operator LOGIN [A-Z ]+; GRANT recollect_owner TO recollect_maintenance;$"
     async with connected(url_of(cluster, database)) as connection:
         await connection.execute("ALTER ROLE recollect_operator RENAME TO another")
         try:
-            with pytest.raises(MigrationFailed, match=r"administrator: CREATE ROLE recollect_operator LOGIN;$"):
+            with pytest.raises(MigrationFailed, match=f"administrator: {remedy}"):
                 await migrate(url_of(cluster, database, "recollect_owner"))
         finally:
             await connection.execute("ALTER ROLE another RENAME TO recollect_operator")
@@ -257,6 +258,16 @@ async def test_a_changed_migration_is_refused(empty: str) -> None:
         )
     with pytest.raises(MigrationFailed, match=f"{NAMES[0]} was changed after it was applied"):
         await migrate(empty)
+
+
+async def test_a_database_of_before_the_baseline_is_refused_and_left_as_it_is(empty: str) -> None:
+    await migrate(empty)
+    async with connected(empty) as connection:
+        await connection.execute("UPDATE recollect.schema_migrations SET name = '0001_foundation'")
+        before = await connection.fetch("SELECT * FROM recollect.schema_migrations")
+        with pytest.raises(MigrationFailed, match=r"before 0\.2\.0.*its first migration is 0001_foundation.*Export"):
+            await migrate(empty)
+        assert await connection.fetch("SELECT * FROM recollect.schema_migrations") == before
 
 
 async def test_a_newer_database_is_left_unchanged(empty: str) -> None:

@@ -3,14 +3,12 @@
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.entities.model import NewEntity
 from recollect.memory.model import NewMemory
-from recollect.platform import migrate
-from recollect.postgres.database import Database
+from recollect.platform.db import Database
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant
@@ -66,15 +64,3 @@ async def test_recall_finds_by_words_whatever_the_apostrophe(db: Database, new_t
             found = await agent.recalled(f"O{mark}Brien")
             assert sorted(found) == [f"Report {n} of O{other}Brien" for n, other in enumerate(APOSTROPHES)]
             assert await agent.recalled(f"Da{mark}Vinci") == ["sails"]
-
-
-async def test_passages_of_before_are_found(agent: Agent, owner: asyncpg.Connection) -> None:
-    """As the previous release left them; the migration's statement is repeated."""
-    await agent.remember("Report of D’Artagnan", NewMemory("duels", about=("D’Artagnan",)), "it rained")
-    await owner.execute(
-        "UPDATE passages SET tsv = to_tsvector('english', text) WHERE tenant_id = $1", agent.caller.tenant_id
-    )
-    assert await agent.recalled("Artagnan") == []
-    sql = next(m.sql for m in migrate.migrations() if m.name.endswith("_nodes_by_name_key"))
-    await owner.execute(sql.partition(";")[0])
-    assert sorted(await agent.recalled("Artagnan")) == ["Report of D’Artagnan", "duels"]

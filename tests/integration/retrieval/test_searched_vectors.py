@@ -1,22 +1,18 @@
 """Searched vectors: they are written only if they change, and are partitioned by tenant."""
 
 import re
-from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import asyncpg
-import numpy as np
 import pytest
-from pgvector.asyncpg import register_vector
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.memory import revising
 from recollect.memory.model import NewMemory, Target
-from recollect.platform import migrate as migrating
-from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, session_settings
-from recollect.postgres.database import Database
-from recollect.postgres.operator_sessions import Operator
-from recollect.postgres.sql import Queries
+from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, session_settings
+from recollect.platform.db import Database
+from recollect.platform.operator_sessions import Operator
+from recollect.platform.sql import Queries
 from recollect.retrieval.vector_indexes import store as vector_indexes
 from recollect.retrieval.vector_indexes.model import (
     MAX_INDEXES,
@@ -28,7 +24,6 @@ from recollect.retrieval.vector_indexes.model import (
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
-from tests.integration.retrieval.test_recall_migration import OLD, OLD_TENANT
 from tests.support.memories import Agent, at_work
 
 ROWS = """
@@ -171,59 +166,3 @@ def test_number_of_indexes_is_limited_for_each_part() -> None:
     crowded = [LargeGraph(uuid4(), uuid4(), 3) for _ in range(MAX_INDEXES + 5)]
     other = LargeGraph(uuid4(), uuid4(), 4)
     assert first_of_each_partition([*crowded, other]) == [*crowded[:MAX_INDEXES], other]
-
-
-@pytest.fixture
-async def previous_version(postgres: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of a database of the previous version, with three passages that have vectors."""
-    released = migrating.migrations()
-    monkeypatch.setattr(migrating, "migrations", lambda: [m for m in released if m.name < "0047"])
-    name = f"vectors_of_before_{uuid4().hex[:8]}"
-    administrator = await asyncpg.connect(postgres.url())
-    try:
-        await administrator.execute(f"CREATE DATABASE {name}")
-    finally:
-        await administrator.close()
-    url = urlunsplit(urlsplit(postgres.url())._replace(path=f"/{name}"))
-    await migrating.migrate(url)
-    monkeypatch.setattr(migrating, "migrations", lambda: released)
-    return url
-
-
-async def test_old_vectors_are_copied_and_vectors_written_by_the_previous_version_are_moved(
-    previous_version: str,
-) -> None:
-    async def searched() -> dict[str, tuple[str, list[float], bool]]:
-        rows = await owner.fetch(
-            "SELECT p.text, v.model, v.embedding, v.live FROM searched_vectors v JOIN passages p ON p.id = v.passage_id"
-        )
-        return {row["text"]: (row["model"], row["embedding"].to_list(), row["live"]) for row in rows}
-
-    owner = await asyncpg.connect(previous_version, server_settings={"search_path": "recollect, public"})
-    try:
-        await register_vector(owner)
-        await owner.execute(OLD_TENANT)
-        filled = OLD.replace("tsv, added", "tsv, sequence, said_at, added").replace(
-            "to_tsvector('english', $1), 1", "to_tsvector('english', $1), gen_random_uuid(), now(), 1"
-        )
-        for text in ("boat", "rain", "tea", "bare"):
-            await owner.execute(filled, text)
-        old_settle = "UPDATE passages SET embedding = $2, embedding_model = 'm', settled = true WHERE text = $1"
-        for place, text in enumerate(("boat", "rain", "tea")):
-            await owner.execute(old_settle, text, np.eye(3, dtype=np.float16)[place])
-        await owner.execute("UPDATE passages SET removed_revision = 2 WHERE text = 'tea'")
-        await migrating.migrate(previous_version)
-        copied = {"boat": ("m", [1, 0, 0], True), "rain": ("m", [0, 1, 0], True), "tea": ("m", [0, 0, 1], False)}
-        assert await searched() == copied
-        # A worker and a gateway of the previous version are still running.
-        await owner.execute(old_settle, "boat", np.array([0, 1, 1], np.float16))
-        await owner.execute(old_settle, "bare", np.array([1, 1, 1], np.float16))
-        assert await searched() == copied | {"boat": ("m", [0, 1, 1], True), "bare": ("m", [1, 1, 1], True)}
-        await owner.execute("UPDATE passages SET embedding = NULL, embedding_model = NULL WHERE text = 'boat'")
-        await owner.execute("DELETE FROM passages WHERE text = 'rain'")
-        assert set(await searched()) == {"tea", "bare"}
-        # Vectors that the worker of this version clears are copied nowhere.
-        await owner.execute("UPDATE passages SET embedding = NULL WHERE text = 'bare'")
-        assert set(await searched()) == {"tea", "bare"}
-    finally:
-        await owner.close()

@@ -1,2 +1,0 @@
--- Replaced by passages_live.
-DROP INDEX passages_live_graph;

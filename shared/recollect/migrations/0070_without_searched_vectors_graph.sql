@@ -1,2 +1,0 @@
--- Replaced by searched_vectors_live.
-DROP INDEX searched_vectors_graph;

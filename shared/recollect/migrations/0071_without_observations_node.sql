@@ -1,2 +1,0 @@
--- Replaced by observations_of_node.
-DROP INDEX observations_node;

@@ -1,0 +1,188 @@
+-- What recall reads: passages by words, vectors, names and days.
+
+-- The passages of a graph, `most` each, that are best by their own words (words) and by the words around them
+-- (context_words), each term weighted by its idf; without what is archived, expired or, unless outdated_too,
+-- outdated. Variants and parts of words, and words that most sentences have, have the weight C: here it counts as
+-- much as D. Words of labels have the weight B, and rank lowest. By the indexes of words and no others
+-- (enable_indexscan): to go through a graph and look at each passage for words that half of them hold takes twice as
+-- long, which a planner does not know. It is planned once a session: to plan it took an eighth of a small recall. A
+-- plan for any words read all of a tenant's rows by their key as well, to join both: it reads the index of words
+-- alone where an entry of an index costs more (cpu_index_tuple_cost).
+CREATE FUNCTION find_by_words(tenant uuid, graph uuid, terms text[], idfs double precision[], words tsquery,
+    context_words tsquery, most bigint, outdated_too boolean)
+RETURNS TABLE (id uuid, node_id uuid, source text)
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_indexscan = off SET cpu_index_tuple_cost = 100
+AS $$
+#variable_conflict use_column
+DECLARE
+    unusual boolean := has_unusual_nodes(tenant, graph);
+BEGIN
+    RETURN QUERY WITH /* recall.find_by_words */ asked AS MATERIALIZED (
+        SELECT term::tsquery AS query, idf FROM unnest(terms, idfs) AS t (term, idf)
+    ), eligible AS NOT MATERIALIZED (
+        SELECT p.id, p.node_id, p.source, p.tsv, p.far
+        FROM search_passages p
+        WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
+            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+    )
+    (SELECT c.id, c.node_id, c.source
+    FROM (
+        SELECT e.id, e.node_id, e.source, (
+            SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.03, 1.0}', e.tsv, t.query)) FROM asked t
+        ) AS rank
+        FROM eligible e
+        WHERE e.tsv @@ words
+        ORDER BY rank DESC, e.id
+        LIMIT (SELECT NULL::bigint)
+    ) AS c
+    WHERE NOT unusual OR is_node_shown(tenant, c.node_id, outdated_too)
+    ORDER BY c.rank DESC, c.id
+    LIMIT most)
+    UNION
+    (SELECT c.id, c.node_id, c.source
+    FROM (
+        SELECT e.id, e.node_id, e.source, (
+            SELECT sum(t.idf * ts_rank(f.far, t.query)) FROM (SELECT setweight(e.far, 'D') AS far OFFSET 0) f CROSS JOIN asked t
+        ) AS rank
+        FROM eligible e
+        WHERE e.far @@ context_words
+        ORDER BY rank DESC, e.id
+        LIMIT (SELECT NULL::bigint)
+    ) AS c
+    WHERE NOT unusual OR is_node_shown(tenant, c.node_id, outdated_too)
+    ORDER BY c.rank DESC, c.id
+    LIMIT most);
+END $$;
+
+-- The passages of a graph, the `most` nearest to a vector by its vector index, which is of the vectors of model
+-- `embedder`, so long; without what is archived, expired or, unless outdated_too, outdated. The index is written into
+-- the statement that reads it: a plan for any graph may not use it. Each row is looked up, until there are enough.
+-- Where what the index finds at first (hnsw.ef_search) holds too few, it is read again, and searched on
+-- (hnsw.iterative_scan): to be ready for that takes an eighth of the time of a search (measured). Then what was found
+-- at first comes twice. Nodes are asked here what is_node_shown says: to call that took half as long again, where one
+-- in twenty is left.
+CREATE FUNCTION find_nearest(tenant uuid, graph uuid, embedder text, dimensions bigint, vector halfvec, most bigint,
+    outdated_too boolean)
+RETURNS TABLE (id uuid, node_id uuid, source text)
+LANGUAGE plpgsql STABLE SET search_path = recollect, public, pg_temp SET enable_seqscan = off SET enable_sort = off
+AS $$
+DECLARE
+    statement text := format($nearest$
+        SELECT /* recall.nearest_by_index */ p.id, p.node_id, p.source
+        FROM (
+            SELECT passage_id, embedding::halfvec(%1$s) <=> $1 AS distance FROM searched_vectors
+            WHERE tenant_id = %2$L AND graph_id = %3$L AND live AND model = %4$L
+            ORDER BY embedding::halfvec(%1$s) <=> $1
+            LIMIT (SELECT NULL::bigint)
+        ) AS v
+        CROSS JOIN LATERAL (
+            SELECT e.id, e.node_id, e.source FROM search_passages e
+            WHERE e.tenant_id = %2$L AND e.id BETWEEN v.passage_id AND v.passage_id AND e.graph_id = %3$L
+                AND coalesce(e.removed_revision, 0) = 0 AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
+                AND ($3 OR NOT e.outdated) AND (NOT $4 OR (
+                    SELECT n.status <> 'archived' AND (n.status <> 'outdated' OR $3)
+                        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+                    FROM search_nodes n
+                    WHERE n.tenant_id = %2$L AND n.id BETWEEN e.node_id AND e.node_id
+                    ORDER BY n.id LIMIT 1
+                ))
+            ORDER BY e.id LIMIT 1
+        ) AS p
+        ORDER BY v.distance
+        LIMIT $2$nearest$, dimensions, tenant, graph, embedder);
+    unusual boolean := has_unusual_nodes(tenant, graph);
+    found bigint;
+BEGIN
+    PERFORM set_config('hnsw.iterative_scan', 'off', true);
+    RETURN QUERY EXECUTE statement USING vector, most, outdated_too, unusual;
+    GET DIAGNOSTICS found = ROW_COUNT;
+    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);  -- As sessions have it.
+    IF found < most THEN
+        RETURN QUERY EXECUTE statement USING vector, most, outdated_too, unusual;
+    END IF;
+END $$;
+
+-- Passages of the entities that a question names by another name than their first: passages have only the words of
+-- that one. At most `most` of each entity, in no particular order.
+CREATE FUNCTION find_by_alias(tenant uuid, graph uuid, entities uuid[], phrases text[], most bigint, outdated_too boolean)
+RETURNS TABLE (id uuid, node_id uuid, source text)
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    unusual boolean;
+BEGIN
+    IF cardinality(entities) = 0 THEN
+        RETURN;
+    END IF;
+    unusual := has_unusual_nodes(tenant, graph);
+    RETURN QUERY SELECT /* recall.find_by_alias */ p.id, p.node_id, p.source
+    FROM unnest(entities) AS i (id)
+    CROSS JOIN LATERAL (
+        SELECT name FROM nodes WHERE tenant_id = tenant AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+    ) AS n
+    CROSS JOIN LATERAL (
+        SELECT e.id, e.node_id, e.source FROM search_passages e
+        WHERE e.tenant_id = tenant AND e.node_id BETWEEN i.id AND i.id AND (e.graph_id = graph) IS TRUE
+            AND coalesce(e.removed_revision, 0) = 0
+            AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp()) AND (outdated_too OR NOT e.outdated)
+        ORDER BY e.node_id LIMIT most
+    ) AS p
+    WHERE lower(n.name) <> ALL (phrases) AND (NOT unusual OR is_node_shown(tenant, i.id, outdated_too));
+END $$;
+
+-- The newest passages of a graph, `most` of them, that were said within any of some ranges of days (said_within);
+-- without what is archived, expired or, unless outdated_too, outdated. Read in the order of the times (enable_sort):
+-- no clock is further from UTC than 26 hours.
+CREATE FUNCTION find_said_within(tenant uuid, graph uuid, starts timestamptz[], finishes timestamptz[], firsts date[],
+    lasts date[], most bigint, outdated_too boolean)
+RETURNS TABLE (id uuid, node_id uuid, source text)
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    unusual boolean := has_unusual_nodes(tenant, graph);
+BEGIN
+    RETURN QUERY SELECT /* recall.said_within */ s.id, s.node_id, s.source
+    FROM unnest(starts, finishes, firsts, lasts) AS r (start, finish, first, last)
+    CROSS JOIN LATERAL (
+        SELECT p.id, p.node_id, p.source, p.said_at FROM search_passages p
+        WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
+            AND p.said_at >= r.start - interval '26 hours' AND p.said_at < r.finish + interval '26 hours'
+            AND said_within(p.said_at, p.said_offset, r.start, r.finish, r.first, r.last)
+            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+            AND (NOT unusual OR is_node_shown(tenant, p.node_id, outdated_too))
+        ORDER BY p.said_at DESC, p.id DESC
+        LIMIT most
+    ) AS s
+    ORDER BY s.said_at DESC, s.id DESC
+    LIMIT most;
+END $$;
+
+-- The newest passages of a graph, `most` of them, whose text names one of these days; without the same. By the index of
+-- named days and no others: no other is for live passages and their graph where the condition is written so.
+CREATE FUNCTION find_naming_days(tenant uuid, graph uuid, days integer[], most bigint, outdated_too boolean)
+RETURNS TABLE (id uuid, node_id uuid, source text)
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_indexscan = off SET cpu_index_tuple_cost = 100
+AS $$
+#variable_conflict use_column
+DECLARE
+    unusual boolean := has_unusual_nodes(tenant, graph);
+BEGIN
+    RETURN QUERY SELECT /* recall.naming_days */ n.id, n.node_id, n.source
+    FROM (
+        SELECT p.id, p.node_id, p.source, p.said_at FROM search_passages p
+        WHERE p.tenant_id = tenant AND p.graph_id = graph AND coalesce(p.removed_revision, 0) = 0
+            AND p.named_days && days
+            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+        ORDER BY p.said_at DESC, p.id DESC
+        LIMIT (SELECT NULL::bigint)
+    ) AS n
+    WHERE NOT unusual OR is_node_shown(tenant, n.node_id, outdated_too)
+    ORDER BY n.said_at DESC, n.id DESC
+    LIMIT most;
+END $$;

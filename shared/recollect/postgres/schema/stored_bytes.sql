@@ -1,0 +1,376 @@
+-- What a graph counts for in bytes: functions of each row, and the triggers that add them up in graph_heads.
+
+-- What a graph counts for. Each revision has one row in the log of changes, which is kept as long as the graph.
+CREATE FUNCTION counted_bytes(head graph_heads) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT head.stored_bytes + head.row_bytes + 300 * head.revision
+$$;
+
+-- The bytes of text that a row counts for. The version that says of a node that it is deleted repeats what the one
+-- before said, and counts for nothing: to delete never takes room.
+CREATE FUNCTION bytes_of(version node_versions) RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+    SELECT CASE WHEN version.deleted THEN 0 ELSE octet_length(concat(version.name, version.kind, version.content,
+        version.summary, version.source, version.thread, version.reason, version.tags, version.metadata)) END
+$$;
+
+CREATE FUNCTION bytes_of(statement observations) RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+    SELECT octet_length(concat(statement.content, statement.kind, statement.source, statement.thread, statement.reason,
+        statement.tags, statement.metadata))
+$$;
+
+CREATE FUNCTION bytes_of(edge relations) RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+    SELECT octet_length(concat(edge.type, edge.metadata))
+$$;
+
+-- The bytes that a row counts for besides its text, with its entries in indexes and its passages, as measured for
+-- 10,000 rows each. The text of an alias is counted here. The version that says of a node that it is deleted counts
+-- for nothing: to delete never takes room.
+CREATE FUNCTION row_bytes_of(node nodes) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT 800::bigint
+$$;
+
+CREATE FUNCTION row_bytes_of(version node_versions) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT CASE WHEN version.deleted THEN 0::bigint ELSE 1200::bigint END
+$$;
+
+CREATE FUNCTION row_bytes_of(statement observations) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT 1400::bigint
+$$;
+
+CREATE FUNCTION row_bytes_of(edge relations) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT 530::bigint
+$$;
+
+CREATE FUNCTION row_bytes_of(other_name aliases) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT 400::bigint + octet_length(other_name.name)
+$$;
+
+-- Each table and each way to change it has a trigger with a function of its own, which is called once a statement
+-- with the rows that it changed, and is planned once a session, not for every call. What a node says is in its
+-- versions, which never change. The functions name the schema: whoever maintains these tables may have no search
+-- path.
+
+CREATE FUNCTION nodes_bytes_insert() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, 0::bigint,
+                recollect.row_bytes_of(ROW(r.*)::recollect.nodes)
+            FROM added r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_insert AFTER INSERT ON nodes REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION nodes_bytes_insert();
+
+CREATE FUNCTION nodes_bytes_delete() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, -0::bigint,
+                -recollect.row_bytes_of(ROW(r.*)::recollect.nodes)
+            FROM gone r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_delete AFTER DELETE ON nodes REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION nodes_bytes_delete();
+
+CREATE FUNCTION node_versions_bytes_insert() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.node_versions),
+                recollect.row_bytes_of(ROW(r.*)::recollect.node_versions)
+            FROM added r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_insert AFTER INSERT ON node_versions REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION node_versions_bytes_insert();
+
+CREATE FUNCTION node_versions_bytes_delete() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.node_versions),
+                -recollect.row_bytes_of(ROW(r.*)::recollect.node_versions)
+            FROM gone r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_delete AFTER DELETE ON node_versions REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION node_versions_bytes_delete();
+
+CREATE FUNCTION observations_bytes_insert() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.observations),
+                recollect.row_bytes_of(ROW(r.*)::recollect.observations)
+            FROM added r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_insert AFTER INSERT ON observations REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION observations_bytes_insert();
+
+CREATE FUNCTION observations_bytes_delete() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.observations),
+                -recollect.row_bytes_of(ROW(r.*)::recollect.observations)
+            FROM gone r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_delete AFTER DELETE ON observations REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION observations_bytes_delete();
+
+CREATE FUNCTION observations_bytes_update() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.observations),
+                recollect.row_bytes_of(ROW(r.*)::recollect.observations)
+            FROM added r
+            UNION ALL
+            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.observations),
+                -recollect.row_bytes_of(ROW(r.*)::recollect.observations)
+            FROM gone r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_update AFTER UPDATE ON observations REFERENCING NEW TABLE AS added OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION observations_bytes_update();
+
+CREATE FUNCTION relations_bytes_insert() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.relations),
+                recollect.row_bytes_of(ROW(r.*)::recollect.relations)
+            FROM added r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_insert AFTER INSERT ON relations REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION relations_bytes_insert();
+
+CREATE FUNCTION relations_bytes_delete() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.relations),
+                -recollect.row_bytes_of(ROW(r.*)::recollect.relations)
+            FROM gone r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_delete AFTER DELETE ON relations REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION relations_bytes_delete();
+
+CREATE FUNCTION relations_bytes_update() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.relations),
+                recollect.row_bytes_of(ROW(r.*)::recollect.relations)
+            FROM added r
+            UNION ALL
+            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.relations),
+                -recollect.row_bytes_of(ROW(r.*)::recollect.relations)
+            FROM gone r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_update AFTER UPDATE ON relations REFERENCING NEW TABLE AS added OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION relations_bytes_update();
+
+CREATE FUNCTION aliases_bytes_insert() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, 0::bigint,
+                recollect.row_bytes_of(ROW(r.*)::recollect.aliases)
+            FROM added r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_insert AFTER INSERT ON aliases REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION aliases_bytes_insert();
+
+CREATE FUNCTION aliases_bytes_delete() RETURNS trigger
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE change record;
+BEGIN
+    FOR change IN
+        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
+        FROM (
+            SELECT tenant_id, graph_id, -0::bigint,
+                -recollect.row_bytes_of(ROW(r.*)::recollect.aliases)
+            FROM gone r
+        ) AS c (tenant_id, graph_id, bytes, row_bytes)
+        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
+        ORDER BY tenant_id, graph_id
+    LOOP
+        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
+            row_bytes = row_bytes + change.row_bytes
+        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER stored_bytes_delete AFTER DELETE ON aliases REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION aliases_bytes_delete();
