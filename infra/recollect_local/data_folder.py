@@ -33,7 +33,7 @@ _OWN = frozenset((MARKER, _IGNORED_BY_GIT, *KEY_FILES, "key-secret", "embedder",
 _OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
 """What file systems put into an empty folder by themselves."""
 
-NEW_EMBEDDER, FORMER_EMBEDDER = "multilingual", "minilm"
+NEW_EMBEDDER = "multilingual"
 """The default embedders of a data folder that is made now, and of one that was made before it had one of its own."""
 
 _RECOVERY = (
@@ -102,13 +102,13 @@ class DataFolder:
         return SecretStr(_whole_secret(path)) if path.exists() else None
 
     def embedder(self) -> str:
-        """The embedder of this folder's graphs: of a new folder NEW_EMBEDDER, of one of before its former default.
+        """The embedder of this folder's graphs: of a new folder NEW_EMBEDDER.
 
         It stays the same, since vectors of another are not compared with those that are stored.
         """
         path = self.path / "embedder"
         if not path.exists():
-            write_private(path, FORMER_EMBEDDER if any(map(self._stored, KEY_FILES)) else NEW_EMBEDDER)
+            write_private(path, NEW_EMBEDDER)
         return path.read_text(errors="replace").strip()
 
     def keys(self) -> DemoKeys:
@@ -117,7 +117,6 @@ class DataFolder:
 
     def keep_keys(self, keys: DemoKeys) -> None:
         """Store the keys for later starts."""
-        # First the one for administration: a folder of an earlier version has it in the file of the other.
         for name, key in zip(KEY_FILES, (keys.admin, keys.agent), strict=True):
             if key is not None and key != self._stored(name):
                 write_private(self.path / name, key)

@@ -128,14 +128,14 @@ LAWS = {
         WHERE counted <> stored_bytes""",
     "the head counts the rows of all that is stored": """
         SELECT * FROM (
-            SELECT h.row_bytes, h.rows_counted,
+            SELECT h.row_bytes,
                 (SELECT 800 * count(*) FROM nodes WHERE graph_id = :graph_id)
                 + (SELECT 1200 * count(*) FROM node_versions WHERE graph_id = :graph_id AND NOT deleted)
                 + (SELECT 1400 * count(*) FROM observations WHERE graph_id = :graph_id)
                 + (SELECT 530 * count(*) FROM relations WHERE graph_id = :graph_id)
                 + (SELECT coalesce(sum(400 + octet_length(name)), 0) FROM aliases WHERE graph_id = :graph_id) AS counted
             FROM graph_heads h WHERE graph_id = :graph_id) c
-        WHERE counted <> row_bytes OR NOT rows_counted""",
+        WHERE counted <> row_bytes""",
     "an observation has one version at a time, of one node, the later where the earlier ended or later": """
         SELECT o.id FROM observations o
         JOIN observations later ON later.tenant_id = o.tenant_id AND later.id = o.id
@@ -154,7 +154,7 @@ LAWS = {
     "a passage names the model of the vector that it is searched by, which serves while it lives": """
         SELECT p.id FROM passages p
         LEFT JOIN searched_vectors v ON v.tenant_id = p.tenant_id AND v.passage_id = p.id
-        WHERE p.graph_id = :graph_id AND (p.embedding IS NOT NULL OR p.embedding_model IS DISTINCT FROM v.model
+        WHERE p.graph_id = :graph_id AND (p.embedding_model IS DISTINCT FROM v.model
             OR v.graph_id <> p.graph_id OR p.removed_revision IS NULL AND NOT v.live)""",
     "what is live hangs on live nodes": """
         SELECT x.id FROM (

@@ -19,7 +19,7 @@ from tests.support.gateway import rpc_answer, rpc_headers, until
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ADDRESS = "http://127.0.0.1:8080"
-"""The address of the balancer for agents. Gateways of 0.1.0 require a port in the `Host` of this machine."""
+"""The address of the balancer for agents."""
 
 GRAPHS = 2
 """The number of graphs, which agents share so that they wait for each other."""

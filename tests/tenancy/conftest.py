@@ -196,8 +196,8 @@ async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         caller.tenant_id,
     )
     await owner.execute(
-        "INSERT INTO idempotency_keys (tenant_id, key_hash, request_hash, rights_hash, expires_at) "
-        "VALUES ($1, sha256('k'), sha256('k'), sha256('k'), now() + interval '1 hour')",
+        "INSERT INTO idempotency_keys (tenant_id, key_hash, request_hash, rights_hash, sender_hash, expires_at) "
+        "VALUES ($1, sha256('k'), sha256('k'), sha256('k'), sha256('k'), now() + interval '1 hour')",
         caller.tenant_id,
     )
     await owner.execute("INSERT INTO usage_hourly VALUES ($1, '2026-01-01Z', 'tool', 'recall', 1)", caller.tenant_id)

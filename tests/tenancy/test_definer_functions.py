@@ -45,7 +45,6 @@ FUNCTIONS = {
     "tenants_with_due_deliveries()": {"tenant_id"},
     "tenants_with_old_deliveries(kept interval)": {"tenant_id"},
     "tenants_with_compaction_to_check()": {"tenant_id"},
-    "tenants_with_uncounted_rows()": {"tenant_id"},
     "tenants_with_other_words()": {"tenant_id"},
     "missing_migrations(wanted text[])": {"name"},
     "waiting_work(most bigint)": {"queue", "waiting", "oldest_seconds"},
@@ -653,24 +652,6 @@ async def test_only_void_rows_of_the_own_tenant_are_forgotten(
         assert [await attacker.fetchval(f"SELECT recollect.{function}()") for _ in "ab"] == [True, False]
     assert await left(mine) == [number - 1 for number in before[0]]
     assert await left(other) == before[1]
-
-
-async def test_only_active_tenants_with_uncounted_rows_are_returned(
-    attacker: asyncpg.Connection, neighbours: Neighbours, owner: asyncpg.Connection
-) -> None:
-    mine, other = (str(neighbour.caller.tenant_id) for neighbour in neighbours)
-    function = "tenants_with_uncounted_rows()"
-    await owner.execute("UPDATE graph_heads SET rows_counted = false WHERE tenant_id = $1", mine)
-    assert {mine, other} & await tenants_in(attacker, function) == {mine}
-    await attacker.execute(f"SET recollect.tenant_id = '{other}'")
-    await attacker.execute(SHADOWS)
-    await attacker.execute(
-        "CREATE TEMP TABLE graph_heads (tenant_id uuid, rows_counted boolean);"
-        f"INSERT INTO pg_temp.graph_heads VALUES ('{other}', false)"
-    )
-    assert {mine, other} & await tenants_in(attacker, function) == {mine}
-    await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", mine)
-    assert {mine, other}.isdisjoint(await tenants_in(attacker, function))
 
 
 async def test_only_active_tenants_with_words_of_a_former_analysis_are_returned(

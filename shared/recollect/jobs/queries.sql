@@ -240,7 +240,7 @@ DELETE FROM jobs WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
 
 -- name: erase_jobs
 -- Remove every job of the tenant, or of one graph (:graph_id), that stored input or output, with what it stored; and every
--- one that ended with an error, which may repeat what an import read: older versions wrote it so.
+-- one that ended with an error, which may repeat what it read.
 DELETE FROM jobs
 WHERE tenant_id = :tenant_id AND (:graph_id::uuid IS NULL OR graph_id = :graph_id)
     AND (input_bytes + output_bytes > 0 OR finished_at IS NOT NULL AND error_message IS NOT NULL)

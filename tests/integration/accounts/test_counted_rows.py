@@ -1,30 +1,21 @@
-"""The bytes that count for a plan are near what takes the disk; a worker counts graphs from before that."""
+"""The bytes that count for a plan are near what takes the disk."""
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import asyncpg
 import pytest
 
-from recollect.accounts.identity.model import worker_caller
-from recollect.accounts.quotas import service as quotas
-from recollect.accounts.quotas import store
 from recollect.accounts.quotas.model import ROW_BYTES
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.errors import QuotaExceeded
 from recollect.graph.aliases import service as aliases
-from recollect.graph.entities.model import NewEntity
 from recollect.platform.db import Database
 from recollect.platform.operator_sessions import Operator
 from recollect.platform.sql import Query
 from recollect.postgres import schema
-from recollect.settings import Settings
-from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import counting
 from tests.support.invariants import assert_laws
-from tests.support.jobs import employed
 from tests.support.memories import Agent, at_work
 from tests.support.quotas import limit
 
@@ -37,12 +28,6 @@ NODE_TABLES = ("nodes", "node_versions", "passages", "changes")
 async def agent(db: Database, caller: Caller) -> AsyncIterator[Agent]:
     async with at_work(db, caller) as agent:
         yield agent
-
-
-@pytest.fixture
-async def context(settings: Settings, db: Database) -> AsyncIterator[WorkerContext]:
-    async with employed(settings, db) as context:
-        yield context
 
 
 async def counted(agent: Agent, owner: asyncpg.Connection) -> int:
@@ -129,44 +114,3 @@ def test_the_schema_has_the_bytes_of_the_model() -> None:
             body = re.search(rf"row_bytes_of\(\w+ {table}\)[^$]*\$\$([^$]*)\$\$", sql)
             assert body is not None, table
             assert f"{bytes_}::bigint" in body[1], table
-
-
-async def test_a_worker_counts_the_rows_from_before_while_others_write(
-    agent: Agent, context: WorkerContext, owner: asyncpg.Connection
-) -> None:
-    """As after the migration: heads without rows, of which some are deleted and others are added before the count."""
-    await agent.create(NewEntity("Ada", "person", ("likes tea", "likes cake")), "Grace", "Alan")
-    await agent.relate(("Ada", "Grace", "knows"))
-    other = replace(agent, graph="other")
-    await other.create("Ada")
-    await owner.execute(
-        "UPDATE graph_heads SET row_bytes = 0, rows_counted = false WHERE tenant_id = $1", agent.caller.tenant_id
-    )
-    await agent.create("Edsger")
-    await agent.delete("Alan")
-    async with agent.db.transaction(worker_caller(agent.caller.tenant_id)) as tx:
-        await quotas.count_rows_of_graph(tx)
-        await replace(other, graph="third").create("Ada")  # Another connection writes meanwhile.
-    await counting.count_rows(context)
-    for each in (agent, other):
-        await assert_laws(each)
-    before = await counted(agent, owner)
-    await counting.count_rows(context)
-    assert await counted(agent, owner) == before, "each graph is counted once"
-
-
-async def test_two_workers_add_what_was_missing_once(agent: Agent, db: Database, owner: asyncpg.Connection) -> None:
-    await agent.create("Ada", "Grace")
-    await owner.execute(
-        "UPDATE graph_heads SET row_bytes = 0, rows_counted = false WHERE tenant_id = $1", agent.caller.tenant_id
-    )
-    itself = worker_caller(agent.caller.tenant_id)
-    async with db.transaction(itself) as first, db.transaction(itself) as second:
-        [graph_id] = {await store.find_uncounted_graph(tx) for tx in (first, second)}
-        assert graph_id is not None
-        missing = [await store.count_missing_bytes(tx, graph_id) for tx in (first, second)]
-        assert missing[0] == missing[1] > 0
-        await store.add_missing_bytes(first, graph_id, missing[0])
-    async with db.transaction(itself) as second:
-        await store.add_missing_bytes(second, graph_id, missing[1])
-    await assert_laws(agent)

@@ -392,8 +392,8 @@ class TestLimits:
     ) -> None:
         first = await make_key(http)
         await owner.execute(
-            "INSERT INTO idempotency_keys (tenant_id, key_hash, request_hash, rights_hash, expires_at) "
-            "SELECT $1, sha256(n::text::bytea), sha256('x'), sha256('x'), now() + interval '1 hour' "
+            "INSERT INTO idempotency_keys (tenant_id, key_hash, request_hash, rights_hash, sender_hash, expires_at) "
+            "SELECT $1, sha256(n::text::bytea), sha256('x'), sha256('x'), sha256('other'), now() + interval '1 hour' "
             "FROM generate_series(1, $2 - 1) AS n",
             caller.tenant_id,
             MAX_KEYS,

@@ -10,13 +10,11 @@ If the plan has no such limit, or nothing grows, no turn is taken and nothing is
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from recollect.accounts.identity.model import WORKER
 from recollect.accounts.quotas import store
 from recollect.accounts.quotas.model import Quotas, QuotaUse, TenantTotals, day_of, exceeded
-from recollect.postgres.database import Database
-from recollect.postgres.transactions import Transaction
+from recollect.platform.transactions import Transaction
 
 STORING = "what is stored"
 EMBEDDING = "embeddings"
@@ -87,22 +85,3 @@ async def list_use(tx: Transaction, now: datetime) -> tuple[str, list[QuotaUse]]
         used["embeddings_per_day"] = await store.count_embedded(tx, day_of(now))
     limits = asdict(quotas)
     return limits.pop("plan"), [QuotaUse(name, limit, used.get(name)) for name, limit in limits.items()]
-
-
-async def tenants_with_uncounted_rows(db: Database) -> list[UUID]:
-    """Active tenants with graphs whose rows from before migration 0090 are not counted."""
-    async with db.system() as session:
-        return await store.tenants_with_uncounted_rows(session)
-
-
-async def count_rows_of_graph(tx: Transaction) -> bool:
-    """Count the older rows of one of the tenant's graphs; return whether there was such a graph.
-
-    Nobody waits for it: it locks the graph only to add the result.
-    """
-    graph_id = await store.find_uncounted_graph(tx)
-    if graph_id is None:
-        return False
-    await store.take_time(tx, COUNTING_TIMEOUT)
-    await store.add_missing_bytes(tx, graph_id, await store.count_missing_bytes(tx, graph_id))
-    return True

@@ -586,7 +586,7 @@ ORDER BY p.id;
 -- own + (before + after) / 2, normalised, with those of :preceding and :following. :claimed_ids are the passages that were
 -- claimed until :claimed_until, the others their neighbours. A passage whose claim was lost, or which a removal beside it
 -- unsettled meanwhile, stays in the queue, and so does one that has no vector, unless it was set aside. A vector is written
--- only where it has changed. The column of passages where a former version of Recollect stored it is emptied.
+-- only where it has changed.
 WITH placed AS MATERIALIZED (
     SELECT i.id, i.near, i.far,
         (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = i.id
@@ -611,7 +611,7 @@ WITH placed AS MATERIALIZED (
     FROM placed
     ORDER BY id
 ), updated AS (
-    UPDATE passages p SET near = s.near, far = s.far, embedding = NULL,
+    UPDATE passages p SET near = s.near, far = s.far,
         embedding_model = CASE WHEN s.embedding IS NULL THEN p.embedding_model ELSE :model END,
         settled = CASE WHEN s.claimed THEN p.claimed_until IS NOT DISTINCT FROM :claimed_until
                 AND (s.embedding IS NOT NULL OR p.refused IS NOT NULL)

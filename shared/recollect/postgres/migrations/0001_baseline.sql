@@ -269,10 +269,8 @@ CREATE TABLE graph_heads (
     -- When a graph was last written, give or take a minute. An index on `at` would take part in every write of a
     -- graph; this column changes once a minute at most, so that the other updates of the row stay heap-only.
     written_around timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- row_bytes: of the rows of the graph besides their text, changed by triggers alone. rows_counted: whether it
-    -- includes the rows that there were before this migration, which a worker counts.
+    -- row_bytes: of the rows of the graph besides their text, changed by triggers alone.
     row_bytes bigint NOT NULL DEFAULT 0,
-    rows_counted boolean NOT NULL DEFAULT true,
     PRIMARY KEY (tenant_id, graph_id),
     FOREIGN KEY (tenant_id, graph_id) REFERENCES graphs (tenant_id, id) ON DELETE CASCADE
         DEFERRABLE INITIALLY DEFERRED
@@ -280,7 +278,6 @@ CREATE TABLE graph_heads (
     fillfactor = 50
 );
 CREATE INDEX graph_heads_written ON graph_heads (tenant_id, written_around);
-CREATE INDEX graph_heads_uncounted ON graph_heads (tenant_id) WHERE NOT rows_counted;
 
 ALTER TABLE graph_heads ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON graph_heads
@@ -1589,9 +1586,8 @@ CREATE TABLE idempotency_keys (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
     answer bytea,
-    -- A keyed hash of the tenant and the credential. NULL: the row was stored before this migration, or by a gateway
-    -- of the previous release; it counts for the tenant only, and expires within a day.
-    sender_hash bytea CHECK (octet_length(sender_hash) = 32),
+    -- A keyed hash of the tenant and the credential.
+    sender_hash bytea NOT NULL CHECK (octet_length(sender_hash) = 32),
     PRIMARY KEY (tenant_id, key_hash)
 );
 CREATE INDEX idempotency_keys_expiry ON idempotency_keys (tenant_id, expires_at);
@@ -1761,11 +1757,6 @@ CREATE INDEX nodes_compactable ON nodes (tenant_id, graph_id, removed_revision) 
 -- Few: what is archived for good, or waits for its retention.
 CREATE INDEX nodes_to_purge ON nodes (tenant_id, expires_at)
     WHERE expires_at IS NOT NULL AND removed_revision IS NULL AND status = 'archived';
--- It begins with the graph, as the other GIN indexes do; the tenant is the search view's to check.
-CREATE INDEX nodes_label_words ON nodes
-    USING gin (graph_id, to_tsvector('english', coalesce(summary, '') || ' ' || joined(tags)))
-    WITH (gin_pending_list_limit = 128)
-    WHERE removed_revision IS NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}');
 -- Few: how many of a graph's entities a ranked search leaves out.
 CREATE INDEX nodes_archived ON nodes (tenant_id, graph_id)
     WHERE status = 'archived' AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder;
@@ -2149,6 +2140,10 @@ AS $$
     )
 $$;
 
+-- Nodes for searching, as the other views whose names begin with search_. Under row-level security an operator that is not
+-- leakproof (@@, %, LIKE, lower) cannot use its index. These views run as their owner, carry the tenant predicate inside,
+-- and show no row where no tenant is set (docs/adr/0002-search-through-views.md). A view shows the columns that there were
+-- when it was made: whoever adds one to the table makes the view anew.
 CREATE VIEW search_nodes AS
     SELECT * FROM nodes
     WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
@@ -2255,6 +2250,7 @@ CREATE POLICY tenant_isolation ON observations
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON observations TO recollect_app;
 
+-- Observations for searching: see search_nodes (nodes.sql).
 CREATE VIEW search_observations AS
     SELECT * FROM observations
     WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
@@ -2705,7 +2701,6 @@ CREATE TABLE passages (
     expires_at timestamptz,
     text text NOT NULL,
     tsv tsvector NOT NULL,
-    embedding halfvec,
     embedding_model text,
     claimed_until timestamptz,
     added_revision bigint NOT NULL,
@@ -2749,8 +2744,6 @@ CREATE TABLE passages (
     autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 5000
 );
--- Vectors stay in the row: an exact scan that had to fetch each from a side table would be several times slower.
-ALTER TABLE passages ALTER COLUMN embedding SET STORAGE MAIN;
 ALTER TABLE passages ALTER COLUMN tenant_id SET (n_distinct = 10);
 CREATE INDEX passages_live_memory ON passages (tenant_id, memory_id) WHERE removed_revision IS NULL;
 CREATE INDEX passages_words ON passages USING gin (graph_id, tsv) WITH (gin_pending_list_limit = 128)
@@ -2767,9 +2760,6 @@ CREATE INDEX passages_refused ON passages (tenant_id, graph_id, id)
     WHERE refused IS NOT NULL AND removed_revision IS NULL;
 CREATE INDEX passages_compactable ON passages (tenant_id, graph_id, removed_revision)
     WHERE removed_revision IS NOT NULL;
--- Every recall tells how many live passages of its graph have none yet: few as a rule, and none is the most frequent.
-CREATE INDEX passages_waiting ON passages (tenant_id, graph_id)
-    WHERE NOT settled AND embedding IS NULL AND removed_revision IS NULL;
 CREATE INDEX passages_node ON passages (tenant_id, node_id) WHERE node_id IS NOT NULL;
 -- Every recall tells how many live passages of its graph have no vector yet: few as a rule, and none is the most
 -- frequent.
@@ -2969,45 +2959,6 @@ AS $$
     SELECT id FROM passages_after(passage, most)
 $$;
 
--- Until the last process of the version before has ended, it keeps these vectors in passages, as it always did: they
--- are taken over from there as they change. Nothing of this version writes one there. Column and triggers go in a
--- later one.
-CREATE FUNCTION take_over_vector() RETURNS trigger
-LANGUAGE plpgsql SET search_path = recollect, public, pg_temp
-AS $$
-BEGIN
-    IF NEW.embedding IS NOT NULL THEN
-        INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding, live)
-        VALUES (NEW.tenant_id, NEW.graph_id, NEW.id, NEW.embedding_model, NEW.embedding, NEW.removed_revision IS NULL)
-        ON CONFLICT (tenant_id, passage_id) DO UPDATE SET model = excluded.model, embedding = excluded.embedding;
-    ELSIF NEW.embedding_model IS NULL THEN
-        DELETE FROM searched_vectors WHERE tenant_id = NEW.tenant_id AND passage_id = NEW.id;
-    END IF;
-    RETURN NULL;
-END
-$$;
-
--- The words of texts, by place from 0, each with how many passages of a graph hold it (at least 1); with plain
--- apostrophes, as passages have them.
-CREATE FUNCTION words_of(tenant uuid, graph uuid, texts text[])
-RETURNS TABLE (place bigint, words jsonb)
-LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY SELECT /* passages.words_of */ i.place - 1, (
-        SELECT coalesce(jsonb_object_agg(w.lexeme, greatest(t.passages, 1)), '{}')
-        FROM unnest(tsvector_to_array(to_tsvector('english', plain_apostrophes(i.text)))) AS w (lexeme)
-        LEFT JOIN LATERAL (
-            SELECT passages FROM terms
-            WHERE tenant_id = tenant AND graph_id = graph AND lexeme BETWEEN w.lexeme AND w.lexeme
-            ORDER BY lexeme LIMIT 1
-        ) AS t ON true
-    )
-    FROM unnest(texts) WITH ORDINALITY AS i (text, place);
-END $$;
-
 -- How many live passages of a graph have no vector yet, counted up to `most`.
 CREATE FUNCTION count_waiting(tenant uuid, graph uuid, most bigint)
 RETURNS bigint
@@ -3152,16 +3103,11 @@ BEGIN
     RETURN counted || coalesce(found, '{}');
 END $$;
 
+-- Passages for searching: see search_nodes (nodes.sql).
 CREATE VIEW search_passages AS
     SELECT * FROM passages
     WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
 GRANT SELECT ON search_passages TO recollect_app;
-
-CREATE TRIGGER take_over_new_vector AFTER INSERT ON passages FOR EACH ROW
-    WHEN (NEW.embedding IS NOT NULL) EXECUTE FUNCTION take_over_vector();
-
-CREATE TRIGGER take_over_changed_vector AFTER UPDATE OF embedding ON passages FOR EACH ROW
-    WHEN (NEW.embedding IS NOT NULL OR OLD.embedding IS NOT NULL) EXECUTE FUNCTION take_over_vector();
 
 -- Reading a graph as it was at a revision. Revisions belong to a graph, so each function takes one. The functions are
 -- plain SQL with one statement and run as their caller: the planner folds them into the query, and row-level security
@@ -3331,27 +3277,6 @@ CREATE VIEW versions WITH (security_invoker = true) AS
         ) END AS conflicts, v.reason, v.said_offset
     FROM node_versions v;
 GRANT SELECT ON versions TO recollect_app;
-
--- The version, at a revision, of the node that had a name then. The versions of that name are read by their index,
--- and the newest of each of their nodes by its key.
-CREATE FUNCTION named_at(tenant uuid, graph uuid, wanted text, at_revision bigint)
-RETURNS SETOF node_versions
-LANGUAGE sql STABLE
-AS $$
-    SELECT n.*
-    FROM (
-        SELECT DISTINCT v.node_id FROM (
-            SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN wanted AND wanted
-                AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
-            ORDER BY name OFFSET 0
-        ) AS v
-    ) AS bearer
-    CROSS JOIN LATERAL (
-        SELECT * FROM version_at(tenant, bearer.node_id, at_revision) v WHERE v.graph_id = graph AND v.name = wanted
-        OFFSET 0
-    ) AS n
-$$;
 
 -- The node that a name meant at a revision and its time, as nodes_named has it.
 CREATE FUNCTION named_at(tenant uuid, graph uuid, wanted text, at_revision bigint, at_time timestamptz)
@@ -4381,16 +4306,6 @@ AS $$
     FROM counted c
 $$;
 
--- Tenants with graphs whose rows of before are not counted yet, ids only.
-CREATE FUNCTION tenants_with_uncounted_rows()
-RETURNS TABLE (tenant_id uuid)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
-AS $$
-    SELECT t.id FROM tenants_staying t
-    WHERE t.status = 'active'
-        AND EXISTS (SELECT 1 FROM graph_heads h WHERE h.tenant_id = t.id AND NOT h.rows_counted)
-$$;
-
 -- Tenants with labels or passages to analyse anew: ids only.
 CREATE FUNCTION tenants_with_other_words()
 RETURNS TABLE (tenant_id uuid)
@@ -4698,8 +4613,7 @@ GRANT EXECUTE ON FUNCTION -- history
     changed_at,
     children_at,
     forms_at,
-    named_at(uuid, uuid, text, bigint),
-    named_at(uuid, uuid, text, bigint, timestamp with time zone),
+    named_at,
     node_at,
     nodes_at,
     observations_at,
@@ -4712,8 +4626,7 @@ GRANT EXECUTE ON FUNCTION -- search
     statements_about,
     statements_of,
     words_of(node_versions),
-    words_of(observations),
-    words_of(uuid, uuid, text[])
+    words_of(observations)
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- recall
     find_by_alias,
@@ -4746,7 +4659,6 @@ GRANT EXECUTE ON FUNCTION -- worker
     tenants_with_other_words,
     tenants_with_pending_passages,
     tenants_with_purgeable,
-    tenants_with_uncounted_rows,
     tenants_with_webhook_news,
     waiting_work
 TO recollect_app;

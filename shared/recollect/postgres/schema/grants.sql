@@ -102,8 +102,7 @@ GRANT EXECUTE ON FUNCTION -- history
     changed_at,
     children_at,
     forms_at,
-    named_at(uuid, uuid, text, bigint),
-    named_at(uuid, uuid, text, bigint, timestamp with time zone),
+    named_at,
     node_at,
     nodes_at,
     observations_at,
@@ -116,8 +115,7 @@ GRANT EXECUTE ON FUNCTION -- search
     statements_about,
     statements_of,
     words_of(node_versions),
-    words_of(observations),
-    words_of(uuid, uuid, text[])
+    words_of(observations)
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- recall
     find_by_alias,
@@ -150,7 +148,6 @@ GRANT EXECUTE ON FUNCTION -- worker
     tenants_with_other_words,
     tenants_with_pending_passages,
     tenants_with_purgeable,
-    tenants_with_uncounted_rows,
     tenants_with_webhook_news,
     waiting_work
 TO recollect_app;

@@ -47,10 +47,8 @@ CREATE TABLE graph_heads (
     -- When a graph was last written, give or take a minute. An index on `at` would take part in every write of a
     -- graph; this column changes once a minute at most, so that the other updates of the row stay heap-only.
     written_around timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- row_bytes: of the rows of the graph besides their text, changed by triggers alone. rows_counted: whether it
-    -- includes the rows that there were before this migration, which a worker counts.
+    -- row_bytes: of the rows of the graph besides their text, changed by triggers alone.
     row_bytes bigint NOT NULL DEFAULT 0,
-    rows_counted boolean NOT NULL DEFAULT true,
     PRIMARY KEY (tenant_id, graph_id),
     FOREIGN KEY (tenant_id, graph_id) REFERENCES graphs (tenant_id, id) ON DELETE CASCADE
         DEFERRABLE INITIALLY DEFERRED
@@ -58,7 +56,6 @@ CREATE TABLE graph_heads (
     fillfactor = 50
 );
 CREATE INDEX graph_heads_written ON graph_heads (tenant_id, written_around);
-CREATE INDEX graph_heads_uncounted ON graph_heads (tenant_id) WHERE NOT rows_counted;
 
 ALTER TABLE graph_heads ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON graph_heads

@@ -167,27 +167,6 @@ CREATE VIEW versions WITH (security_invoker = true) AS
     FROM node_versions v;
 GRANT SELECT ON versions TO recollect_app;
 
--- The version, at a revision, of the node that had a name then. The versions of that name are read by their index,
--- and the newest of each of their nodes by its key.
-CREATE FUNCTION named_at(tenant uuid, graph uuid, wanted text, at_revision bigint)
-RETURNS SETOF node_versions
-LANGUAGE sql STABLE
-AS $$
-    SELECT n.*
-    FROM (
-        SELECT DISTINCT v.node_id FROM (
-            SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN wanted AND wanted
-                AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
-            ORDER BY name OFFSET 0
-        ) AS v
-    ) AS bearer
-    CROSS JOIN LATERAL (
-        SELECT * FROM version_at(tenant, bearer.node_id, at_revision) v WHERE v.graph_id = graph AND v.name = wanted
-        OFFSET 0
-    ) AS n
-$$;
-
 -- The node that a name meant at a revision and its time, as nodes_named has it.
 CREATE FUNCTION named_at(tenant uuid, graph uuid, wanted text, at_revision bigint, at_time timestamptz)
 RETURNS SETOF node_versions

@@ -11,9 +11,8 @@ CREATE TABLE idempotency_keys (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
     answer bytea,
-    -- A keyed hash of the tenant and the credential. NULL: the row was stored before this migration, or by a gateway
-    -- of the previous release; it counts for the tenant only, and expires within a day.
-    sender_hash bytea CHECK (octet_length(sender_hash) = 32),
+    -- A keyed hash of the tenant and the credential.
+    sender_hash bytea NOT NULL CHECK (octet_length(sender_hash) = 32),
     PRIMARY KEY (tenant_id, key_hash)
 );
 CREATE INDEX idempotency_keys_expiry ON idempotency_keys (tenant_id, expires_at);

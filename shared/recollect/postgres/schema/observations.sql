@@ -73,6 +73,7 @@ CREATE POLICY tenant_isolation ON observations
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON observations TO recollect_app;
 
+-- Observations for searching: see search_nodes (nodes.sql).
 CREATE VIEW search_observations AS
     SELECT * FROM observations
     WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);

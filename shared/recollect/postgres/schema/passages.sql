@@ -15,7 +15,6 @@ CREATE TABLE passages (
     expires_at timestamptz,
     text text NOT NULL,
     tsv tsvector NOT NULL,
-    embedding halfvec,
     embedding_model text,
     claimed_until timestamptz,
     added_revision bigint NOT NULL,
@@ -59,8 +58,6 @@ CREATE TABLE passages (
     autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 5000
 );
--- Vectors stay in the row: an exact scan that had to fetch each from a side table would be several times slower.
-ALTER TABLE passages ALTER COLUMN embedding SET STORAGE MAIN;
 ALTER TABLE passages ALTER COLUMN tenant_id SET (n_distinct = 10);
 CREATE INDEX passages_live_memory ON passages (tenant_id, memory_id) WHERE removed_revision IS NULL;
 CREATE INDEX passages_words ON passages USING gin (graph_id, tsv) WITH (gin_pending_list_limit = 128)
@@ -77,9 +74,6 @@ CREATE INDEX passages_refused ON passages (tenant_id, graph_id, id)
     WHERE refused IS NOT NULL AND removed_revision IS NULL;
 CREATE INDEX passages_compactable ON passages (tenant_id, graph_id, removed_revision)
     WHERE removed_revision IS NOT NULL;
--- Every recall tells how many live passages of its graph have none yet: few as a rule, and none is the most frequent.
-CREATE INDEX passages_waiting ON passages (tenant_id, graph_id)
-    WHERE NOT settled AND embedding IS NULL AND removed_revision IS NULL;
 CREATE INDEX passages_node ON passages (tenant_id, node_id) WHERE node_id IS NOT NULL;
 -- Every recall tells how many live passages of its graph have no vector yet: few as a rule, and none is the most
 -- frequent.
@@ -279,45 +273,6 @@ AS $$
     SELECT id FROM passages_after(passage, most)
 $$;
 
--- Until the last process of the version before has ended, it keeps these vectors in passages, as it always did: they
--- are taken over from there as they change. Nothing of this version writes one there. Column and triggers go in a
--- later one.
-CREATE FUNCTION take_over_vector() RETURNS trigger
-LANGUAGE plpgsql SET search_path = recollect, public, pg_temp
-AS $$
-BEGIN
-    IF NEW.embedding IS NOT NULL THEN
-        INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding, live)
-        VALUES (NEW.tenant_id, NEW.graph_id, NEW.id, NEW.embedding_model, NEW.embedding, NEW.removed_revision IS NULL)
-        ON CONFLICT (tenant_id, passage_id) DO UPDATE SET model = excluded.model, embedding = excluded.embedding;
-    ELSIF NEW.embedding_model IS NULL THEN
-        DELETE FROM searched_vectors WHERE tenant_id = NEW.tenant_id AND passage_id = NEW.id;
-    END IF;
-    RETURN NULL;
-END
-$$;
-
--- The words of texts, by place from 0, each with how many passages of a graph hold it (at least 1); with plain
--- apostrophes, as passages have them.
-CREATE FUNCTION words_of(tenant uuid, graph uuid, texts text[])
-RETURNS TABLE (place bigint, words jsonb)
-LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY SELECT /* passages.words_of */ i.place - 1, (
-        SELECT coalesce(jsonb_object_agg(w.lexeme, greatest(t.passages, 1)), '{}')
-        FROM unnest(tsvector_to_array(to_tsvector('english', plain_apostrophes(i.text)))) AS w (lexeme)
-        LEFT JOIN LATERAL (
-            SELECT passages FROM terms
-            WHERE tenant_id = tenant AND graph_id = graph AND lexeme BETWEEN w.lexeme AND w.lexeme
-            ORDER BY lexeme LIMIT 1
-        ) AS t ON true
-    )
-    FROM unnest(texts) WITH ORDINALITY AS i (text, place);
-END $$;
-
 -- How many live passages of a graph have no vector yet, counted up to `most`.
 CREATE FUNCTION count_waiting(tenant uuid, graph uuid, most bigint)
 RETURNS bigint
@@ -462,13 +417,8 @@ BEGIN
     RETURN counted || coalesce(found, '{}');
 END $$;
 
+-- Passages for searching: see search_nodes (nodes.sql).
 CREATE VIEW search_passages AS
     SELECT * FROM passages
     WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
 GRANT SELECT ON search_passages TO recollect_app;
-
-CREATE TRIGGER take_over_new_vector AFTER INSERT ON passages FOR EACH ROW
-    WHEN (NEW.embedding IS NOT NULL) EXECUTE FUNCTION take_over_vector();
-
-CREATE TRIGGER take_over_changed_vector AFTER UPDATE OF embedding ON passages FOR EACH ROW
-    WHEN (NEW.embedding IS NOT NULL OR OLD.embedding IS NOT NULL) EXECUTE FUNCTION take_over_vector();

@@ -273,16 +273,6 @@ AS $$
     FROM counted c
 $$;
 
--- Tenants with graphs whose rows of before are not counted yet, ids only.
-CREATE FUNCTION tenants_with_uncounted_rows()
-RETURNS TABLE (tenant_id uuid)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
-AS $$
-    SELECT t.id FROM tenants_staying t
-    WHERE t.status = 'active'
-        AND EXISTS (SELECT 1 FROM graph_heads h WHERE h.tenant_id = t.id AND NOT h.rows_counted)
-$$;
-
 -- Tenants with labels or passages to analyse anew: ids only.
 CREATE FUNCTION tenants_with_other_words()
 RETURNS TABLE (tenant_id uuid)

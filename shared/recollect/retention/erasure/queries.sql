@@ -119,7 +119,7 @@ SELECT (SELECT count(*) FROM gone) AS passages, (SELECT count(*) FROM vectors) A
 -- Clear the data of neighbours in passages, the words around them and the share in their vectors: in the sequences
 -- :sequences, and in passages whose windows may be outdated. The worker makes them again.
 WITH cleared AS (
-    UPDATE passages SET near = NULL, far = NULL, embedding = NULL, embedding_model = NULL, settled = false,
+    UPDATE passages SET near = NULL, far = NULL, embedding_model = NULL, settled = false,
         claimed_until = NULL
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         AND (sequence = ANY (:sequences::uuid[]) OR NOT settled OR removed_revision IS NOT NULL)
