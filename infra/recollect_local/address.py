@@ -15,15 +15,14 @@ from recollect.errors import InvalidInput
 class Endpoint:
     """The connection data of a client: both addresses, the keys, and the slug of their tenant.
 
-    `api_key` reads and writes memory, and is for agents; `admin_key` manages the tenant, and is for commands. It is
-    empty in the file of a stack that was started by an earlier version, whose `api_key` does both.
+    `api_key` reads and writes memory, and is for agents; `admin_key` manages the tenant, and is for commands.
     """
 
     mcp_url: str
     management_url: str
     api_key: str
     tenant: str
-    admin_key: str = ""
+    admin_key: str
 
 
 @contextmanager

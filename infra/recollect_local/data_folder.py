@@ -113,7 +113,7 @@ class DataFolder:
 
     def keys(self) -> DemoKeys:
         """The keys that an earlier start stored."""
-        return DemoKeys.stored(self._stored("api-key"), self._stored("admin-key"))
+        return DemoKeys(self._stored("api-key"), self._stored("admin-key"))
 
     def keep_keys(self, keys: DemoKeys) -> None:
         """Store the keys for later starts."""

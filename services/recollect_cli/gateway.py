@@ -153,7 +153,7 @@ def find_address(url: str | None, api_key: str | None, *, administers: bool = Fa
             "RECOLLECT_DATA_DIR to that folder. To use another, set --url and --api-key, or RECOLLECT_URL and "
             "RECOLLECT_API_KEY"
         )
-    local_key = (local.admin_key if administers else None) or local.api_key
+    local_key = local.admin_key if administers else local.api_key
     return GatewayAddress(local.management_url, local.mcp_url, api_key or local_key)
 
 

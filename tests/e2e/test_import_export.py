@@ -272,7 +272,7 @@ async def test_the_local_stack_is_found_without_settings(shell: Shell, gateway: 
     assert "No gateway runs on this machine" in nobody.err
     assert "if one runs with --data-dir, set RECOLLECT_DATA_DIR to that folder" in nobody.err
     (shell.folder / "data").mkdir()
-    here = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "demo")
+    here = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "demo", key)
     with DataFolder(shell.folder / "data").published(here, None):
         assert (await bare.run("import", str(SOUND), "--graph", "notes")).code == 0
         assert (await bare.run("export", "--graph", "notes")).out == SOUND.read_bytes()

@@ -278,7 +278,7 @@ def own_revision(request_id: int) -> dict[str, Any]:
 
 class TestGatewayAddress:
     async def test_the_stack_on_this_machine_is_found(self, gateway: RunningGateway, key: str, errors: Path) -> None:
-        endpoint = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "tenant")
+        endpoint = Endpoint(f"{gateway.url}/mcp", f"{gateway.url}/v1", key, "tenant", key)
         folder = DataFolder(errors.parent / "data")
         folder.path.mkdir(parents=True)
         (folder.path / "local.json").write_text(
