@@ -129,7 +129,7 @@ version: setup ## Print the version, or write VERSION=<new> to every place that 
 integrations: setup integration-packages ## Run the adapters of the Python client in their frameworks (part of make verify)
 	$(BIN)/pytest $(ARGS) tests/verify/test_integrations.py
 
-upgrade-drill: setup ## Upgrade from 0.1.0 (or OLD=<revision>) under load, and back: no call may fail
+upgrade-drill: setup ## Upgrade this tree (or OLD=<revision>) to a next release under load, and back: no call may fail
 	UPGRADE_FROM=$(OLD) $(BIN)/pytest $(ARGS) tests/verify/test_upgrade_drill.py
 
 drills: setup ## Run every drill of docs/operations.md and docs/cells.md: upgrade, restore, failover, move

@@ -282,7 +282,7 @@ class TestGatewayAddress:
         folder = DataFolder(errors.parent / "data")
         folder.path.mkdir(parents=True)
         (folder.path / "local.json").write_text(
-            json.dumps({name: getattr(endpoint, name) for name in ("mcp_url", "management_url", "api_key", "tenant")})
+            json.dumps({name: getattr(endpoint, name) for name in endpoint.__slots__})
         )
         async with bridged(errors) as client:
             listed = [tool.name for tool in (await client.list_tools()).tools]

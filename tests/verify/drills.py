@@ -60,7 +60,7 @@ async def embedded(own: Settings) -> bool:
     connection = await asyncpg.connect(own.migration_url, server_settings={"search_path": "recollect, public"})
     try:
         return not await connection.fetchval(
-            "SELECT count(*) FROM passages WHERE embedding IS NULL AND removed_revision IS NULL AND NOT settled"
+            "SELECT count(*) FROM passages WHERE embedding_model IS NULL AND removed_revision IS NULL AND NOT settled"
         )
     finally:
         await connection.close()

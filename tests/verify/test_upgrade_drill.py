@@ -1,8 +1,9 @@
-"""A rolling upgrade from an earlier revision, and back, under load: no call fails, and nothing is lost.
+"""A rolling upgrade to the next release, and back, under load: no call fails, and nothing is lost.
 
-It starts from the revisions in the file `upgrade_from`, such as 0.1.0; `make upgrade-drill OLD=<revision>` chooses
-another. Migrations run once with an administrator's login, and once with the owner's, as in the chart. The older
-sources run with the libraries of this tree's lock.
+The next release is this tree with a migration that was written for the drill (`upgrade/expand.sql`), and with queries
+that need it. It is upgraded to from this tree, whose first migration is the baseline, and from the last tag;
+`make upgrade-drill OLD=<revision>` chooses another. Migrations run once with an administrator's login, and once with
+the owner's, as in the chart. All sources run with the libraries of this tree's lock.
 """
 
 import asyncio
@@ -25,7 +26,14 @@ from tests.support.fleet import Fleet, Member, fleet
 from tests.support.gateway import eventually
 from tests.support.load import Load, agents_of, stored_once
 from tests.verify.drills import embedded
-from tests.verify.older_tree import checked_out, old_revisions, recollect, rejected_queries
+from tests.verify.upgrade.trees import (
+    next_release,
+    old_revisions,
+    recollect,
+    rejected_queries,
+    release_after,
+    tree_of,
+)
 
 CHART = Path(__file__).parents[2] / "helm" / "recollect"
 AGENTS = 4
@@ -101,7 +109,17 @@ async def balancer() -> AsyncIterator[Balancer]:
 
 @pytest.fixture(scope="module", params=old_revisions())
 def old_tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return checked_out(request.param, tmp_path_factory.mktemp("old"))
+    return tree_of(request.param, tmp_path_factory.mktemp("old"))
+
+
+@pytest.fixture(scope="module")
+def new_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return next_release(tmp_path_factory.mktemp("new"))
+
+
+@pytest.fixture(scope="module")
+def later_tree(new_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return release_after(new_tree, tmp_path_factory.mktemp("later"))
 
 
 async def remove(balancer: Balancer, *members: Member) -> None:
@@ -112,8 +130,9 @@ async def remove(balancer: Balancer, *members: Member) -> None:
 
 
 async def test_no_call_fails_during_an_upgrade_and_a_rollback(
-    own: Settings, old_tree: Path, processes: Fleet, balancer: Balancer
+    own: Settings, old_tree: Path, new_tree: Path, processes: Fleet, balancer: Balancer
 ) -> None:
+    """The schema is expanded first. Old processes start and run beside new ones, and in their place again."""
     recollect(own, "migrate", tree=old_tree)
     recollect(own, "tenants", "create", "drill", "--name", "Drill", tree=old_tree)
     key = re.findall(r"rcl_\w+", recollect(own, "keys", "create", "drill", "agents", tree=old_tree))[0]
@@ -123,12 +142,12 @@ async def test_no_call_fails_during_an_upgrade_and_a_rollback(
         load = Load(http)
         async with load.at_work(AGENTS):
             await load.wait_for(STEP)
-            await asyncio.to_thread(recollect, own, "migrate")  # The new schema, under the old processes.
+            await asyncio.to_thread(recollect, own, "migrate", tree=new_tree)  # Under the old processes.
             await load.wait_for(STEP)
             again = processes.gateway(old_tree)  # An old one that starts beside it.
             await balancer.bring_in([again])
             await remove(balancer, old[0])
-            new, new_worker = [processes.gateway() for _ in range(2)], processes.worker()
+            new, new_worker = [processes.gateway(new_tree) for _ in range(2)], processes.worker(new_tree)
             await balancer.bring_in(new)
             await load.wait_for(STEP)  # Both versions at work.
             await remove(balancer, old[1], again)
@@ -147,9 +166,42 @@ async def test_no_call_fails_during_an_upgrade_and_a_rollback(
     await eventually(lambda: embedded(own))
 
 
-async def test_every_query_of_the_old_version_works_on_the_new_schema(
-    own: Settings, old_tree: Path, own_postgres: LocalPostgres
+async def test_the_schema_is_contracted_when_no_old_process_is_left(
+    own: Settings, old_tree: Path, new_tree: Path, later_tree: Path, processes: Fleet, balancer: Balancer
 ) -> None:
-    """A migration that drops or renames something that old queries use belongs into the next release."""
-    recollect(own, "migrate")
+    """The migration of the release after the next drops what the old one used, while processes of the next run."""
+    recollect(own, "migrate", tree=old_tree)
+    recollect(own, "migrate", tree=new_tree)
+    recollect(own, "tenants", "create", "drill", "--name", "Drill", tree=new_tree)
+    key = re.findall(r"rcl_\w+", recollect(own, "keys", "create", "drill", "agents", tree=new_tree))[0]
+    new = [processes.gateway(new_tree) for _ in range(2)]
+    processes.worker(new_tree)
+    await balancer.bring_in(new)
+    async with agents_of(balancer, key) as http:
+        load = Load(http)
+        async with load.at_work(AGENTS):
+            await load.wait_for(STEP)
+            await asyncio.to_thread(recollect, own, "migrate", tree=later_tree)
+            await load.wait_for(STEP)
+            await balancer.bring_in([processes.gateway(later_tree)])
+            await load.wait_for(STEP)
+        assert not load.failures, load.failures[:3]
+        await stored_once(load)
+    assert not [fault for member in processes.members for fault in member.faults()]
+    await eventually(lambda: embedded(own))
+
+
+async def test_old_queries_work_until_the_schema_is_contracted(
+    own: Settings, old_tree: Path, new_tree: Path, later_tree: Path
+) -> None:
+    """That the last step names queries shows that the others would, if a migration dropped what is still used."""
+    recollect(own, "migrate", tree=old_tree)
     assert rejected_queries(own, old_tree) == []
+    assert "search_epoch" in "".join(rejected_queries(own, new_tree))
+    recollect(own, "migrate", tree=new_tree)
+    assert rejected_queries(own, old_tree) == rejected_queries(own, new_tree) == []
+    recollect(own, "migrate", tree=later_tree)
+    assert rejected_queries(own, new_tree) == []
+    rejected = "".join(rejected_queries(own, old_tree))
+    assert "index_epoch" in rejected
+    assert "count_waiting" in rejected

@@ -11,7 +11,7 @@ from recollect.crypto.encryption import Cipher
 
 ALGORITHM = "ES256"
 ROTATED_AFTER = timedelta(days=30)
-"""Age at which a key is replaced. The database adds no key while there is a younger one (migration 0024)."""
+"""Age at which a key is replaced. The database adds no key while there is a younger one (`add_signing_key`)."""
 
 PUBLISHED_BEFORE_USE = timedelta(minutes=5)
 """How long a new key is published before it signs, if there is an older one: verifiers cache keys."""
