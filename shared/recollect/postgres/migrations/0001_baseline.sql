@@ -2,6 +2,14 @@
 -- `make baseline`: read those, they say what the schema is now.
 
 -- Plans, tenants and their usage; and what a transaction of a tenant asks before it reads or writes.
+--
+-- Every table of tenants has tenant_id first in its primary key and its foreign keys: rows of different tenants
+-- cannot be joined by mistake, and the schema can be distributed by tenant. Each is under row-level security. In its
+-- policy, the sub-select makes the tenant a constant of the plan; nullif survives a pooled connection, where a
+-- setting that was once set reads as an empty string.
+--
+-- What must happen before a tenant is known is done by a closed list of functions that run as their owner (SECURITY
+-- DEFINER). Each takes and returns no more than its one purpose needs, and each has its attack test.
 
 -- Plans: what a tenant may have and ask for. Null is no limit. nodes_per_graph: entities, facts and placeholders.
 -- stored_bytes: of text and rows, history included. embeddings_per_day: passages that are given vectors from one
@@ -55,7 +63,9 @@ CREATE TABLE tenants (
     -- Whether another cell has rows of the tenant too, or may: from before the first is copied until the last of
     -- them, here or there, is gone. Such a tenant is not deleted: a receipt would say that all of it went.
     moving boolean NOT NULL DEFAULT false,
-    -- Until when writes of a tenant that is leaving are refused; null: until somebody says otherwise.
+    -- Until when writes of a tenant that is leaving are refused; null: until somebody says otherwise. Whoever moves
+    -- it may be gone by then: the first write after that moment has it be here again, so that what was written and
+    -- what a move may still do are decided by this one row, and not by anybody's clock.
     held_until timestamptz,
     -- In the target, while the tenant arrives: what lets it be here. In the source, once it has departed: the same,
     -- and where to.
@@ -68,6 +78,7 @@ CREATE TABLE tenants (
 );
 CREATE INDEX tenants_to_erase ON tenants (erase_at) WHERE erase_at IS NOT NULL;
 
+-- A tenant sees the plan that it has. Which others there are, and what is in them, is the operator's.
 CREATE POLICY own_plan ON plans
     USING (name = (SELECT t.plan FROM tenants t
         WHERE t.id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid)));
@@ -85,6 +96,8 @@ GRANT UPDATE (name, retention_days, time_zone) ON tenants TO recollect_app;
 GRANT INSERT (id, slug, name, plan) ON tenants TO recollect_operator;
 GRANT UPDATE (status, plan, read_only, erase_at) ON tenants TO recollect_operator;
 
+-- Usage: how often each tenant called what, by the hour (UTC). Gateways add to it in batches, workers with what they
+-- did.
 -- kind: a tool, a resource, a route of the management API, or work of the worker. name: a word of the code, never a
 -- tenant's. errors: calls that were answered by an error, or not at all. passages: given their vectors.
 -- bytes_received: of requests.
@@ -192,6 +205,8 @@ BEGIN
     END IF;
 END $$;
 
+-- A gateway that knows a graph from an earlier call has the database confirm that in the round trip that begins the
+-- next one.
 -- Raise RC004 unless the tenant has this graph just as it was when it had this fingerprint (`hash_record_extended` of
 -- its row): with that name, and configured so.
 CREATE FUNCTION require_graph(graph uuid, fingerprint bigint)
@@ -221,6 +236,8 @@ CREATE VIEW tenants_staying AS
     FROM tenants t WHERE t.place = 'here' OR (t.place = 'leaving' AND t.held_until <= statement_timestamp());
 
 -- Graphs: their settings, counters, search indexes and the log of changes.
+--
+-- Nothing is overwritten: rows of a graph carry the revision that added them and the one that removed them.
 
 CREATE TABLE graphs (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
@@ -328,7 +345,7 @@ CREATE TABLE changes (
     FOREIGN KEY (tenant_id, graph_id) REFERENCES graphs (tenant_id, id) ON DELETE CASCADE
         DEFERRABLE INITIALLY DEFERRED
 ) WITH (
-    autovacuum_analyze_scale_factor = 0,
+    autovacuum_analyze_scale_factor = 0, -- see nodes.sql
     autovacuum_analyze_threshold = 5000
 );
 CREATE INDEX changes_at ON changes (tenant_id, graph_id, at);
@@ -336,6 +353,7 @@ CREATE INDEX changes_at ON changes (tenant_id, graph_id, at);
 ALTER TABLE changes ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON changes
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
+-- The log is never rewritten by gateway or worker.
 GRANT SELECT, INSERT ON changes TO recollect_app;
 
 -- Note when a graph was written, give or take a minute. For most writes, the trigger's condition alone is evaluated.
@@ -373,7 +391,8 @@ CREATE TABLE api_keys (
     toolsets text[],
     -- A key may have a lower limit than the plan gives to each.
     requests_per_minute bigint CHECK (requests_per_minute > 0),
-    -- Of which secret the hash is (a fingerprint, which tells nothing of it); null where that was not noted.
+    -- Of which secret the hash is (a fingerprint, which tells nothing of it); null where that was not noted. The
+    -- secret is replaced while both hold: each key is hashed anew when it is used.
     hashed_with bytea,
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, default_graph_id) REFERENCES graphs (tenant_id, id)
@@ -383,6 +402,7 @@ CREATE TABLE api_keys (
 ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON api_keys
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
+-- Gateway and worker delete no key. One that is rotated ends after an overlap: its end may be brought forward.
 GRANT SELECT, INSERT ON api_keys TO recollect_app;
 GRANT INSERT ON api_keys TO recollect_operator;
 GRANT UPDATE (hash, expires_at, revoked_at, last_used_at, hashed_with) ON api_keys TO recollect_app;
@@ -390,6 +410,7 @@ GRANT SELECT (tenant_id, id, name, kind, hint, scopes, graph_ids, default_graph_
     expires_at, revoked_at, last_used_at, toolsets, requests_per_minute) ON api_keys TO recollect_operator;
 
 -- A key by its keyed hash, with its tenant; whether it still holds is for the caller to judge.
+-- Every call asks it: so its statement is planned once a session, and by the key.
 CREATE FUNCTION find_api_key(key_hash bytea)
 RETURNS TABLE (
     tenant_id uuid, tenant text, tenant_status text, id uuid, kind text, scopes text[], graph_ids uuid[],
@@ -409,6 +430,8 @@ AS $$
     WHERE k.hash = key_hash
 $$;
 
+-- Keys that hold no more go when a tenant has too many: for a new one, the oldest. The application may not delete
+-- them otherwise.
 -- Delete the key of the transaction's tenant that has been void for the longest time; whether there was one.
 CREATE FUNCTION forget_void_key()
 RETURNS boolean
@@ -428,6 +451,9 @@ BEGIN
 END $$;
 
 -- Identity providers of tenants, sign-ins under way with them, trusted issuers of tokens, and e-mail domains.
+--
+-- A provider speaks for its own tenant and for no other. Whom it brings is a person of that tenant alone, or one with
+-- an account of their own who connected it; a session that it began is good for that tenant only.
 
 -- client_secret is encrypted under a key derived from RECOLLECT_KEY_SECRET. The issuer of a provider never changes:
 -- what it says of a subject is about the same one for good.
@@ -474,6 +500,7 @@ CREATE POLICY tenant_isolation ON provider_sign_ins
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, DELETE ON provider_sign_ins TO recollect_app;
 
+-- Issuers of access tokens that a tenant trusts, beside our own authorization server.
 -- rules: what a token may do, by what its claim (`claim`) says: [{"value", "scopes", "graph_ids"}]. The issuer never
 -- changes: what it says of a subject is about the same one for good.
 CREATE TABLE trusted_issuers (
@@ -497,6 +524,8 @@ CREATE POLICY tenant_isolation ON trusted_issuers
 GRANT SELECT, INSERT, DELETE ON trusted_issuers TO recollect_app;
 GRANT UPDATE (name, algorithm, claim, rules, disabled_at) ON trusted_issuers TO recollect_app;
 
+-- Domains of e-mail addresses that tenants claim: whom a tenant's identity provider brings with such an address may
+-- join.
 -- secret: what the domain's DNS must say; it is no secret once it stands there. verified_at: since when it is this
 -- tenant's, checked_at: when the DNS last said so. A domain is verified for one tenant at a time.
 CREATE TABLE email_domains (
@@ -645,6 +674,7 @@ CREATE POLICY of_the_own_tenants_provider ON people AS RESTRICTIVE FOR INSERT WI
 );
 CREATE POLICY oneself ON people
     USING (id = (SELECT nullif(current_setting('recollect.person_id', true), '')::uuid));
+-- Hashes of passwords are written and never read again: the functions below look up what was hashed.
 GRANT INSERT ON people TO recollect_app;
 GRANT SELECT (id, email, name, created_at, provider_tenant_id, password_changes, unproven) ON people TO recollect_app;
 GRANT UPDATE (name, password_hash) ON people TO recollect_app;
@@ -667,6 +697,8 @@ CREATE TABLE sessions (
     password_changes bigint,
     CONSTRAINT sessions_provider FOREIGN KEY (confined_to, provider_id)
         REFERENCES identity_providers (tenant_id, id) ON DELETE CASCADE,
+    -- A session of an unproven account is confined to its tenant, and no provider began it. Without a provider, no
+    -- tenant confines anything but that.
     CONSTRAINT sessions_of_providers_are_confined
         CHECK (provider_id IS NULL OR confined_to IS NOT NULL)
 );
@@ -676,6 +708,9 @@ CREATE INDEX sessions_of_providers ON sessions (confined_to, provider_id) WHERE 
 ALTER TABLE sessions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY oneself ON sessions
     USING (person_id = (SELECT nullif(current_setting('recollect.person_id', true), '')::uuid));
+-- What is kept of a session, such as the address from which somebody signed in, goes some time after it has ended:
+-- with a later sign-in of the same person, as whom alone it is seen. Sessions that a provider began end with the
+-- identity by which they began.
 GRANT INSERT, DELETE ON sessions TO recollect_app;
 GRANT SELECT (id, person_id, created_at, last_used_at, expires_at, revoked_at, user_agent, address, confined_to,
     provider_id) ON sessions TO recollect_app;
@@ -731,6 +766,7 @@ CREATE INDEX passkey_challenges_person ON passkey_challenges (person_id) WHERE p
 
 ALTER TABLE passkey_challenges ENABLE ROW LEVEL SECURITY;
 
+-- Who is a member of which tenant.
 CREATE TABLE members (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
     person_id uuid NOT NULL REFERENCES people (id),
@@ -776,6 +812,7 @@ CREATE POLICY tenant_isolation ON members
 GRANT SELECT, INSERT, DELETE ON members TO recollect_app;
 GRANT UPDATE (role) ON members TO recollect_app;
 
+-- Invitations to join a tenant. Only the hash of each secret is kept.
 CREATE TABLE invitations (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
     id uuid NOT NULL,
@@ -807,6 +844,8 @@ GRANT UPDATE (revoked_at) ON invitations TO recollect_operator;
 
 -- Who signs in: the person of this address, with what the password is compared with. People whom a provider brought
 -- sign in by it alone, and are not found here.
+-- What is begun by a password is written only if the person has taken no other since it was compared: a sign-in says
+-- by password_changes which one that was.
 CREATE FUNCTION find_person(person_email text)
 RETURNS TABLE (id uuid, email text, name text, password_hash text, password_changes bigint)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
@@ -1112,6 +1151,8 @@ CREATE TRIGGER changed_password BEFORE UPDATE OF password_hash ON people
 CREATE TRIGGER brought_people AFTER DELETE ON members FOR EACH ROW EXECUTE FUNCTION forget_brought_person();
 
 -- OAuth: clients, grants, codes, tokens, and the keys that sign them.
+--
+-- Grants, codes and tokens are a tenant's. Clients and signing keys are nobody's: they are reached by functions only.
 
 -- Clients that registered, and documents about themselves that others publish under the address that is their id.
 CREATE TABLE oauth_clients (
@@ -1284,6 +1325,9 @@ $$;
 -- most: those go that were never used for a day or were not used for half a year; beyond 9,000 that were used, those
 -- that were used on one day only, then those that were not used for the longest time; and beyond 10,000 in all, the
 -- oldest of those that were never used.
+-- Whoever makes thousands of clients and uses them at once, for which one person who may sign in is enough, does not
+-- have everybody else's forgotten: those that were used more than a day after they were made stay first, and those
+-- that are about to be used have places of their own.
 CREATE FUNCTION keep_oauth_client(
     client_id text, client_name text, client_uri text, uris text[], may_refresh boolean, fresh timestamptz
 )
@@ -1374,6 +1418,8 @@ AS $$
 $$;
 
 -- The audit log of each tenant.
+--
+-- Who administered what of a tenant, and when. Each entry is written in the transaction of its act.
 
 -- objects: what the act was on, as `kind:id`. address: of the client, as it is limited by. details: small, with no text
 -- that is remembered and no secrets.
@@ -1469,6 +1515,9 @@ END $$;
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION keep_audit_entry();
 
 -- What a tenant's own transaction writes is asked for when that ends.
+-- What a person does who signs in is noted in the log of each of their tenants, in a transaction of no tenant, which
+-- does not ask whether one of them is leaving. So this does: such an entry would have a move end, since both cells
+-- differ, or be lost when the tenant departs.
 CREATE TRIGGER acts_here BEFORE INSERT ON audit_log
     FOR EACH ROW WHEN (
         current_user = 'recollect_app' AND nullif(current_setting('recollect.tenant_id', true), '') IS NULL
@@ -1574,6 +1623,8 @@ CREATE POLICY tenant_isolation ON webhook_deliveries
 GRANT SELECT, INSERT, UPDATE, DELETE ON webhook_deliveries TO recollect_app;
 
 -- Idempotency keys: the answers to calls that may be repeated.
+--
+-- One credential must not use up the keys of its whole tenant, so each key stores which credential sent it.
 
 -- key_hash, request_hash, rights_hash: keyed hashes of the key with whose it is, of the request, and of what its
 -- sender may. answer: encrypted; null as long as there is none, empty where it is not kept. A row is inserted in the
@@ -1715,10 +1766,15 @@ CREATE TABLE nodes (
     labels tsvector,
     labels_version smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, id),
+    -- Foreign keys of what writes of a graph add are checked once, before the commit, and not after each statement: a
+    -- row that is added and changed in one transaction is checked once, and the checks are planned once a session
+    -- (`end_statements` of transactions).
     FOREIGN KEY (tenant_id, graph_id) REFERENCES graphs (tenant_id, id)
         DEFERRABLE INITIALLY DEFERRED
 ) WITH (
     fillfactor = 80,
+    -- Statistics of large tables are gathered after so many rows, not after a tenth of the table: a tenth of ten
+    -- million is a tenant that has worked for weeks.
     autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 5000
 );
@@ -1742,7 +1798,8 @@ CREATE INDEX nodes_trigrams ON nodes USING gin (graph_id, name gin_trgm_ops, kin
     WITH (gin_pending_list_limit = 128)
     WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL;
 -- Names are recognised in texts whatever their case.
-CREATE INDEX nodes_live_any_case ON nodes (tenant_id, graph_id, lower(name)) WHERE removed_revision IS NULL AND name IS NOT NULL;
+CREATE INDEX nodes_live_any_case ON nodes (tenant_id, graph_id, lower(name))
+    WHERE removed_revision IS NULL AND name IS NOT NULL;
 CREATE INDEX nodes_live_parent ON nodes (tenant_id, parent_id) WHERE removed_revision IS NULL AND parent_id IS NOT NULL;
 CREATE INDEX nodes_expiring ON nodes (tenant_id, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX nodes_expiring_live ON nodes (tenant_id, graph_id, expires_at)
@@ -1830,6 +1887,7 @@ CREATE TABLE node_versions (
     reason text,
     name_key text,
     said_offset smallint,
+    -- Versions keep the words that they had, for searches of the past.
     labels tsvector,
     labels_version smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, node_id, version),
@@ -1858,6 +1916,7 @@ CREATE POLICY tenant_isolation ON node_versions
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON node_versions TO recollect_app;
 
+-- Names that an entity had before a merge, by which it is still found.
 CREATE TABLE aliases (
     tenant_id uuid NOT NULL,
     graph_id uuid NOT NULL,
@@ -2140,10 +2199,10 @@ AS $$
     )
 $$;
 
--- Nodes for searching, as the other views whose names begin with search_. Under row-level security an operator that is not
--- leakproof (@@, %, LIKE, lower) cannot use its index. These views run as their owner, carry the tenant predicate inside,
--- and show no row where no tenant is set (docs/adr/0002-search-through-views.md). A view shows the columns that there were
--- when it was made: whoever adds one to the table makes the view anew.
+-- Nodes for searching, as the other views whose names begin with search_. Under row-level security an operator that
+-- is not leakproof (@@, %, LIKE, lower) cannot use its index. These views run as their owner, carry the tenant
+-- predicate inside, and show no row where no tenant is set (docs/adr/0002-search-through-views.md). A view shows the
+-- columns that there were when it was made: whoever adds one to the table makes the view anew.
 CREATE VIEW search_nodes AS
     SELECT * FROM nodes
     WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
@@ -2258,6 +2317,8 @@ GRANT SELECT ON search_observations TO recollect_app;
 
 -- Relations: typed edges between nodes.
 
+-- A relation whose metadata or ordinal is put anew keeps its id. What it was stays as a row of its own, taken away by
+-- the revision that changed it, so that every past state tells what it had then.
 -- Directed, typed edges between lineages. graph_id is the source's graph; to_graph differs for a symlink.
 CREATE TABLE relations (
     tenant_id uuid NOT NULL,
@@ -2308,6 +2369,9 @@ CREATE POLICY tenant_isolation ON relations
 GRANT SELECT, INSERT, UPDATE, DELETE ON relations TO recollect_app;
 
 -- What a graph counts for in bytes: functions of each row, and the triggers that add them up in graph_heads.
+--
+-- What a plan bounds as stored bytes is near what takes the disk: not only the text of rows, but the rows themselves,
+-- their entries in indexes and the log.
 
 -- What a graph counts for. Each revision has one row in the log of changes, which is kept as long as the graph.
 CREATE FUNCTION counted_bytes(head graph_heads) RETURNS bigint
@@ -2705,10 +2769,10 @@ CREATE TABLE passages (
     claimed_until timestamptz,
     added_revision bigint NOT NULL,
     removed_revision bigint,
-    -- sequence: what a passage's neighbours share, its thread, else its node. near and far: the words up to 20 and up
-    -- to 80 around it, its own among them; null until the worker has been there. settled: its vector and what
-    -- surrounds it are up to date; a row that is not is the worker's queue. speaker: the name before the text's first
-    -- colon, in small letters.
+    -- sequence: what a passage's neighbours share, its thread, else its node. A thread has an order, so every piece
+    -- of one has a time. near and far: the words up to 20 and up to 80 around it, its own among them; null until the
+    -- worker has been there. settled: its vector and what surrounds it are up to date; a row that is not is the
+    -- worker's queue. speaker: the name before the text's first colon, in small letters.
     sequence uuid NOT NULL,
     near tsvector,
     far tsvector,
@@ -2760,6 +2824,9 @@ CREATE INDEX passages_refused ON passages (tenant_id, graph_id, id)
     WHERE refused IS NOT NULL AND removed_revision IS NULL;
 CREATE INDEX passages_compactable ON passages (tenant_id, graph_id, removed_revision)
     WHERE removed_revision IS NOT NULL;
+-- The index by node serves only where a node is asked for, which is what its condition says: no passage is without
+-- one. Without statistics PostgreSQL takes a tenant to have a handful of passages, and preferred reading all of them
+-- by this index to looking eight up by the primary key.
 CREATE INDEX passages_node ON passages (tenant_id, node_id) WHERE node_id IS NOT NULL;
 -- Every recall tells how many live passages of its graph have no vector yet: few as a rule, and none is the most
 -- frequent.
@@ -2779,7 +2846,8 @@ CREATE INDEX passages_waiting_of_few ON passages (tenant_id, graph_id, id)
     WHERE NOT settled AND NOT bulk AND coalesce(removed_revision, 0) = 0;
 -- The memories of a graph from the newest on: a filter alone lists them, and so does a question that asks for
 -- everything. A name has no time, and comes after all that has one.
-CREATE INDEX passages_newest ON passages (tenant_id, graph_id, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
+CREATE INDEX passages_newest ON passages
+    (tenant_id, graph_id, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
     WHERE removed_revision IS NULL AND place = 0;
 -- What was said on some days, newest first, and whose text names a day. As passages_live: their conditions are true
 -- of every key. The second is written as no other index of live passages by graph: a planner that expects few would
@@ -2788,6 +2856,8 @@ CREATE INDEX passages_said ON passages (tenant_id, graph_id, said_at, id)
     WHERE removed_revision IS NULL AND said_at IS NOT NULL;
 CREATE INDEX passages_named_days ON passages USING gin (graph_id, named_days) WITH (gin_pending_list_limit = 128)
     WHERE coalesce(removed_revision, 0) = 0 AND named_days IS NOT NULL;
+-- The worker's queue of passages to analyse anew, empty once all are. Passages are found by lexemes that Recollect
+-- itself finds, in every script, not PostgreSQL's parser.
 CREATE INDEX passages_other_words ON passages (tenant_id, id) WHERE words_version < 3;
 
 ALTER TABLE passages ENABLE ROW LEVEL SECURITY;
@@ -2843,7 +2913,8 @@ BEGIN
         part := 'searched_vectors_' || to_char(remainder, 'FM00');
         EXECUTE format('CREATE TABLE %I PARTITION OF searched_vectors FOR VALUES WITH (MODULUS 16, REMAINDER %s)',
             part, remainder);
-        EXECUTE format('ALTER TABLE %I SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000)', part);
+        EXECUTE format(
+            'ALTER TABLE %I SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000)', part);
         EXECUTE format('ALTER TABLE %I ALTER COLUMN embedding SET STATISTICS 0', part);
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
         EXECUTE format('CREATE POLICY tenant_isolation ON %I
@@ -2858,6 +2929,10 @@ CREATE POLICY tenant_isolation ON searched_vectors
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON searched_vectors TO recollect_app;
 
+-- What the second stage of recall ranks candidates by: of each passage and model, what its tokens mean in it, and the
+-- days that its text tells of. Derived by the worker with the vector of passage_vectors, and rebuildable. A recall
+-- reads some hundred rows of 1 to 3 KB: in the table itself, as they are. Bits cannot be compressed, and the planner
+-- has no use for samples of them; what is erased would stand in those.
 -- generation: which rules made it; rows of others are not read, and made anew. tokens: a bit for the sign of each
 -- number of each token's state, one token after the other; empty of models that tell nothing of tokens. dates: days,
 -- told by the calendar or from the day on which the text was said.
@@ -3112,6 +3187,10 @@ GRANT SELECT ON search_passages TO recollect_app;
 -- Reading a graph as it was at a revision. Revisions belong to a graph, so each function takes one. The functions are
 -- plain SQL with one statement and run as their caller: the planner folds them into the query, and row-level security
 -- holds as it does for the tables.
+--
+-- Reads of the past look what belongs together up by its key. Without statistics of a tenant PostgreSQL expects a row
+-- or two of it, takes every index that begins with the tenant for equally good, and compared all with all: a search
+-- of the past of 2,000 entities took 16 seconds. A range of one key, in the order of the key, is for one index only.
 
 -- Every node that lived at a revision, in the version that was its head then: of sibling heads the highest. ORDER BY
 -- and OFFSET have the later version looked up for each by the primary key, and never every version compared with
@@ -3376,6 +3455,15 @@ AS $$
 $$;
 
 -- What recall reads: passages by words, vectors, names and days.
+--
+-- What a recall asks by keys is planned once a session. Sessions have every statement planned with its values
+-- (`session_settings`), for partial indexes of vectors; functions here say otherwise (plan_cache_mode). Nothing here
+-- is looked up by going through a table, however small it was when a plan was made (enable_seqscan).
+--
+-- What only a plan for this very graph does well is little: the vector index, which is of one graph, and the words,
+-- which many passages or few may hold. What recall leaves out is asked of each passage that it would give, best
+-- first, and of none where the graph has nothing that may be left out: to read all that expires, of which a graph may
+-- be full, took longer than the rest (half of 25,000 nodes: 26 ms of 42).
 
 -- The passages of a graph, `most` each, that are best by their own words (words) and by the words around them
 -- (context_words), each term weighted by its idf; without what is archived, expired or, unless outdated_too,
@@ -3482,7 +3570,8 @@ END $$;
 
 -- Passages of the entities that a question names by another name than their first: passages have only the words of
 -- that one. At most `most` of each entity, in no particular order.
-CREATE FUNCTION find_by_alias(tenant uuid, graph uuid, entities uuid[], phrases text[], most bigint, outdated_too boolean)
+CREATE FUNCTION find_by_alias(tenant uuid, graph uuid, entities uuid[], phrases text[], most bigint,
+    outdated_too boolean)
 RETURNS TABLE (id uuid, node_id uuid, source text)
 LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -3713,6 +3802,9 @@ CREATE POLICY tenant_isolation ON autolinks
 GRANT SELECT, INSERT, UPDATE, DELETE ON autolinks TO recollect_app;
 
 -- Operators: their keys, their log, deletions of tenants and receipts of erasures.
+--
+-- Tenants are deleted with grace. The role of the operator API sees tenants and plans, and nothing that a tenant
+-- stored.
 
 CREATE TABLE operator_keys (
     id uuid PRIMARY KEY,
@@ -3801,6 +3893,15 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON erasure_receipts
 
 -- Cells: in which one a tenant is, and moves between them. The home cell has the directory; every cell has these
 -- tables.
+--
+-- Several PostgreSQL clusters with this one schema, each of which holds some tenants whole. Exactly one cell says of
+-- a tenant that it is here (tenants.place).
+--
+-- A tenant that has departed from one cell and is not here in the other yet is served by none. Whoever moves it may
+-- be killed between the two; then any process that reaches both cells ends the switch. What lets it is a secret: the
+-- mover gives it to the target once both cells are equal, and the source tells it once it has said, by the same
+-- statement, that the tenant departed. So the source alone decides, by one row: a target is here only where that hold
+-- of writes ended in a departure.
 
 -- The directory, in the home cell: in which cell a tenant is that is not at home, or once was not. A tenant that it
 -- does not name is at home. Its id is not called tenant_id: these rows are the service's, and stay where the tenant
@@ -4015,6 +4116,8 @@ AS $$
     ON CONFLICT (id) DO UPDATE SET cell = EXCLUDED.cell, since = clock_timestamp() WHERE c.cell <> EXCLUDED.cell
 $$;
 
+-- A switch that nobody ended is ended by the next call of its tenant. Of a tenant that nobody calls, a worker of home
+-- does so.
 -- Tenants whose move was noted to switch, and which the directory does not follow yet, and from which cell each was
 -- to depart: the oldest first, 100 at most. Whether one has departed, and where to, its source alone tells
 -- (find_departures).
@@ -4029,7 +4132,8 @@ AS $$
 $$;
 
 CREATE TRIGGER keep_moving BEFORE UPDATE ON tenants FOR EACH ROW
-WHEN (OLD.place IN ('leaving', 'departed') AND NEW.place = OLD.place AND NEW IS DISTINCT FROM OLD) EXECUTE FUNCTION keep_moving_tenant();
+    WHEN (OLD.place IN ('leaving', 'departed') AND NEW.place = OLD.place AND NEW IS DISTINCT FROM OLD)
+    EXECUTE FUNCTION keep_moving_tenant();
 
 -- Which tenants have work of a kind for the worker, and how much waits: ids and numbers only. The functions run as
 -- their owner, since no tenant is known yet. Each takes and returns no more than its one purpose needs, and has an
@@ -4509,9 +4613,9 @@ AS $$
     ORDER BY w.name
 $$;
 
--- What the roles may execute; what they may do with a table or view stands with it. No function is everybody's: a new one
--- needs its grant here, or only the owner may call it. PostgreSQL tests this right also for functions within a query.
--- recollect_maintenance is a member of the owner, and needs none.
+-- What the roles may execute; what they may do with a table or view stands with it. No function is everybody's: a new
+-- one needs its grant here, or only the owner may call it. PostgreSQL tests this right also for functions within a
+-- query. recollect_maintenance is a member of the owner, and needs none.
 
 GRANT USAGE ON SCHEMA recollect TO recollect_app, recollect_operator;
 
@@ -4689,7 +4793,7 @@ TO recollect_operator;
 
 -- What psql says of each table and view (\d+): one sentence; the files of this folder say more.
 
-COMMENT ON SCHEMA recollect IS 'Recollect: memory for AI agents. Every table of tenants has tenant_id first in its keys.';
+COMMENT ON SCHEMA recollect IS 'Recollect: memory for AI agents. Tables of tenants have tenant_id first in their keys.';
 
 COMMENT ON TABLE plans IS 'What a tenant may have and ask for; null is no limit.';
 COMMENT ON TABLE tenants IS 'The organisations that are served.';

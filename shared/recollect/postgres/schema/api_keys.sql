@@ -19,7 +19,8 @@ CREATE TABLE api_keys (
     toolsets text[],
     -- A key may have a lower limit than the plan gives to each.
     requests_per_minute bigint CHECK (requests_per_minute > 0),
-    -- Of which secret the hash is (a fingerprint, which tells nothing of it); null where that was not noted.
+    -- Of which secret the hash is (a fingerprint, which tells nothing of it); null where that was not noted. The
+    -- secret is replaced while both hold: each key is hashed anew when it is used.
     hashed_with bytea,
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, default_graph_id) REFERENCES graphs (tenant_id, id)
@@ -29,6 +30,7 @@ CREATE TABLE api_keys (
 ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON api_keys
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
+-- Gateway and worker delete no key. One that is rotated ends after an overlap: its end may be brought forward.
 GRANT SELECT, INSERT ON api_keys TO recollect_app;
 GRANT INSERT ON api_keys TO recollect_operator;
 GRANT UPDATE (hash, expires_at, revoked_at, last_used_at, hashed_with) ON api_keys TO recollect_app;
@@ -36,6 +38,7 @@ GRANT SELECT (tenant_id, id, name, kind, hint, scopes, graph_ids, default_graph_
     expires_at, revoked_at, last_used_at, toolsets, requests_per_minute) ON api_keys TO recollect_operator;
 
 -- A key by its keyed hash, with its tenant; whether it still holds is for the caller to judge.
+-- Every call asks it: so its statement is planned once a session, and by the key.
 CREATE FUNCTION find_api_key(key_hash bytea)
 RETURNS TABLE (
     tenant_id uuid, tenant text, tenant_status text, id uuid, kind text, scopes text[], graph_ids uuid[],
@@ -55,6 +58,8 @@ AS $$
     WHERE k.hash = key_hash
 $$;
 
+-- Keys that hold no more go when a tenant has too many: for a new one, the oldest. The application may not delete
+-- them otherwise.
 -- Delete the key of the transaction's tenant that has been void for the longest time; whether there was one.
 CREATE FUNCTION forget_void_key()
 RETURNS boolean

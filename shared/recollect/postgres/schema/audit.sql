@@ -1,4 +1,6 @@
 -- The audit log of each tenant.
+--
+-- Who administered what of a tenant, and when. Each entry is written in the transaction of its act.
 
 -- objects: what the act was on, as `kind:id`. address: of the client, as it is limited by. details: small, with no text
 -- that is remembered and no secrets.
@@ -94,6 +96,9 @@ END $$;
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION keep_audit_entry();
 
 -- What a tenant's own transaction writes is asked for when that ends.
+-- What a person does who signs in is noted in the log of each of their tenants, in a transaction of no tenant, which
+-- does not ask whether one of them is leaving. So this does: such an entry would have a move end, since both cells
+-- differ, or be lost when the tenant departs.
 CREATE TRIGGER acts_here BEFORE INSERT ON audit_log
     FOR EACH ROW WHEN (
         current_user = 'recollect_app' AND nullif(current_setting('recollect.tenant_id', true), '') IS NULL

@@ -1,5 +1,14 @@
 -- Cells: in which one a tenant is, and moves between them. The home cell has the directory; every cell has these
 -- tables.
+--
+-- Several PostgreSQL clusters with this one schema, each of which holds some tenants whole. Exactly one cell says of
+-- a tenant that it is here (tenants.place).
+--
+-- A tenant that has departed from one cell and is not here in the other yet is served by none. Whoever moves it may
+-- be killed between the two; then any process that reaches both cells ends the switch. What lets it is a secret: the
+-- mover gives it to the target once both cells are equal, and the source tells it once it has said, by the same
+-- statement, that the tenant departed. So the source alone decides, by one row: a target is here only where that hold
+-- of writes ended in a departure.
 
 -- The directory, in the home cell: in which cell a tenant is that is not at home, or once was not. A tenant that it
 -- does not name is at home. Its id is not called tenant_id: these rows are the service's, and stay where the tenant
@@ -214,6 +223,8 @@ AS $$
     ON CONFLICT (id) DO UPDATE SET cell = EXCLUDED.cell, since = clock_timestamp() WHERE c.cell <> EXCLUDED.cell
 $$;
 
+-- A switch that nobody ended is ended by the next call of its tenant. Of a tenant that nobody calls, a worker of home
+-- does so.
 -- Tenants whose move was noted to switch, and which the directory does not follow yet, and from which cell each was
 -- to depart: the oldest first, 100 at most. Whether one has departed, and where to, its source alone tells
 -- (find_departures).
@@ -228,4 +239,5 @@ AS $$
 $$;
 
 CREATE TRIGGER keep_moving BEFORE UPDATE ON tenants FOR EACH ROW
-WHEN (OLD.place IN ('leaving', 'departed') AND NEW.place = OLD.place AND NEW IS DISTINCT FROM OLD) EXECUTE FUNCTION keep_moving_tenant();
+    WHEN (OLD.place IN ('leaving', 'departed') AND NEW.place = OLD.place AND NEW IS DISTINCT FROM OLD)
+    EXECUTE FUNCTION keep_moving_tenant();

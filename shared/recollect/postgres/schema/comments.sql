@@ -1,6 +1,6 @@
 -- What psql says of each table and view (\d+): one sentence; the files of this folder say more.
 
-COMMENT ON SCHEMA recollect IS 'Recollect: memory for AI agents. Every table of tenants has tenant_id first in its keys.';
+COMMENT ON SCHEMA recollect IS 'Recollect: memory for AI agents. Tables of tenants have tenant_id first in their keys.';
 
 COMMENT ON TABLE plans IS 'What a tenant may have and ask for; null is no limit.';
 COMMENT ON TABLE tenants IS 'The organisations that are served.';

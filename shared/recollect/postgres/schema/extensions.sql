@@ -1,4 +1,5 @@
--- Extensions. `recollect migrate` creates them, before all else, with a login that may: usually an administrator's, once.
+-- Extensions. `recollect migrate` creates them, before all else, with a login that may: usually an administrator's,
+-- once.
 
 -- Vectors (pgvector): how near two texts are in meaning. 0.8 or newer.
 CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;

@@ -1,6 +1,6 @@
--- What the roles may execute; what they may do with a table or view stands with it. No function is everybody's: a new one
--- needs its grant here, or only the owner may call it. PostgreSQL tests this right also for functions within a query.
--- recollect_maintenance is a member of the owner, and needs none.
+-- What the roles may execute; what they may do with a table or view stands with it. No function is everybody's: a new
+-- one needs its grant here, or only the owner may call it. PostgreSQL tests this right also for functions within a
+-- query. recollect_maintenance is a member of the owner, and needs none.
 
 GRANT USAGE ON SCHEMA recollect TO recollect_app, recollect_operator;
 

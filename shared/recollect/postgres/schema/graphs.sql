@@ -1,4 +1,6 @@
 -- Graphs: their settings, counters, search indexes and the log of changes.
+--
+-- Nothing is overwritten: rows of a graph carry the revision that added them and the one that removed them.
 
 CREATE TABLE graphs (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
@@ -106,7 +108,7 @@ CREATE TABLE changes (
     FOREIGN KEY (tenant_id, graph_id) REFERENCES graphs (tenant_id, id) ON DELETE CASCADE
         DEFERRABLE INITIALLY DEFERRED
 ) WITH (
-    autovacuum_analyze_scale_factor = 0,
+    autovacuum_analyze_scale_factor = 0, -- see nodes.sql
     autovacuum_analyze_threshold = 5000
 );
 CREATE INDEX changes_at ON changes (tenant_id, graph_id, at);
@@ -114,6 +116,7 @@ CREATE INDEX changes_at ON changes (tenant_id, graph_id, at);
 ALTER TABLE changes ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON changes
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
+-- The log is never rewritten by gateway or worker.
 GRANT SELECT, INSERT ON changes TO recollect_app;
 
 -- Note when a graph was written, give or take a minute. For most writes, the trigger's condition alone is evaluated.

@@ -1,6 +1,10 @@
 -- Reading a graph as it was at a revision. Revisions belong to a graph, so each function takes one. The functions are
 -- plain SQL with one statement and run as their caller: the planner folds them into the query, and row-level security
 -- holds as it does for the tables.
+--
+-- Reads of the past look what belongs together up by its key. Without statistics of a tenant PostgreSQL expects a row
+-- or two of it, takes every index that begins with the tenant for equally good, and compared all with all: a search
+-- of the past of 2,000 entities took 16 seconds. A range of one key, in the order of the key, is for one index only.
 
 -- Every node that lived at a revision, in the version that was its head then: of sibling heads the highest. ORDER BY
 -- and OFFSET have the later version looked up for each by the primary key, and never every version compared with

@@ -1,4 +1,6 @@
 -- Idempotency keys: the answers to calls that may be repeated.
+--
+-- One credential must not use up the keys of its whole tenant, so each key stores which credential sent it.
 
 -- key_hash, request_hash, rights_hash: keyed hashes of the key with whose it is, of the request, and of what its
 -- sender may. answer: encrypted; null as long as there is none, empty where it is not kept. A row is inserted in the

@@ -1,4 +1,7 @@
 -- Identity providers of tenants, sign-ins under way with them, trusted issuers of tokens, and e-mail domains.
+--
+-- A provider speaks for its own tenant and for no other. Whom it brings is a person of that tenant alone, or one with
+-- an account of their own who connected it; a session that it began is good for that tenant only.
 
 -- client_secret is encrypted under a key derived from RECOLLECT_KEY_SECRET. The issuer of a provider never changes:
 -- what it says of a subject is about the same one for good.
@@ -45,6 +48,7 @@ CREATE POLICY tenant_isolation ON provider_sign_ins
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, DELETE ON provider_sign_ins TO recollect_app;
 
+-- Issuers of access tokens that a tenant trusts, beside our own authorization server.
 -- rules: what a token may do, by what its claim (`claim`) says: [{"value", "scopes", "graph_ids"}]. The issuer never
 -- changes: what it says of a subject is about the same one for good.
 CREATE TABLE trusted_issuers (
@@ -68,6 +72,8 @@ CREATE POLICY tenant_isolation ON trusted_issuers
 GRANT SELECT, INSERT, DELETE ON trusted_issuers TO recollect_app;
 GRANT UPDATE (name, algorithm, claim, rules, disabled_at) ON trusted_issuers TO recollect_app;
 
+-- Domains of e-mail addresses that tenants claim: whom a tenant's identity provider brings with such an address may
+-- join.
 -- secret: what the domain's DNS must say; it is no secret once it stands there. verified_at: since when it is this
 -- tenant's, checked_at: when the DNS last said so. A domain is verified for one tenant at a time.
 CREATE TABLE email_domains (

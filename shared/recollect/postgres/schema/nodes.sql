@@ -40,10 +40,15 @@ CREATE TABLE nodes (
     labels tsvector,
     labels_version smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, id),
+    -- Foreign keys of what writes of a graph add are checked once, before the commit, and not after each statement: a
+    -- row that is added and changed in one transaction is checked once, and the checks are planned once a session
+    -- (`end_statements` of transactions).
     FOREIGN KEY (tenant_id, graph_id) REFERENCES graphs (tenant_id, id)
         DEFERRABLE INITIALLY DEFERRED
 ) WITH (
     fillfactor = 80,
+    -- Statistics of large tables are gathered after so many rows, not after a tenth of the table: a tenth of ten
+    -- million is a tenant that has worked for weeks.
     autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 5000
 );
@@ -67,7 +72,8 @@ CREATE INDEX nodes_trigrams ON nodes USING gin (graph_id, name gin_trgm_ops, kin
     WITH (gin_pending_list_limit = 128)
     WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL;
 -- Names are recognised in texts whatever their case.
-CREATE INDEX nodes_live_any_case ON nodes (tenant_id, graph_id, lower(name)) WHERE removed_revision IS NULL AND name IS NOT NULL;
+CREATE INDEX nodes_live_any_case ON nodes (tenant_id, graph_id, lower(name))
+    WHERE removed_revision IS NULL AND name IS NOT NULL;
 CREATE INDEX nodes_live_parent ON nodes (tenant_id, parent_id) WHERE removed_revision IS NULL AND parent_id IS NOT NULL;
 CREATE INDEX nodes_expiring ON nodes (tenant_id, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX nodes_expiring_live ON nodes (tenant_id, graph_id, expires_at)
@@ -155,6 +161,7 @@ CREATE TABLE node_versions (
     reason text,
     name_key text,
     said_offset smallint,
+    -- Versions keep the words that they had, for searches of the past.
     labels tsvector,
     labels_version smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_id, node_id, version),
@@ -183,6 +190,7 @@ CREATE POLICY tenant_isolation ON node_versions
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON node_versions TO recollect_app;
 
+-- Names that an entity had before a merge, by which it is still found.
 CREATE TABLE aliases (
     tenant_id uuid NOT NULL,
     graph_id uuid NOT NULL,
@@ -465,10 +473,10 @@ AS $$
     )
 $$;
 
--- Nodes for searching, as the other views whose names begin with search_. Under row-level security an operator that is not
--- leakproof (@@, %, LIKE, lower) cannot use its index. These views run as their owner, carry the tenant predicate inside,
--- and show no row where no tenant is set (docs/adr/0002-search-through-views.md). A view shows the columns that there were
--- when it was made: whoever adds one to the table makes the view anew.
+-- Nodes for searching, as the other views whose names begin with search_. Under row-level security an operator that
+-- is not leakproof (@@, %, LIKE, lower) cannot use its index. These views run as their owner, carry the tenant
+-- predicate inside, and show no row where no tenant is set (docs/adr/0002-search-through-views.md). A view shows the
+-- columns that there were when it was made: whoever adds one to the table makes the view anew.
 CREATE VIEW search_nodes AS
     SELECT * FROM nodes
     WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);

@@ -1,4 +1,6 @@
 -- OAuth: clients, grants, codes, tokens, and the keys that sign them.
+--
+-- Grants, codes and tokens are a tenant's. Clients and signing keys are nobody's: they are reached by functions only.
 
 -- Clients that registered, and documents about themselves that others publish under the address that is their id.
 CREATE TABLE oauth_clients (
@@ -171,6 +173,9 @@ $$;
 -- most: those go that were never used for a day or were not used for half a year; beyond 9,000 that were used, those
 -- that were used on one day only, then those that were not used for the longest time; and beyond 10,000 in all, the
 -- oldest of those that were never used.
+-- Whoever makes thousands of clients and uses them at once, for which one person who may sign in is enough, does not
+-- have everybody else's forgotten: those that were used more than a day after they were made stay first, and those
+-- that are about to be used have places of their own.
 CREATE FUNCTION keep_oauth_client(
     client_id text, client_name text, client_uri text, uris text[], may_refresh boolean, fresh timestamptz
 )

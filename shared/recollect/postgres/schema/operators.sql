@@ -1,4 +1,7 @@
 -- Operators: their keys, their log, deletions of tenants and receipts of erasures.
+--
+-- Tenants are deleted with grace. The role of the operator API sees tenants and plans, and nothing that a tenant
+-- stored.
 
 CREATE TABLE operator_keys (
     id uuid PRIMARY KEY,

@@ -19,10 +19,10 @@ CREATE TABLE passages (
     claimed_until timestamptz,
     added_revision bigint NOT NULL,
     removed_revision bigint,
-    -- sequence: what a passage's neighbours share, its thread, else its node. near and far: the words up to 20 and up
-    -- to 80 around it, its own among them; null until the worker has been there. settled: its vector and what
-    -- surrounds it are up to date; a row that is not is the worker's queue. speaker: the name before the text's first
-    -- colon, in small letters.
+    -- sequence: what a passage's neighbours share, its thread, else its node. A thread has an order, so every piece
+    -- of one has a time. near and far: the words up to 20 and up to 80 around it, its own among them; null until the
+    -- worker has been there. settled: its vector and what surrounds it are up to date; a row that is not is the
+    -- worker's queue. speaker: the name before the text's first colon, in small letters.
     sequence uuid NOT NULL,
     near tsvector,
     far tsvector,
@@ -74,6 +74,9 @@ CREATE INDEX passages_refused ON passages (tenant_id, graph_id, id)
     WHERE refused IS NOT NULL AND removed_revision IS NULL;
 CREATE INDEX passages_compactable ON passages (tenant_id, graph_id, removed_revision)
     WHERE removed_revision IS NOT NULL;
+-- The index by node serves only where a node is asked for, which is what its condition says: no passage is without
+-- one. Without statistics PostgreSQL takes a tenant to have a handful of passages, and preferred reading all of them
+-- by this index to looking eight up by the primary key.
 CREATE INDEX passages_node ON passages (tenant_id, node_id) WHERE node_id IS NOT NULL;
 -- Every recall tells how many live passages of its graph have no vector yet: few as a rule, and none is the most
 -- frequent.
@@ -93,7 +96,8 @@ CREATE INDEX passages_waiting_of_few ON passages (tenant_id, graph_id, id)
     WHERE NOT settled AND NOT bulk AND coalesce(removed_revision, 0) = 0;
 -- The memories of a graph from the newest on: a filter alone lists them, and so does a question that asks for
 -- everything. A name has no time, and comes after all that has one.
-CREATE INDEX passages_newest ON passages (tenant_id, graph_id, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
+CREATE INDEX passages_newest ON passages
+    (tenant_id, graph_id, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
     WHERE removed_revision IS NULL AND place = 0;
 -- What was said on some days, newest first, and whose text names a day. As passages_live: their conditions are true
 -- of every key. The second is written as no other index of live passages by graph: a planner that expects few would
@@ -102,6 +106,8 @@ CREATE INDEX passages_said ON passages (tenant_id, graph_id, said_at, id)
     WHERE removed_revision IS NULL AND said_at IS NOT NULL;
 CREATE INDEX passages_named_days ON passages USING gin (graph_id, named_days) WITH (gin_pending_list_limit = 128)
     WHERE coalesce(removed_revision, 0) = 0 AND named_days IS NOT NULL;
+-- The worker's queue of passages to analyse anew, empty once all are. Passages are found by lexemes that Recollect
+-- itself finds, in every script, not PostgreSQL's parser.
 CREATE INDEX passages_other_words ON passages (tenant_id, id) WHERE words_version < 3;
 
 ALTER TABLE passages ENABLE ROW LEVEL SECURITY;
@@ -157,7 +163,8 @@ BEGIN
         part := 'searched_vectors_' || to_char(remainder, 'FM00');
         EXECUTE format('CREATE TABLE %I PARTITION OF searched_vectors FOR VALUES WITH (MODULUS 16, REMAINDER %s)',
             part, remainder);
-        EXECUTE format('ALTER TABLE %I SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000)', part);
+        EXECUTE format(
+            'ALTER TABLE %I SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000)', part);
         EXECUTE format('ALTER TABLE %I ALTER COLUMN embedding SET STATISTICS 0', part);
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
         EXECUTE format('CREATE POLICY tenant_isolation ON %I
@@ -172,6 +179,10 @@ CREATE POLICY tenant_isolation ON searched_vectors
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON searched_vectors TO recollect_app;
 
+-- What the second stage of recall ranks candidates by: of each passage and model, what its tokens mean in it, and the
+-- days that its text tells of. Derived by the worker with the vector of passage_vectors, and rebuildable. A recall
+-- reads some hundred rows of 1 to 3 KB: in the table itself, as they are. Bits cannot be compressed, and the planner
+-- has no use for samples of them; what is erased would stand in those.
 -- generation: which rules made it; rows of others are not read, and made anew. tokens: a bit for the sign of each
 -- number of each token's state, one token after the other; empty of models that tell nothing of tokens. dates: days,
 -- told by the calendar or from the day on which the text was said.

@@ -43,6 +43,7 @@ CREATE POLICY of_the_own_tenants_provider ON people AS RESTRICTIVE FOR INSERT WI
 );
 CREATE POLICY oneself ON people
     USING (id = (SELECT nullif(current_setting('recollect.person_id', true), '')::uuid));
+-- Hashes of passwords are written and never read again: the functions below look up what was hashed.
 GRANT INSERT ON people TO recollect_app;
 GRANT SELECT (id, email, name, created_at, provider_tenant_id, password_changes, unproven) ON people TO recollect_app;
 GRANT UPDATE (name, password_hash) ON people TO recollect_app;
@@ -65,6 +66,8 @@ CREATE TABLE sessions (
     password_changes bigint,
     CONSTRAINT sessions_provider FOREIGN KEY (confined_to, provider_id)
         REFERENCES identity_providers (tenant_id, id) ON DELETE CASCADE,
+    -- A session of an unproven account is confined to its tenant, and no provider began it. Without a provider, no
+    -- tenant confines anything but that.
     CONSTRAINT sessions_of_providers_are_confined
         CHECK (provider_id IS NULL OR confined_to IS NOT NULL)
 );
@@ -74,6 +77,9 @@ CREATE INDEX sessions_of_providers ON sessions (confined_to, provider_id) WHERE 
 ALTER TABLE sessions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY oneself ON sessions
     USING (person_id = (SELECT nullif(current_setting('recollect.person_id', true), '')::uuid));
+-- What is kept of a session, such as the address from which somebody signed in, goes some time after it has ended:
+-- with a later sign-in of the same person, as whom alone it is seen. Sessions that a provider began end with the
+-- identity by which they began.
 GRANT INSERT, DELETE ON sessions TO recollect_app;
 GRANT SELECT (id, person_id, created_at, last_used_at, expires_at, revoked_at, user_agent, address, confined_to,
     provider_id) ON sessions TO recollect_app;
@@ -129,6 +135,7 @@ CREATE INDEX passkey_challenges_person ON passkey_challenges (person_id) WHERE p
 
 ALTER TABLE passkey_challenges ENABLE ROW LEVEL SECURITY;
 
+-- Who is a member of which tenant.
 CREATE TABLE members (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
     person_id uuid NOT NULL REFERENCES people (id),
@@ -174,6 +181,7 @@ CREATE POLICY tenant_isolation ON members
 GRANT SELECT, INSERT, DELETE ON members TO recollect_app;
 GRANT UPDATE (role) ON members TO recollect_app;
 
+-- Invitations to join a tenant. Only the hash of each secret is kept.
 CREATE TABLE invitations (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
     id uuid NOT NULL,
@@ -205,6 +213,8 @@ GRANT UPDATE (revoked_at) ON invitations TO recollect_operator;
 
 -- Who signs in: the person of this address, with what the password is compared with. People whom a provider brought
 -- sign in by it alone, and are not found here.
+-- What is begun by a password is written only if the person has taken no other since it was compared: a sign-in says
+-- by password_changes which one that was.
 CREATE FUNCTION find_person(person_email text)
 RETURNS TABLE (id uuid, email text, name text, password_hash text, password_changes bigint)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp

@@ -1,5 +1,7 @@
 -- Relations: typed edges between nodes.
 
+-- A relation whose metadata or ordinal is put anew keeps its id. What it was stays as a row of its own, taken away by
+-- the revision that changed it, so that every past state tells what it had then.
 -- Directed, typed edges between lineages. graph_id is the source's graph; to_graph differs for a symlink.
 CREATE TABLE relations (
     tenant_id uuid NOT NULL,

@@ -1,6 +1,7 @@
--- Roles. They belong to the server, not to one database: `recollect migrate` creates those that are missing, before all
--- else, with a login that may, and becomes recollect_owner for the rest. No role is a superuser, passes row-level security by, or may create roles or databases.
--- Who may log in as one, and by what, is the administrator's to say: none has a password.
+-- Roles. They belong to the server, not to one database: `recollect migrate` creates those that are missing, before
+-- all else, with a login that may, and becomes recollect_owner for the rest. No role is a superuser, passes row-level
+-- security by, or may create roles or databases. Who may log in as one, and by what, is the administrator's to say:
+-- none has a password.
 
 -- Owns the schema and everything in it, and runs migrations. Row-level security does not hold for it.
 CREATE ROLE recollect_owner LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB;

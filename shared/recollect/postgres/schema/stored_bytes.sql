@@ -1,4 +1,7 @@
 -- What a graph counts for in bytes: functions of each row, and the triggers that add them up in graph_heads.
+--
+-- What a plan bounds as stored bytes is near what takes the disk: not only the text of rows, but the rows themselves,
+-- their entries in indexes and the log.
 
 -- What a graph counts for. Each revision has one row in the log of changes, which is kept as long as the graph.
 CREATE FUNCTION counted_bytes(head graph_heads) RETURNS bigint

@@ -1,4 +1,12 @@
 -- Plans, tenants and their usage; and what a transaction of a tenant asks before it reads or writes.
+--
+-- Every table of tenants has tenant_id first in its primary key and its foreign keys: rows of different tenants
+-- cannot be joined by mistake, and the schema can be distributed by tenant. Each is under row-level security. In its
+-- policy, the sub-select makes the tenant a constant of the plan; nullif survives a pooled connection, where a
+-- setting that was once set reads as an empty string.
+--
+-- What must happen before a tenant is known is done by a closed list of functions that run as their owner (SECURITY
+-- DEFINER). Each takes and returns no more than its one purpose needs, and each has its attack test.
 
 -- Plans: what a tenant may have and ask for. Null is no limit. nodes_per_graph: entities, facts and placeholders.
 -- stored_bytes: of text and rows, history included. embeddings_per_day: passages that are given vectors from one
@@ -52,7 +60,9 @@ CREATE TABLE tenants (
     -- Whether another cell has rows of the tenant too, or may: from before the first is copied until the last of
     -- them, here or there, is gone. Such a tenant is not deleted: a receipt would say that all of it went.
     moving boolean NOT NULL DEFAULT false,
-    -- Until when writes of a tenant that is leaving are refused; null: until somebody says otherwise.
+    -- Until when writes of a tenant that is leaving are refused; null: until somebody says otherwise. Whoever moves
+    -- it may be gone by then: the first write after that moment has it be here again, so that what was written and
+    -- what a move may still do are decided by this one row, and not by anybody's clock.
     held_until timestamptz,
     -- In the target, while the tenant arrives: what lets it be here. In the source, once it has departed: the same,
     -- and where to.
@@ -65,6 +75,7 @@ CREATE TABLE tenants (
 );
 CREATE INDEX tenants_to_erase ON tenants (erase_at) WHERE erase_at IS NOT NULL;
 
+-- A tenant sees the plan that it has. Which others there are, and what is in them, is the operator's.
 CREATE POLICY own_plan ON plans
     USING (name = (SELECT t.plan FROM tenants t
         WHERE t.id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid)));
@@ -82,6 +93,8 @@ GRANT UPDATE (name, retention_days, time_zone) ON tenants TO recollect_app;
 GRANT INSERT (id, slug, name, plan) ON tenants TO recollect_operator;
 GRANT UPDATE (status, plan, read_only, erase_at) ON tenants TO recollect_operator;
 
+-- Usage: how often each tenant called what, by the hour (UTC). Gateways add to it in batches, workers with what they
+-- did.
 -- kind: a tool, a resource, a route of the management API, or work of the worker. name: a word of the code, never a
 -- tenant's. errors: calls that were answered by an error, or not at all. passages: given their vectors.
 -- bytes_received: of requests.
@@ -189,6 +202,8 @@ BEGIN
     END IF;
 END $$;
 
+-- A gateway that knows a graph from an earlier call has the database confirm that in the round trip that begins the
+-- next one.
 -- Raise RC004 unless the tenant has this graph just as it was when it had this fingerprint (`hash_record_extended` of
 -- its row): with that name, and configured so.
 CREATE FUNCTION require_graph(graph uuid, fingerprint bigint)
