@@ -19,8 +19,8 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres

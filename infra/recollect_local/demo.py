@@ -10,8 +10,8 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.accounts.tenants.service import create_tenant, find_tenant
 from recollect.caller import Role
 from recollect.errors import NotFound, Unauthenticated
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.demo_keys import DemoKeys

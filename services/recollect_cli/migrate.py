@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from recollect.platform import migrate as migrations
+from recollect.postgres import migrate as migrations
 from recollect.settings import Settings
 from recollect.settings.unknown import unknown_settings
 from recollect_cli.tables import say

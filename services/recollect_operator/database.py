@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from recollect.platform.schema.service import translated_schema_errors
 from recollect.postgres.connections import connect_as, session_settings
 from recollect.postgres.driver_errors import translated_errors
 from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.schema_version.service import translated_schema_errors
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect.valkey.caller_changes import notify_callers_changed_at_end

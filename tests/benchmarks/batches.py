@@ -18,8 +18,8 @@ from rich.table import Table
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants.service import create_tenant
 from recollect.caller import Caller
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.transfer import service as transfer

@@ -22,8 +22,8 @@ from recollect.graph.observations.model import NewObservation
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.ids import new_id
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.settings import Settings

@@ -19,8 +19,8 @@ import msgspec
 from rich import box
 from rich.table import Table
 
-from recollect.platform.migrate import migrate
 from recollect.postgres.connections import APP_ROLE, session_settings
+from recollect.postgres.migrate import migrate
 from recollect.retrieval.vector_indexes.model import PARTITIONS, VectorIndex, create_statement, partition_name
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres

@@ -12,7 +12,7 @@ from syrupy.extensions.json import JSONSnapshotExtension
 
 from recollect.accounts.audit.model import Action
 from recollect.errors import ErrorCode
-from recollect.platform.migrate import migrations
+from recollect.postgres.migrate import migrations
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.prompts_and_resources import resources
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PROMPTS

@@ -11,8 +11,8 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.cells.service import Cells
-from recollect.platform.migrate import migrate
 from recollect.postgres.connections import OWNER_ROLE
+from recollect.postgres.migrate import migrate
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from recollect.valkey.client import connect_redis

@@ -13,7 +13,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.graph.entities.model import NewEntity
 from recollect.memory.model import NewMemory
-from recollect.platform.migrate import migrate
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres

@@ -12,7 +12,7 @@ from recollect.moves import service as moves
 from recollect.moves import store
 from recollect.moves.connections import CellConnections
 from recollect.moves.model import Cell, MoveOptions
-from recollect.platform.migrate import migrate
+from recollect.postgres.migrate import migrate
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_local.postgres import LocalPostgres

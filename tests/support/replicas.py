@@ -14,8 +14,8 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.replicas import Replica, replica_of
 from recollect.retrieval.recall.questions import QuestionEncoder

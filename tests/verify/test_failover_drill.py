@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import Unavailable
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.settings import Settings
 from tests.support.balancer import Balancer
 from tests.support.clusters import Cluster

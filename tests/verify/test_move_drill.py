@@ -16,9 +16,9 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.moves.model import Cell
-from recollect.platform.migrate import migrate
 from recollect.postgres.connections import OWNER_ROLE
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from recollect_operator.cells import OperatorCells

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.platform.migrate import migrate
+from recollect.postgres.migrate import migrate
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.clusters import Cluster

@@ -14,10 +14,10 @@ from recollect.errors import RecollectError, Unavailable
 from recollect.fairness.presence import Presence
 from recollect.jobs.model import FAULTS_OF_OURS
 from recollect.outbound.requests import Outbound
-from recollect.platform.schema.service import SchemaCheck
 from recollect.postgres.connections import APP_ROLE
 from recollect.postgres.database import Database
 from recollect.postgres.replicas import replica_of
+from recollect.postgres.schema_version.service import SchemaCheck
 from recollect.settings import Settings, read_settings
 from recollect.telemetry.logs import configure_logging, warn_of_unknown_settings
 from recollect.telemetry.metrics import begin_failed_jobs

@@ -9,8 +9,8 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 
 from recollect.embedding import MeasuredEmbedder
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect.postgres.database import Database
+from recollect.postgres.schema_version.service import SchemaCheck, require_any_usable
 from recollect.telemetry.metrics import record_readiness
 from recollect_http.server.draining import Drain
 

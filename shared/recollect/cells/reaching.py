@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.schema.service import SchemaCheck
 from recollect.postgres.database import Database
+from recollect.postgres.schema_version.service import SchemaCheck
 from recollect.postgres.transactions import Session
 from recollect.settings import Settings
 

@@ -19,9 +19,9 @@ from recollect.cells import store
 from recollect.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.cells.switches import end_switches
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
-from recollect.platform.schema.service import SchemaCheck
 from recollect.postgres.database import CellQuery, Database, OnWritten
 from recollect.postgres.replicas import replica_of
+from recollect.postgres.schema_version.service import SchemaCheck
 from recollect.postgres.transactions import Session, Transaction, TransactionOptions
 from recollect.settings import Settings
 from recollect.settings.cells import HOME

@@ -13,7 +13,7 @@ from recollect.errors import Conflict, ErrorCode, Unavailable
 from recollect.moves import store
 from recollect.moves.connections import MoveContext
 from recollect.moves.model import NEARLY_THERE, ROWS_AT_ONCE, Copying, TenantPlace, lacking, unlike_schema
-from recollect.platform.migrate import migrations
+from recollect.postgres.migrate import migrations
 from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import service as vector_indexes
 from recollect.settings.cells import HOME

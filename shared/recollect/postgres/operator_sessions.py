@@ -7,9 +7,9 @@ from uuid import UUID
 import asyncpg
 
 from recollect.caller import OPERATOR, Caller
-from recollect.platform.schema.service import translated_schema_errors
 from recollect.postgres.connections import OWNER_ROLE, session_settings, translated_connection_errors
 from recollect.postgres.driver_errors import translated_errors
+from recollect.postgres.schema_version.service import translated_schema_errors
 from recollect.postgres.transactions import AnyConnection, Session, Transaction
 from recollect.settings import Settings
 from recollect.settings.cells import HOME

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from recollect.platform.migrate import migrate
+from recollect.postgres.migrate import migrate
 from recollect.settings import Settings
 from tests.benchmarks.memory import new_tenant
 

@@ -11,10 +11,10 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
 from recollect.errors import QuotaExceeded
 from recollect.graph.aliases import service as aliases
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Query
 from recollect.postgres import schema
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Query
 from tests.support.invariants import assert_laws
 from tests.support.memories import Agent, at_work
 from tests.support.quotas import limit

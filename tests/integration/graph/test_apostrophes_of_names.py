@@ -9,7 +9,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs import service as graphs
 from recollect.memory import reading
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.memories import Agent, at_work, names
 

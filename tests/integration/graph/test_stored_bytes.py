@@ -7,7 +7,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from tests.support.memories import Agent, at_work
 
 COUNT = "SELECT sum(stored_bytes)::int FROM graph_heads WHERE tenant_id = $1"

@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from recollect.platform.migrate import migrate
+from recollect.postgres.migrate import migrate
 from recollect_local import postgres as local
 from recollect_local.postgres import LocalPostgres
 

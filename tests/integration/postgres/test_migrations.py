@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from recollect.errors import ErrorCode, InvalidInput, Unavailable
-from recollect.platform.migrate import LOCK_KEY, ROLES, Migration, MigrationFailed, migrate, migrations
+from recollect.postgres.migrate import LOCK_KEY, ROLES, Migration, MigrationFailed, migrate, migrations
 from recollect_local.postgres import LocalPostgres
 from tests.support.gateway import eventually
 
@@ -308,7 +308,7 @@ async def pending(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
     await migrate(empty)
     one_more = Migration("9999_both", "ALTER TABLE tenants ADD COLUMN odd int; ALTER TABLE nodes ADD COLUMN odd int")
     every = [*migrations(), one_more]
-    monkeypatch.setattr("recollect.platform.migrate.migrations", lambda: every)
+    monkeypatch.setattr("recollect.postgres.migrate.migrations", lambda: every)
     return empty
 
 
@@ -326,7 +326,7 @@ async def test_a_deadlock_with_a_call_fails_the_migration_attempt_and_not_the_ca
 async def test_a_migration_whose_tables_stay_in_use_is_rolled_back(
     pending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.platform.migrate.ATTEMPTS", 2)
+    monkeypatch.setattr("recollect.postgres.migrate.ATTEMPTS", 2)
     async with connected(pending) as call, call.transaction():
         await call.execute("LOCK TABLE recollect.nodes IN ACCESS SHARE MODE")
         with pytest.raises(Unavailable, match="9999_both found its tables in use 2 times"):

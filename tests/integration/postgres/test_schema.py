@@ -10,12 +10,12 @@ from structlog.testing import capture_logs
 
 from recollect.accounts.tenants import service as tenants
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.migrate import Migration, migrations
-from recollect.platform.schema import service
-from recollect.platform.schema.service import SchemaCheck, require_any_usable
 from recollect.postgres.connections import OPERATOR_ROLE
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import Migration, migrations
 from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.schema_version import service
+from recollect.postgres.schema_version.service import SchemaCheck, require_any_usable
 from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from recollect_gateway.process.readiness import Readiness, reported_readiness

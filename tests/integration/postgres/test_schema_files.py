@@ -7,9 +7,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from recollect.platform import migrate as migrating
-from recollect.platform.migrate import ROLES, Migration, migrate, migrations
+from recollect.postgres import migrate as migrating
 from recollect.postgres import schema
+from recollect.postgres.migrate import ROLES, Migration, migrate, migrations
 from recollect_local.postgres import LocalPostgres
 from tests.support.schema_catalog import QUERIES, Catalog, catalog_of, differences
 

@@ -13,10 +13,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from recollect.errors import ErrorCode, InvalidInput, Unavailable
-from recollect.platform.schema.service import SchemaCheck
 from recollect.postgres.connections import OPERATOR_ROLE
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.schema_version.service import SchemaCheck
 from recollect.settings import Settings
 from recollect.settings.storage import server_of
 from recollect.valkey.client import connect_redis

@@ -8,7 +8,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.entities.model import NewEntity
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
+from recollect.postgres.database import Database
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery, RankedQuery, SubstringQuery
 from tests.conftest import NewTenant

@@ -9,10 +9,10 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.memory import revising
 from recollect.memory.model import NewMemory, Target
-from recollect.platform.connections import APP_ROLE, OPERATOR_ROLE, session_settings
-from recollect.platform.db import Database
-from recollect.platform.operator_sessions import Operator
-from recollect.platform.sql import Queries
+from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, session_settings
+from recollect.postgres.database import Database
+from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.sql import Queries
 from recollect.retrieval.vector_indexes import store as vector_indexes
 from recollect.retrieval.vector_indexes.model import (
     MAX_INDEXES,

@@ -18,8 +18,8 @@ from mcp_types import CallToolResult
 from recollect.accounts.identity.model import generate_secret, operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis

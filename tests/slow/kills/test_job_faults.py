@@ -25,8 +25,8 @@ from recollect.graph.graphs.model import NewGraph
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import REINDEX_PASSAGES
 from recollect.jobs.model import Job, JobBounds
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.transfer import exports, file_jobs

@@ -13,8 +13,8 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.platform.migrate import migrate
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis

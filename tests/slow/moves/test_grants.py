@@ -10,7 +10,7 @@ import pytest
 from recollect.accounts.tenants import service as tenants
 from recollect.errors import Conflict
 from recollect.moves.model import Cell
-from recollect.platform.migrate import migrate
+from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME

@@ -8,7 +8,7 @@ import pytest
 from recollect.accounts.tenants.model import Tenant
 from recollect.errors import ErrorCode, Unavailable
 from recollect.moves import copying
-from recollect.platform.migrate import Migration, migrations
+from recollect.postgres.migrate import Migration, migrations
 from recollect.settings.cells import HOME
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells, killed_after

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.platform.migrate import OLDEST_POSTGRESQL, MigrationFailed, _require_postgresql
+from recollect.postgres.migrate import OLDEST_POSTGRESQL, MigrationFailed, _require_postgresql
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from recollect.platform.migrate import Migration, migrations
+from recollect.postgres.migrate import Migration, migrations
 
 DROPS = re.compile(
     r"\bDROP\s+(?:TABLE|COLUMN|VIEW|MATERIALIZED\s+VIEW|FUNCTION|PROCEDURE|TYPE|DOMAIN|SCHEMA|SEQUENCE)\b"

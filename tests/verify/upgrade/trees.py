@@ -13,9 +13,9 @@ import tarfile
 from io import BytesIO
 from pathlib import Path
 
-from recollect.platform.connections import session_settings
-from recollect.platform.migrate import BASELINE
-from recollect.platform.sql import Queries
+from recollect.postgres.connections import session_settings
+from recollect.postgres.migrate import BASELINE
+from recollect.postgres.sql import Queries
 from recollect.settings import Settings
 from tests.support.fleet import PARTS, sources
 from tests.support.workers import environment

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from recollect.accounts.identity.model import WORKER
 from recollect.accounts.quotas import store
 from recollect.accounts.quotas.model import Quotas, QuotaUse, TenantTotals, day_of, exceeded
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 STORING = "what is stored"
 EMBEDDING = "embeddings"

@@ -5,7 +5,7 @@ from uuid import UUID
 from recollect.cells.directory import store
 from recollect.cells.directory.model import CellSize, DirectoryEntry
 from recollect.errors import Conflict, ErrorCode
-from recollect.platform.migrate import migrations
+from recollect.postgres.migrate import migrations
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.migrate import migrations
-from recollect.platform.schema import store
-from recollect.platform.schema.model import outdated
 from recollect.postgres.database import Database
+from recollect.postgres.migrate import migrations
+from recollect.postgres.schema_version import store
+from recollect.postgres.schema_version.model import outdated
 from recollect.postgres.transactions import Session
 
 UNDEFINED = (

@@ -15,9 +15,9 @@ import asyncpg
 import structlog
 
 from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailable
-from recollect.platform.connections import APP_ROLE, OWNER_ROLE
-from recollect.platform.driver_errors import translate
 from recollect.postgres import schema
+from recollect.postgres.connections import APP_ROLE, OWNER_ROLE
+from recollect.postgres.driver_errors import translate
 from recollect.settings.storage import NO_DATABASE_ADDRESS, server_of
 
 log = structlog.get_logger(__name__)
