@@ -136,9 +136,13 @@ class Outbound:
         on_behalf_of: Hashable,
         headers: Mapping[str, str],
         max_bytes: int = MAX_BODY_BYTES,
+        seconds: float | None = None,
     ) -> Answer:
-        """Send POST with a body, whose type is in `headers`, once at most; otherwise as `get`."""
-        return await self._request("POST", url, _Asker(on_behalf_of), headers, content, max_bytes)
+        """Send POST with a body, whose type is in `headers`, once at most; otherwise as `get`.
+
+        `seconds`: for the whole answer, for an address that thinks for longer than others may.
+        """
+        return await self._request("POST", url, _Asker(on_behalf_of), headers, content, max_bytes, seconds)
 
     def require_address(self, url: str, *, path: str) -> None:
         """Raise InvalidInput at `path` for a URL whose form we do not accept, without looking its host up."""
@@ -156,12 +160,13 @@ class Outbound:
         headers: Mapping[str, str],
         content: bytes | None,
         max_bytes: int,
+        seconds: float | None = None,
     ) -> Answer:
-        wait = self._seconds
+        wait, seconds = self._seconds, seconds or self._seconds
         try:
             async with (
                 released_slot(),
-                asyncio.timeout(self._seconds),
+                asyncio.timeout(seconds),
                 self._requests_each.hold(asker.name, wait_seconds=wait),
                 asker.within(self._requests_of_crowds, wait_seconds=wait),
                 self._requests.hold(None, wait_seconds=wait),
@@ -169,7 +174,7 @@ class Outbound:
                 target = self._parse(url, "url")
                 addresses = await self._addresses(target, asker)
                 request = httpx2.Request(method, target, headers=_own_headers(headers), content=content)
-                return await self._send(request, addresses, max_bytes)
+                return await self._send(request, addresses, max_bytes, seconds)
         except (InvalidInput, _Refused) as error:
             raise asker.failed(f"{type(error).__name__}: {error}") from None  # Our own words.
         except (httpx2.HTTPError, OSError, UnicodeError) as error:
@@ -209,17 +214,19 @@ class Outbound:
             self._require_https(url, "url")
         return found
 
-    async def _send(self, request: httpx2.Request, addresses: list[str], max_bytes: int) -> Answer:
+    async def _send(self, request: httpx2.Request, addresses: list[str], max_bytes: int, seconds: float) -> Answer:
         """Send the request to the first of these addresses to which a connection is made."""
         candidates = addresses[:ADDRESSES]
         for address in candidates[:-1]:
             try:
-                return await self._exchange(request, address, max_bytes, self._seconds / len(candidates))
+                return await self._exchange(request, address, max_bytes, seconds, self._seconds / len(candidates))
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue  # Nothing was sent yet.
-        return await self._exchange(request, candidates[-1], max_bytes, self._seconds)
+        return await self._exchange(request, candidates[-1], max_bytes, seconds, self._seconds)
 
-    async def _exchange(self, request: httpx2.Request, address: str, max_bytes: int, connect_seconds: float) -> Answer:
+    async def _exchange(
+        self, request: httpx2.Request, address: str, max_bytes: int, seconds: float, connect_seconds: float
+    ) -> Answer:
         """Send one request on a connection of its own to this address, with TLS for the name."""
         host = request.url.host
         pinned = httpx2.Request(
@@ -229,7 +236,7 @@ class Outbound:
             content=request.content,
             extensions={
                 "sni_hostname": host,
-                "timeout": httpx2.Timeout(self._seconds, connect=connect_seconds).as_dict(),
+                "timeout": httpx2.Timeout(seconds, connect=connect_seconds).as_dict(),
             },
         )
         async with httpx2.AsyncHTTPTransport(self._tls, trust_env=False, limits=_ONE_CONNECTION) as transport:

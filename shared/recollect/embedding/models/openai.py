@@ -1,9 +1,6 @@
 """The embedder behind any server that speaks OpenAI's `POST /v1/embeddings`: OpenAI, Ollama, vLLM, TEI, LM Studio."""
 
-import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 import anyio
@@ -12,10 +9,11 @@ import msgspec
 import numpy as np
 import stamina
 
-from recollect.embedding.embedder import UNMEASURED
-from recollect.embedding.failure import EmbeddingFailed, FailureCause, WrongDimensions
-from recollect.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
-from recollect.fairness.slots import released_slot
+from recollect.platform.embedding.embedder import UNMEASURED
+from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause, WrongDimensions
+from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
+from recollect.platform.retry_after import seconds_until
+from recollect.platform.slots import released_slot
 from recollect.settings import Settings
 
 _EMBEDDER_STATUSES = {
@@ -143,17 +141,5 @@ def _refusal(response: httpx2.Response) -> EmbeddingFailed:
         if status in _TEXT_STATUSES
         else FailureCause.UNSURE
     )
-    retry_after = _seconds(response.headers.get("retry-after", ""))
+    retry_after = seconds_until(response.headers.get("retry-after"))
     return EmbeddingFailed(f"answered HTTP {status}{hint}", cause=cause, retry_after=retry_after)
-
-
-def _seconds(retry_after: str) -> float | None:
-    """Seconds from now of a Retry-After header, which holds seconds or a date; None for a malformed one."""
-    try:
-        seconds = float(retry_after)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(retry_after).astimezone(UTC) - datetime.now(UTC)).total_seconds()
-        except ValueError:
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
