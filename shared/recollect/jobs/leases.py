@@ -94,10 +94,11 @@ async def record_failure(tx: Transaction, job: Job, failure: Failure, bounds: Jo
 
 
 async def postpone_job(tx: Transaction, job: Job, postponed: StepPostponed) -> None:
-    """Release a job that has to wait; the current attempt does not count. Raises LeaseLost."""
+    """Release a job that has to wait; the current attempt counts only where that says so. Raises LeaseLost."""
     failure = failure_of(postponed.reason)
     error = (str(failure.code), failure.message)
-    if not await store.release_job(tx, job, attempts=job.attempts - 1, wait=postponed.wait, error=error):
+    attempts = job.attempts if postponed.counts else job.attempts - 1
+    if not await store.release_job(tx, job, attempts=attempts, wait=postponed.wait, error=error):
         raise LeaseLost("Another worker has this job.")
 
 

@@ -181,11 +181,14 @@ class LeaseLost(RecollectError):
 
 
 class StepPostponed(Exception):
-    """A step cannot be done yet, for a known reason. The job is retried after `wait`; the attempt does not count."""
+    """A step cannot be done yet, for a known reason. The job is retried after `wait`; the attempt does not count.
 
-    def __init__(self, reason: RecollectError, wait: timedelta) -> None:
+    `counts`: it does, and the job fails after MAX_ATTEMPTS.
+    """
+
+    def __init__(self, reason: RecollectError, wait: timedelta, *, counts: bool = False) -> None:
         super().__init__(str(reason))
-        self.reason, self.wait = reason, wait
+        self.reason, self.wait, self.counts = reason, wait, counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,9 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
         except LeaseLost:
             raise
         except StepPostponed as postponed:
+            if postponed.counts and job.attempts >= MAX_ATTEMPTS:
+                await _note_failure(context, caller, job, postponed.reason)
+                return
             async with context.database.transaction(worker) as tx:
                 await leases.postpone_job(tx, job, postponed)
             return
