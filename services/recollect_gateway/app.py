@@ -45,6 +45,7 @@ from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.remembered_callers import RememberedCallers, remembered_callers
 from recollect_gateway.calls import Services
 from recollect_gateway.management.guards import CallerMiddleware, within_scope, within_toolsets
+from recollect_gateway.management.memory.distilling import DistillingController, LanguageModelController
 from recollect_gateway.management.health import HealthController
 from recollect_gateway.management.memory.batches import BatchController
 from recollect_gateway.management.memory.changes import ChangeController
@@ -164,6 +165,8 @@ def _management_api() -> list[Router]:
             TransferController,
             JobController,
             GraphJobController,
+            DistillingController,
+            LanguageModelController,
             PassageController,
             UsageController,
             PlanController,

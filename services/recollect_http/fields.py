@@ -50,7 +50,7 @@ Revision = Annotated[
     int,
     Meta(description="Number of the graph's newest revision (with `as_of`, at that moment); each write adds 1"),
 ]
-OF_METADATA = "JSON object that clients define; `dedup` in it configures deduplication"
+OF_METADATA = "JSON object that clients define; `dedup` in it configures deduplication, `distil` distilling"
 Metadata = Annotated[dict[str, Any], Meta(description=OF_METADATA)]
 
 ScopeNames = Annotated[list[str], Meta(description="Scopes that it has: `memory:read`, `memory:write`, `tenant:admin`")]

@@ -32,6 +32,8 @@ OF_THE_GRAPHS_LOG = {
     "POST /v1/graphs/{name}/deduplicate": "upkeep by a job, which says who asked for it; its changes are in the log",
     "POST /v1/graphs/{name}/reindex": "upkeep by a job, which says who asked for it; it changes nothing that is told",
     "POST /v1/graphs/{name}/reembed": "upkeep by a job, which says who asked for it; it changes nothing that is told",
+    "POST /v1/graphs/{name}/distil": "by a job, which says who asked for it; the facts are in the log",
+    "DELETE /v1/graphs/{name}/distilled": "as memories",
     "POST /v1/jobs/{job_id}/cancel": "the job says that it was cancelled; what it did is in the graph's log",
 }
 TOLD_BY_DELIVERIES = {
@@ -247,6 +249,18 @@ async def rotate_webhook_secret(tenant: Tenant) -> str:
     return webhook
 
 
+async def set_model(tenant: Tenant) -> str:
+    await tenant.done("PUT", "/v1/language-model", json={"url": "https://model.example.com/v1", "model": "x"})
+    return f"tenant:{tenant.caller.tenant_id}"
+
+
+async def remove_model(tenant: Tenant) -> str:
+    made = await set_model(tenant)
+    for _ in range(2):  # The second time there is none, which has no entry.
+        await tenant.done("DELETE", "/v1/language-model")
+    return made
+
+
 async def change_tenant(tenant: Tenant) -> str:
     await tenant.done("PATCH", "/v1/tenant", json={"name": "Analytical Engines"})
     return f"tenant:{tenant.caller.tenant_id}"
@@ -330,6 +344,8 @@ ACTS: dict[str, tuple[Act, str]] = {
     "PATCH /v1/webhooks/{webhook_id}": (changing(create_webhook, enabled=False), "webhook.changed"),
     "POST /v1/webhooks/{webhook_id}/secret": (rotate_webhook_secret, "webhook.secret_rotated"),
     "DELETE /v1/webhooks/{webhook_id}": (deleting(create_webhook), "webhook.deleted"),
+    "PUT /v1/language-model": (set_model, "language_model.set"),
+    "DELETE /v1/language-model": (remove_model, "language_model.removed"),
     "PATCH /v1/tenant": (change_tenant, "tenant.changed"),
     "DELETE /v1/sessions/{session_id}": (end_session, "session.ended"),
     "DELETE /v1/jobs/{job_id}/output": (delete_output, "job.output_deleted"),

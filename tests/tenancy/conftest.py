@@ -127,6 +127,20 @@ async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         caller.tenant_id,
     )
     await owner.execute(
+        "INSERT INTO language_models (tenant_id, url, model, api_key, created_by) "
+        "VALUES ($1, 'https://example.com/v1', 'model', 'sealed', 'person')",
+        caller.tenant_id,
+    )
+    for table, columns, values in (
+        ("distilled_threads", "sequence, until_turn", "md5('thread')::uuid, id"),
+        ("derived_facts", "fact_id, turn_id, sequence, job_id, version", "id, id, md5('thread')::uuid, id, 0"),
+    ):
+        await owner.execute(
+            f"INSERT INTO {table} (tenant_id, graph_id, {columns}) SELECT tenant_id, graph_id, {values} FROM nodes "
+            "WHERE tenant_id = $1 AND name IS NULL",
+            caller.tenant_id,
+        )
+    await owner.execute(
         """WITH person AS (INSERT INTO people (id, email, name)
             VALUES (gen_random_uuid(), gen_random_uuid() || '@example.com', 'Ada') RETURNING id)
         INSERT INTO members SELECT $1, id, 'owner' FROM person""",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from recollect.jobs.kinds import (
     COMPACT_GRAPH,
     DEDUPLICATE,
+    DISTIL_THREAD,
     EXPORT_GRAPH,
     FORGET_STATISTICS,
     IMPORT_GRAPH,
@@ -13,7 +14,15 @@ from recollect.jobs.kinds import (
 )
 from recollect.settings import Settings
 from recollect_workers.context import Kind, PreparedKind
-from recollect_workers.jobs import column_statistics, compaction, duplicates, reembedding, reindexing, transfer
+from recollect_workers.jobs import (
+    column_statistics,
+    compaction,
+    distilling,
+    duplicates,
+    reembedding,
+    reindexing,
+    transfer,
+)
 from recollect_workers.jobs.import_readers import MAX_READERS, ImportReaders
 
 
@@ -27,6 +36,7 @@ def known_kinds(settings: Settings) -> Mapping[str, Kind]:
         REINDEX_PASSAGES: reindexing.reindex_passages,
         COMPACT_GRAPH: compaction.compact_graph,
         DEDUPLICATE: PreparedKind(duplicates.prepare),
+        DISTIL_THREAD: PreparedKind(distilling.Distillery(settings.max_jobs).prepare),
         EXPORT_GRAPH: transfer.export_graph,
         FORGET_STATISTICS: column_statistics.forget_statistics,
         IMPORT_GRAPH: transfer.Imports(readers).step,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from recollect.distilling.threads import service as distilling
 from recollect.errors import InvalidInput, InvalidInputs
 from recollect.fairness.computing import compute, in_one_slice
 from recollect.memory import conversations, remembering
@@ -179,7 +180,10 @@ async def remember_conversation(
     _require_a_few(memories, "text" if conversation.text else "messages")
     prepared = await call.prepare((None, memory.text) for memory in memories)
     async with call.writing(graph, prepared=prepared) as (tx, revision):
-        remembered = iter(await remembering.remember_turns(tx, revision, memories))
+        turns = await remembering.remember_turns(tx, revision, memories)
+        if not all(turn.known for turn in turns):
+            await distilling.start_by_itself(tx, revision.graph, conversation.thread, call.settings)
+    remembered = iter(turns)
     return KeptConversation(conversation.thread, [[next(remembered) for _ in turn] for turn in by_turn])
 
 

@@ -8,6 +8,9 @@ COMPACT_GRAPH = "compact_graph"
 DEDUPLICATE = "deduplicate"
 """Compares entities, and proposes to merge similar ones, or merges them."""
 
+DISTIL_THREAD = "distil_thread"
+"""Has a language model distil facts from a conversation."""
+
 EXPORT_GRAPH = "export_graph"
 """Writes a graph to a file."""
 
@@ -26,6 +29,7 @@ REINDEX_PASSAGES = "reindex_passages"
 KINDS = (
     COMPACT_GRAPH,
     DEDUPLICATE,
+    DISTIL_THREAD,
     EXPORT_GRAPH,
     FORGET_STATISTICS,
     IMPORT_GRAPH,

@@ -35,6 +35,12 @@ async def schedule(tx: Transaction, new: NewJob, *, most_pending: int = MAX_PEND
     return job
 
 
+async def find_equal(tx: Transaction, new: NewJob) -> Job | None:
+    """The job under way that `schedule` would return instead of a new one; None: there is none."""
+    equal = await store.find_equal(tx, new.digest) if new.digest else None
+    return None if equal is None else await get_job(tx, equal)
+
+
 async def get_job(tx: Transaction, job_id: UUID) -> Job:
     """The current state of a job; raises NotFound, also for one of a graph that the caller does not reach."""
     found = await store.find_jobs(tx, [job_id])

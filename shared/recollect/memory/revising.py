@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect.errors import InvalidInput
+from recollect.graph.derivations import service as derivations
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
@@ -67,6 +68,8 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
         return _refused(head.id, head.id, head.version, head.content, amendment)
     if head.is_hidden and amendment.says_anew:
         await observations.outdate_former(tx, revision, [head])
+    if fields.status != ACTIVE:
+        await _outdate_derived(tx, revision, [head.id])
     put = await lineages.put_node(tx, revision, Draft(fields, head.id, based_on=amendment.based_on))
     node = await lineages.get_node(GraphView(tx, revision.graph), head.id)
     siblings = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
@@ -118,7 +121,8 @@ async def outdate_observations(
 async def outdate_nodes(
     tx: Transaction, revision: Revision, heads: Sequence[NodeHead], reasons: Mapping[UUID, str | None]
 ) -> None:
-    """Mark nodes as outdated, each for its reason."""
+    """Mark nodes as outdated, each for its reason, and facts that were derived from them alone."""
+    await _outdate_derived(tx, revision, [head.id for head in heads])
     rewrites = [
         Rewrite(head, _amended(head.fields, MemoryPatch(status="outdated", reason=reasons[head.id]), revision.at))
         for head in heads
@@ -126,6 +130,14 @@ async def outdate_nodes(
     await nodes.rewrite(
         tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
     )
+
+
+async def _outdate_derived(tx: Transaction, revision: Revision, turn_ids: Sequence[UUID]) -> None:
+    """Mark active facts as outdated that rest on these turns, which are about to be hidden, and on no others."""
+    derived = await derivations.without_support(tx, revision, turn_ids)
+    found = await nodes.read_heads(tx, revision.graph, [node_id for node_id in derived if node_id not in turn_ids])
+    heads = [head for head in found.values() if not head.is_hidden]
+    await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, status="outdated")) for head in heads])
 
 
 async def change(tx: Transaction, revision: Revision, node_id: UUID, patch: NodePatch) -> Version:
@@ -249,6 +261,8 @@ async def rewrite_node(tx: Transaction, revision: Revision, node_id: UUID, patch
         revision.graph.require_kind(fields.kind, "kind" if fields.name is None else "entity_type")
     if fields.is_same_as(head.fields):
         return False
+    if fields.status != ACTIVE:
+        await _outdate_derived(tx, revision, [head.id])
     await nodes.rewrite(tx, revision, [Rewrite(head, fields)])
     return True
 

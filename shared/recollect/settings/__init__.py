@@ -22,6 +22,7 @@ from recollect.errors import InvalidInput
 from recollect.settings.addresses.public_url import local_url
 from recollect.settings.calls import CallsSettings
 from recollect.settings.cells import HOME, SEVERAL_CELLS_CONNECTIONS, CellSettings
+from recollect.settings.distilling import DistillingSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
 from recollect.settings.moves import MoveSettings
@@ -62,6 +63,7 @@ class Settings(
     TelemetrySettings,
     MoveSettings,
     UpkeepSettings,
+    DistillingSettings,
     EmbeddingSettings,
     OperatorSettings,
     CallsSettings,

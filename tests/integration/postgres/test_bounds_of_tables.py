@@ -20,6 +20,7 @@ from recollect.accounts.people.resets import MAX_RESETS
 from recollect.accounts.people.service import MAX_STORED_SESSIONS
 from recollect.accounts.quotas.model import ROW_BYTES
 from recollect.curation.duplicates.deduplication import MAX_PAIRS
+from recollect.distilling.threads.model import MAX_THREADS, MAX_TURNS_OF_FACT
 from recollect.jobs import model as jobs
 from recollect.settings import Settings
 from recollect.webhooks.deliveries import model as deliveries
@@ -47,6 +48,12 @@ REACHED: Mapping[str, Mapping[int, str]] = {
     "changes": {ROW_BYTES["changes"]: f"{ACCOUNTS}test_quotas.py::test_stored_bytes_count_exactly_and_include_history"},
     "duplicates": {
         MAX_PAIRS: "tests/unit/curation/test_bounded_pairs.py::test_an_entity_has_a_bounded_number_of_proposed_pairs"
+    },
+    "derived_facts": {
+        MAX_TURNS_OF_FACT: "tests/unit/distilling/test_answers.py::test_a_fact_rests_on_a_bounded_number_of_turns"
+    },
+    "distilled_threads": {
+        MAX_THREADS: ("tests/integration/distilling/test_distilling.py::test_the_progress_of_the_last_threads_is_kept")
     },
     "email_domains": {MAX_DOMAINS: f"{GATEWAY}test_email_domains.py::test_claims_are_limited_in_number_and_unique"},
     "graphs": {

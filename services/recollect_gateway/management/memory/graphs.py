@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from recollect.caller import Caller, Scope
 from recollect.curation.duplicates import deduplication
+from recollect.distilling.threads import model as distilled
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.postgres.database import Database
@@ -176,6 +177,7 @@ class GraphController(Controller):
         """Create an empty graph and return it. The response is 409 `graph_exists` if the name is taken."""
         check_metadata(data.metadata, "metadata", state.settings.max_metadata_size)
         deduplication.require_readable(data.metadata)
+        distilled.require_readable(data.metadata)
         whitelist = tuple(data.kind_whitelist or ()) or None
         new = NewGraph(data.name, data.conflict_policy, whitelist, data.metadata, data.time_zone)
         async with db.writing(request.user, data.name) as tx:
@@ -208,6 +210,7 @@ class GraphController(Controller):
         changes = _patch(data)
         check_metadata(changes.metadata, "metadata", state.settings.max_metadata_size)
         deduplication.require_readable(changes.metadata or {})
+        distilled.require_readable(changes.metadata or {})
         check = unchanged(request, configuration, needed=data.replaces)
         async with db.writing(request.user, name) as tx:
             return configuration(await graphs.configure_graph(tx, name, changes, "update_graph_config", check=check))

@@ -59,6 +59,7 @@ TAGS = {
     "transfer": "Export and import of a graph in one request.",
     "jobs": "Work that takes longer than a request, with its progress and output.",
     "webhooks": "Addresses to which the tenant's events are sent, and the deliveries to them.",
+    "distilling": "Facts that a language model finds in conversations, and the tenant's own model.",
     "usage": "Calls of the tenant, what its graphs store, and the limits of its plan.",
     "keys": "API keys of the tenant.",
     "members": "Members of the tenant, and invitations.",

@@ -58,6 +58,8 @@ class Action(StrEnum):
     WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated"  # noqa: S105 - an act, no secret
     WEBHOOK_DELETED = "webhook.deleted"
     WEBHOOK_DISABLED = "webhook.disabled"
+    MODEL_SET = "language_model.set"
+    MODEL_REMOVED = "language_model.removed"
     TENANT_CREATED = "tenant.created"
     TENANT_CHANGED = "tenant.changed"
     TENANT_PLAN_CHANGED = "tenant.plan_changed"
@@ -91,6 +93,7 @@ REPEATABLE = frozenset(
         Action.WEBHOOK_CREATED,
         Action.WEBHOOK_CHANGED,
         Action.WEBHOOK_SECRET_ROTATED,
+        Action.MODEL_SET,
         Action.TENANT_CHANGED,
         Action.GRAPH_CREATED,
         Action.GRAPH_CONFIGURED,

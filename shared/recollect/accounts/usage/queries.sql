@@ -12,6 +12,11 @@ ON CONFLICT (tenant_id, hour, kind, name) DO UPDATE SET calls = u.calls + exclud
     errors = u.errors + excluded.errors, passages = u.passages + excluded.passages,
     bytes_received = u.bytes_received + excluded.bytes_received;
 
+-- name: count_calls
+-- How often the worker did something (:name) for the tenant since a time.
+SELECT coalesce(sum(calls), 0)::bigint FROM usage_hourly
+WHERE tenant_id = :tenant_id AND hour >= :since AND kind = 'work' AND name = :name;
+
 -- name: read_usage
 -- The counts from :since up to :until, in sums for each hour, day, month or (all) the whole span; after the row
 -- :after_since, :after_kind, :after_name.

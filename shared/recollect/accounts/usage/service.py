@@ -6,7 +6,7 @@ not answered is not, since it may have committed. So a call is counted once at m
 the last flush.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -60,6 +60,19 @@ async def count_embedded(tx: Transaction, passages: int, now: datetime) -> None:
     """Count the passages that were embedded in this transaction, if it commits."""
     counter = Counter(int(now.timestamp()) // HOUR_SECONDS, "work", EMBED_PASSAGES)
     await store.add_usage(tx, {counter: Counts(calls=1, passages=passages)})
+
+
+async def count_work(tx: Transaction, name: str, now: datetime, *, calls: int, errors: int = 0) -> None:
+    """Count what the worker did in this transaction, if it commits; `name` is a word of the code."""
+    counter = Counter(int(now.timestamp()) // HOUR_SECONDS, "work", name)
+    await store.add_usage(tx, {counter: Counts(calls=calls, errors=errors)})
+
+
+async def calls_today(tx: Transaction, name: str, now: datetime) -> int:
+    """How often the worker did this for the tenant since the day (UTC) began."""
+    return await store.count_calls(
+        tx, name, since=now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    )
 
 
 async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> tuple[list[UsageRow], bool]:

@@ -1,7 +1,7 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.accounts.usage.model import Counter, Counts, StoredCounts, UsagePoint, UsageRow, UsageSpan
@@ -24,6 +24,12 @@ async def add_usage(tx: Transaction, counted: Mapping[Counter, Counts]) -> None:
         passages=[count.passages for count in counts],
         bytes_received=[count.bytes_received for count in counts],
     )
+
+
+async def count_calls(tx: Transaction, name: str, *, since: datetime) -> int:
+    """The number of times that the worker did something for the tenant since a time."""
+    calls: int = await tx.fetchval(queries.count_calls, name=name, since=since)
+    return calls
 
 
 async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> list[UsageRow]:

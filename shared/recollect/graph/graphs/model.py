@@ -197,7 +197,8 @@ class WrittenHead:
 class Revision:
     """The revision that one call is writing, under the graph's lock. Use cases record in it what they touched.
 
-    `stored_bytes` is the size of the graph before it. `time_zone`: the graph's, or that of its tenant.
+    `stored_bytes` is the size of the graph before it. `time_zone`: the graph's, or that of its tenant. `has_derived`:
+    the graph may have facts that were derived from others, which go with these.
     """
 
     graph: Graph
@@ -210,6 +211,7 @@ class Revision:
     counts: Counter[str] = field(default_factory=Counter)
     deltas: Counter[str] = field(default_factory=Counter)
     time_zone: str | None = None
+    has_derived: bool = False
 
     def offset_at(self, moment: datetime) -> int | None:
         """The minutes by which clocks in the graph's zone are ahead of UTC then; None: by none, or no zone is set."""

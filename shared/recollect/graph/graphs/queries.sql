@@ -130,9 +130,12 @@ SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_
 
 -- name: lock_graph
 -- Take the write lock of the graph of that name or id (as find_graph reads them); the next revision's number and time.
--- Time never runs against revisions.
+-- Time never runs against revisions. `has_derived`: whether any of its threads was distilled.
 SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by, g.time_zone,
     coalesce(g.time_zone, (SELECT t.time_zone FROM tenants t WHERE t.id = :tenant_id)) AS zone,
+    EXISTS (
+        SELECT 1 FROM distilled_threads d WHERE d.tenant_id = :tenant_id AND d.graph_id = g.id
+    ) AS has_derived,
     counted_bytes(h) AS stored_bytes, h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
 FROM graphs g
 JOIN graph_heads h ON h.tenant_id = g.tenant_id AND h.graph_id = g.id

@@ -174,6 +174,7 @@ async def lock_graph(tx: Transaction, name: str, operation: str) -> Revision | N
         operation,
         row["stored_bytes"],
         time_zone=row["zone"],
+        has_derived=row["has_derived"],
     )
 
 

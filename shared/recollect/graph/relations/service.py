@@ -14,6 +14,7 @@ import msgspec
 
 from recollect.errors import RecollectError, TooLarge
 from recollect.fairness.computing import map_yielding
+from recollect.graph.derivations import service as derivations
 from recollect.graph.entities.model import Entity
 from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
@@ -100,7 +101,11 @@ async def delete_relations(
 async def delete_nodes(
     tx: Transaction, revision: Revision, node_ids: Sequence[UUID], *, reason: str | None = None
 ) -> None:
-    """Delete nodes with their relations, observations and passages. Orphaned placeholders are removed, too."""
+    """Delete nodes with their relations, observations and passages, and facts that were derived from them alone.
+
+    Orphaned placeholders are removed, too.
+    """
+    node_ids = unique([*node_ids, *await derivations.without_support(tx, revision, node_ids)])
     removed = await store.remove_touching(tx, revision, node_ids)
     ends = await _record_removed(revision, removed)
     await nodes.remove_nodes(tx, revision, node_ids, reason=reason)

@@ -30,6 +30,7 @@ FILES = (
     "recall",
     "jobs",
     "duplicates",
+    "distilling",
     "operators",
     "cells",
     "worker",

@@ -72,3 +72,6 @@ COMMENT ON TABLE tenant_deletions IS 'Tenants that were deleted and are not eras
 COMMENT ON TABLE erasure_receipts IS 'What is left of a tenant that was erased; append-only.';
 COMMENT ON TABLE tenant_cells IS 'In which cell a tenant is that is not in the home cell.';
 COMMENT ON TABLE tenant_moves IS 'Moves of tenants between cells that are under way.';
+COMMENT ON TABLE language_models IS 'The language model of a tenant''s own, which distils facts from conversations.';
+COMMENT ON TABLE distilled_threads IS 'Threads that were distilled, and up to which turn.';
+COMMENT ON TABLE derived_facts IS 'Facts that a language model derived, with the turns that they rest on.';

@@ -17,6 +17,7 @@ from recollect.accounts.idempotency import service as idempotency
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.fairness.computing import Slices, compute_while_locked
+from recollect.graph.derivations import service as derivations
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import service as nodes
@@ -140,6 +141,7 @@ async def _targets(tx: Transaction, graph: Graph, name: str | None, created_by: 
     targets = ErasureTargets(tuple(names), patterns, whole, created_by, tuple(lineages))
     further = await store.lineages_about(tx, graph, targets, relation=MENTIONS_ENTITY)
     targets = replace(targets, lineages=(*targets.lineages, *further))
+    targets = replace(targets, lineages=(*targets.lineages, *await _derived(tx, targets)))
     targets = replace(
         targets,
         observations=tuple(await store.observations_about(tx, graph, targets)),
@@ -148,6 +150,14 @@ async def _targets(tx: Transaction, graph: Graph, name: str | None, created_by: 
     if not (targets.lineages or targets.observations or targets.relations):
         await _require_versions(tx, graph, targets)
     return targets
+
+
+async def _derived(tx: Transaction, targets: ErasureTargets) -> list[ErasedItem]:
+    """Further facts that were derived from any of the targets: they may say what it said, by other words."""
+    known, found = set(targets.node_ids), dict[UUID, bool]()
+    for ids in _pages(targets.node_ids):
+        found |= await derivations.resting_on(tx, ids)
+    return [ErasedItem(fact_id, lives) for fact_id, lives in found.items() if fact_id not in known]
 
 
 async def _require_versions(tx: Transaction, graph: Graph, targets: ErasureTargets) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from recollect.curation.duplicates import deduplication
+from recollect.distilling.threads import model as distilled
 from recollect.errors import InvalidInput, NotFound
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphHead, GraphPatch, NewGraph
@@ -136,6 +137,7 @@ async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
         raise InvalidInput("Give the name of the new graph in name", path="graph")
     require_small(call, arguments.metadata, "metadata")
     deduplication.require_readable(arguments.metadata)
+    distilled.require_readable(arguments.metadata)
     whitelist = tuple(arguments.kind_whitelist) or None
     new_graph = NewGraph(
         arguments.name, arguments.conflict_policy, whitelist, arguments.metadata, arguments.time_zone or None
@@ -149,6 +151,7 @@ async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply
     """Change a graph's configuration."""
     require_small(call, arguments.metadata or {}, "metadata")
     deduplication.require_readable(arguments.metadata or {})
+    distilled.require_readable(arguments.metadata or {})
     patch = GraphPatch(
         arguments.name,
         arguments.conflict_policy,

@@ -1,0 +1,1 @@
+"""Language models: which one distils the conversations of a tenant."""

@@ -1,0 +1,1 @@
+"""Threads: conversations that are distilled, page by page."""
