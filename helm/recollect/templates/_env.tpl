@@ -132,6 +132,9 @@
 {{- with .Values.embedding.secret }}
 {{ include "recollect.fromSecret" (list "RECOLLECT_EMBEDDING_API_KEY" . $.Values.embedding.key) }}
 {{- end }}
+{{- with .Values.distilling.secret }}
+{{ include "recollect.fromSecret" (list "RECOLLECT_DISTIL_API_KEY" . $.Values.distilling.key) }}
+{{- end }}
 {{- if .Values.metrics.enabled }}
 - name: RECOLLECT_METRICS_HOST
   value: {{ .Values.pod.bindAddress | quote }}

@@ -55,6 +55,7 @@ ALL = merged(
         },
         "mail": {"secret": "mail"},
         "embedding": {"secret": "embedder"},
+        "distilling": {"secret": "model"},
         "postgresql": {
             "maintenance": {"secret": "db-maintenance"},
             "operator": {"secret": "db-operator"},
