@@ -133,9 +133,10 @@ SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_
 -- Time never runs against revisions. `has_derived`: whether any of its threads was distilled.
 SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by, g.time_zone,
     coalesce(g.time_zone, (SELECT t.time_zone FROM tenants t WHERE t.id = :tenant_id)) AS zone,
-    EXISTS (
-        SELECT 1 FROM distilled_threads d WHERE d.tenant_id = :tenant_id AND d.graph_id = g.id
-    ) AS has_derived,
+    coalesce((
+        SELECT true FROM distilled_threads d
+        WHERE d.tenant_id = :tenant_id AND d.graph_id BETWEEN g.id AND g.id ORDER BY d.graph_id, d.sequence LIMIT 1
+    ), false) AS has_derived,
     counted_bytes(h) AS stored_bytes, h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
 FROM graphs g
 JOIN graph_heads h ON h.tenant_id = g.tenant_id AND h.graph_id = g.id
