@@ -51,6 +51,12 @@ CROSS JOIN LATERAL (
 -- The turn up to which a thread was read.
 SELECT until_turn FROM distilled_threads WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND sequence = :sequence;
 
+-- name: insert_progress
+-- Note that a thread is to be read, unless it is known how far it was.
+INSERT INTO distilled_threads (tenant_id, graph_id, sequence, until_turn)
+VALUES (:tenant_id, :graph_id, :sequence, :until_turn)
+ON CONFLICT (tenant_id, graph_id, sequence) DO NOTHING;
+
 -- name: forget_oldest
 -- Forget how far those threads of a graph were read that were read before the last :most.
 DELETE FROM distilled_threads

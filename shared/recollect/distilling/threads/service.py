@@ -92,6 +92,7 @@ async def start(tx: Transaction, graph_name: str, thread: str, settings: Setting
     other = await jobs.find_equal(tx, new)
     if other is not None and ("quiet" in other.cursor or (other.cursor.get("only_new") and not only_new)):
         await jobs.cancel_job(tx, other.id, JobBounds.of(settings))
+    await _begin(tx, graph, sequence)
     return await jobs.schedule(tx, new)
 
 
@@ -103,7 +104,9 @@ async def start_by_itself(tx: Transaction, graph: Graph, thread: str, settings: 
     with suppress(InvalidInput, Conflict):  # Metadata of before that cannot be read; too many jobs.
         config = distilling_of(graph.metadata)
         if config.mode == "auto" and graph.kind_whitelist is None and await language_models.is_on(tx, settings):
-            new = _job(graph, sequence_of(thread), {"only_new": True, "quiet": config.quiet_seconds})
+            sequence = sequence_of(thread)
+            await _begin(tx, graph, sequence)
+            new = _job(graph, sequence, {"only_new": True, "quiet": config.quiet_seconds})
             return await jobs.schedule(tx, new, most_pending=MAX_PENDING_FOR_SWEEPS)
     return None
 
@@ -171,6 +174,15 @@ async def revoke(
 def sequence_of_job(job: Job) -> UUID:
     """The thread of a job."""
     return UUID(job.arguments["thread"])
+
+
+async def _begin(tx: Transaction, graph: Graph, sequence: UUID) -> None:
+    """Note that a thread is to be read, long before anything is derived from it.
+
+    From then on, whoever forgets turns of the graph looks for facts that go with them (`Revision.has_derived`).
+    """
+    await store.insert_progress(tx, graph, sequence, NO_TURN)
+    await store.forget_oldest(tx, graph, most=MAX_THREADS)
 
 
 async def _graph_of(tx: Transaction, job: Job) -> Graph:

@@ -47,6 +47,11 @@ async def find_progress(tx: Transaction, graph: Graph, sequence: UUID) -> UUID |
     return found
 
 
+async def insert_progress(tx: Transaction, graph: Graph, sequence: UUID, until_turn: UUID) -> None:
+    """Note that a thread is to be read after this turn, unless it is known how far it was."""
+    await tx.execute(queries.insert_progress, graph_id=graph.id, sequence=sequence, until_turn=until_turn)
+
+
 async def note_progress(tx: Transaction, graph: Graph, sequence: UUID, until_turn: UUID) -> None:
     """Note the turn up to which a thread was read."""
     await tx.execute(queries.note_progress, graph_id=graph.id, sequence=sequence, until_turn=until_turn)
