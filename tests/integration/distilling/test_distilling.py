@@ -130,6 +130,21 @@ class TestRevoking:
         )
         assert [row["operation"] for row in operations] == ["revoke_distilled", "distil_thread"]
 
+    async def test_a_job_that_waits_for_its_model_writes_nothing_after_it(
+        self, talk: Conversations, model: ChatServer
+    ) -> None:
+        model.model = of_words
+        await talk.say("I moved to Berlin")
+        job = await talk.start()
+        model.answering.clear()
+        working = asyncio.create_task(runner.sweep(talk.worker))
+        await asyncio.to_thread(model.requested.wait)
+        assert await self.revoke(talk.http, job=job["id"]) == {"facts": 0, "more": False}
+        model.answering.set()
+        await working
+        assert (await talk.http.get(f"/v1/jobs/{job['id']}")).json()["status"] == "cancelled"
+        assert await talk.derived() == []
+
     async def test_neither_and_both_are_refused(self, http: httpx2.AsyncClient) -> None:
         job = str(UUID(int=1))
         for params in ({}, {"thread": "x", "job": job}):

@@ -114,6 +114,8 @@ async def write(
 ) -> StepResult:
     """Write the facts of a page. Done counts the turns that were read."""
     written = await threads.write_facts(tx, job, page, facts, chosen.model.name)
+    if written is None:
+        return StepResult(job.cursor, job.done, job.total)
     counts = _counts(job)
     for name, count in (
         ("turns", len(page.turns)),

@@ -123,12 +123,15 @@ async def read_page(tx: Transaction, job: Job, *, limit: int) -> Page:
     return Page(graph, sequence, turns, context[::-1], len(listed) > len(turns), total)
 
 
-async def write_facts(tx: Transaction, job: Job, page: Page, facts: Sequence[FoundFact], model: str) -> Written:
+async def write_facts(tx: Transaction, job: Job, page: Page, facts: Sequence[FoundFact], model: str) -> Written | None:
     """Write what a model found in a page, as one revision, and note that the page was read.
 
-    Raises Unavailable where one of its turns is not as it was read: the page is to be read again.
+    Nothing is written of a job that was cancelled meanwhile: what it found may just have been revoked. Raises
+    Unavailable where a turn of the page is not as it was read: the page is to be read again.
     """
     async with graphs.write_graph_of(tx, page.graph.id, DISTIL_THREAD) as revision:
+        if (await jobs.get_job(tx, job.id)).cancel_requested:
+            return None
         await _require_unchanged(tx, revision.graph, page)
         new = await _write(tx, revision, job, page, facts, model)
         until = page.turns[-1].id
@@ -163,8 +166,8 @@ async def revoke(
         raise InvalidInput("Give either thread or job", path="thread")
     graph = await graphs.get_graph(tx, graph_name)
     sequence = None if thread is None else sequence_of(thread)
-    await _cancel(tx, graph, sequence, job_id, JobBounds.of(settings))
     async with graphs.write_graph_of(tx, graph.id, REVOKE) as revision:
+        await _cancel(tx, graph, sequence, job_id, JobBounds.of(settings))  # After the graph's lock, as steps do.
         ids = await derivations.list_facts(tx, graph, DerivedFilter(sequence, job_id), limit=MAX_REVOKED)
         for place in range(0, len(ids), REMOVED_AT_ONCE):
             await relations.delete_nodes(tx, revision, ids[place : place + REMOVED_AT_ONCE])
