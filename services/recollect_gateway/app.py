@@ -45,10 +45,10 @@ from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.remembered_callers import RememberedCallers, remembered_callers
 from recollect_gateway.calls import Services
 from recollect_gateway.management.guards import CallerMiddleware, within_scope, within_toolsets
-from recollect_gateway.management.memory.distilling import DistillingController, LanguageModelController
 from recollect_gateway.management.health import HealthController
 from recollect_gateway.management.memory.batches import BatchController
 from recollect_gateway.management.memory.changes import ChangeController
+from recollect_gateway.management.memory.distilling import DistillingController, LanguageModelController
 from recollect_gateway.management.memory.erasure import ErasureController
 from recollect_gateway.management.memory.graph_jobs import GraphJobController
 from recollect_gateway.management.memory.graphs import GraphController

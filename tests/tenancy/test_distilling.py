@@ -14,8 +14,8 @@ from recollect.distilling.threads import service as threads
 from recollect.errors import NotFound
 from recollect.memory import remembering
 from recollect.memory.model import NewMemory
-from recollect.platform.db import Database
-from recollect.platform.outbound import Outbound
+from recollect.outbound.requests import Outbound
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant

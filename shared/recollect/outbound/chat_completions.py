@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.platform.outbound import Answer, Outbound, OutboundFailed
-from recollect.platform.retry_after import seconds_until
+from recollect.outbound.requests import Answer, Outbound, OutboundFailed
+from recollect.outbound.retry_after import seconds_until
 
 MAX_ANSWER_BYTES = 256 * 1024
 """Longest answer that is read, in bytes."""

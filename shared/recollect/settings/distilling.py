@@ -3,7 +3,7 @@
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings
 
-from recollect.web_url import read_web_url
+from recollect.settings.addresses.web_url import read_web_url
 
 
 class DistillingSettings(BaseSettings):

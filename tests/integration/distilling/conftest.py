@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
-from recollect.platform.db import Database
-from recollect.platform.outbound import Outbound
+from recollect.outbound.requests import Outbound
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner

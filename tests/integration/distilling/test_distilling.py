@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from recollect.distilling.threads.model import MAX_FACTS, MAX_TURNS
-from recollect.platform.chat_completions import MAX_ANSWER_BYTES
+from recollect.outbound.chat_completions import MAX_ANSWER_BYTES
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner

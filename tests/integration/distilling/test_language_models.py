@@ -8,7 +8,7 @@ import asyncpg
 import httpx2
 import pytest
 
-from recollect.platform.outbound import Outbound
+from recollect.outbound.requests import Outbound
 from recollect.settings import Settings
 from recollect_workers.jobs import runner
 from tests.integration.distilling.conftest import Conversations

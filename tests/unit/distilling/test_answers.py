@@ -22,7 +22,7 @@ from recollect.distilling.threads.model import (
 )
 from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import Graph
-from recollect.platform.chat_completions import ModelFailed, json_of
+from recollect.outbound.chat_completions import ModelFailed, json_of
 
 NOW = datetime(2027, 1, 31, 12, tzinfo=UTC)
 

@@ -33,7 +33,7 @@ from recollect.errors import ErrorCode, Unavailable
 from recollect.ids import time_of
 from recollect.jobs.kinds import DISTIL_THREAD
 from recollect.jobs.model import Job, StepFunction, StepPostponed, StepRefused, StepResult
-from recollect.platform.chat_completions import (
+from recollect.outbound.chat_completions import (
     Cause,
     Completion,
     ModelFailed,
@@ -43,7 +43,7 @@ from recollect.platform.chat_completions import (
     guarded_sender,
     send_directly,
 )
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect_workers.context import WorkerContext
 
 OWN_MODEL = f"{DISTIL_THREAD}_own"

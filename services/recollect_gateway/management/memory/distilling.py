@@ -14,14 +14,14 @@ from recollect.caller import Caller, Scope
 from recollect.distilling.language_models import service as language_models
 from recollect.distilling.language_models.model import MAX_API_KEY, MAX_MODEL, NewModel, StoredModel
 from recollect.distilling.threads import service as threads
-from recollect.platform.db import Database
-from recollect.platform.outbound import MAX_URL_LENGTH, Outbound
+from recollect.outbound.requests import MAX_URL_LENGTH, Outbound
+from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.errors import ACT_RESPONSES, RESPONSES
-from recollect_gateway.guards import BY_SCOPE, mirrors, requires_admin
-from recollect_gateway.management.fields import GraphInPath
-from recollect_gateway.management.jobs import JobBody, job_body
-from recollect_gateway.validation import valid_body
+from recollect_gateway.management.guards import BY_SCOPE, mirrors, requires_admin
+from recollect_gateway.management.memory.jobs import JobBody, job_body
+from recollect_gateway.requests.validation import valid_body
+from recollect_http.fields import GraphInPath
+from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 MAX_THREAD = 256

@@ -5,8 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.errors import InvalidInput
-from recollect.platform.chat_completions import LanguageModel
-from recollect.printable import controls
+from recollect.outbound.chat_completions import LanguageModel
+from recollect.text.control_characters import controls
 
 MAX_MODEL = 200
 """Characters of a model's name, at most."""

@@ -6,12 +6,12 @@ allow-list of graphs may see or set it. A key is stored encrypted, never shown, 
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
+from recollect.crypto.encryption import Cipher
 from recollect.distilling.language_models import store
 from recollect.distilling.language_models.model import PURPOSE, ChosenModel, NewModel, StoredModel, key_binding
 from recollect.errors import Conflict, ErrorCode, Forbidden
-from recollect.platform.chat_completions import LanguageModel
-from recollect.platform.encryption import Cipher
-from recollect.platform.transactions import Transaction
+from recollect.outbound.chat_completions import LanguageModel
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 
 

@@ -1,8 +1,8 @@
 """One function per query of `queries.sql`."""
 
 from recollect.distilling.language_models.model import NewModel, StoredModel
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 

@@ -12,8 +12,8 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import Graph
-from recollect.platform.chat_completions import Cause, ModelFailed, json_of
-from recollect.visible import is_visible
+from recollect.outbound.chat_completions import Cause, ModelFailed, json_of
+from recollect.text.visible import is_visible
 
 MAX_TURNS = 40
 """New turns of one request to a model, at most."""

@@ -38,7 +38,7 @@ from recollect.jobs import service as jobs
 from recollect.jobs.kinds import DISTIL_THREAD
 from recollect.jobs.model import MAX_PENDING_FOR_SWEEPS, Job, JobBounds, NewJob
 from recollect.memory import links
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 
 NO_TURN = UUID(int=0)

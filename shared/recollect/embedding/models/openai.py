@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 import stamina
 
-from recollect.platform.embedding.embedder import UNMEASURED
-from recollect.platform.embedding.failure import EmbeddingFailed, FailureCause, WrongDimensions
-from recollect.platform.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
-from recollect.platform.retry_after import seconds_until
-from recollect.platform.slots import released_slot
+from recollect.embedding.embedder import UNMEASURED
+from recollect.embedding.failure import EmbeddingFailed, FailureCause, WrongDimensions
+from recollect.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
+from recollect.fairness.slots import released_slot
+from recollect.outbound.retry_after import seconds_until
 from recollect.settings import Settings
 
 _EMBEDDER_STATUSES = {

@@ -6,7 +6,7 @@ from uuid import UUID
 from recollect.graph.derivations import store
 from recollect.graph.derivations.model import Derivation, DerivedFilter
 from recollect.graph.graphs.model import Graph, Revision
-from recollect.platform.transactions import Transaction
+from recollect.postgres.transactions import Transaction
 
 
 async def record(tx: Transaction, graph: Graph, derivations: Sequence[Derivation]) -> None:

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from recollect.graph.derivations.model import Derivation, DerivedFilter
 from recollect.graph.graphs.model import Graph
-from recollect.platform.sql import Queries
-from recollect.platform.transactions import Transaction
+from recollect.postgres.sql import Queries
+from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 
