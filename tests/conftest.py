@@ -232,11 +232,21 @@ async def operator(settings: Settings) -> AsyncIterator[Operator]:
 
 
 @pytest.fixture
-async def owner(owner_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def owner(owner_connections: asyncpg.Pool) -> AsyncIterator[asyncpg.Connection]:
     """A plain connection as the owner, which sees the rows of every tenant."""
-    connection = await asyncpg.connect(owner_url, server_settings={"search_path": "recollect, public"})
+    connection = await owner_connections.acquire()
     yield connection
-    await connection.close()
+    if not connection.is_closed():
+        await connection.execute("DISCARD TEMP")
+    await owner_connections.release(connection)
+
+
+@pytest.fixture(scope="session")
+async def owner_connections(owner_url: str) -> AsyncIterator[asyncpg.Pool]:
+    """Connections as the owner, which tests take in turn: a new one first reads what PostgreSQL knows of each table."""
+    search_path = {"search_path": "recollect, public"}
+    async with asyncpg.create_pool(owner_url, min_size=0, server_settings=search_path) as connections:
+        yield connections
 
 
 @pytest.fixture

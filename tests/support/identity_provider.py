@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -27,7 +28,12 @@ from tests.support.web_server import Answering, WebServer, plain, web_server
 
 CLIENT_ID = "recollect"
 CLIENT_SECRET = "kept between the two"
-_RSA = [RSAKey.generate_key(2048, {"kid": f"rsa-{number}"}, private=True) for number in range(2)]
+
+
+@cache
+def _rsa(number: int) -> RSAKey:
+    """A key, generated when a provider first needs it: every process of a run imports this module."""
+    return RSAKey.generate_key(2048, {"kid": f"rsa-{number}"}, private=True)
 
 
 @dataclass
@@ -49,8 +55,8 @@ class IdentityProviderServer:
 
     server: WebServer
     account: Account = field(default_factory=Account)
-    keys: list[Any] = field(default_factory=lambda: [_RSA[0]])
-    signs_with: Any = field(default_factory=lambda: _RSA[0])
+    keys: list[Any] = field(default_factory=lambda: [_rsa(0)])
+    signs_with: Any = field(default_factory=lambda: _rsa(0))
     algorithm: str = "RS256"
     claims: dict[str, Any] = field(default_factory=dict)
     userinfo: dict[str, Any] | None = None
@@ -66,7 +72,7 @@ class IdentityProviderServer:
 
     def rotate(self) -> None:
         """Sign by another key from now on, and publish only that."""
-        self.keys, self.signs_with = [_RSA[1]], _RSA[1]
+        self.keys, self.signs_with = [_rsa(1)], _rsa(1)
 
     def request_count(self, path: str) -> int:
         """How often an address was requested."""
