@@ -103,12 +103,8 @@ async def test_embedding_does_not_block_the_event_loop(embedder: Embedder) -> No
     assert turns > 5
 
 
-@pytest.mark.parametrize("name", IN_PROCESS)
-def test_each_embedder_has_a_model_name_for_storage(name: str) -> None:
-    if name == "wordllama":
-        pytest.importorskip("wordllama", reason=NOT_EVERYWHERE)
-    embedder = create_embedder(Settings(embedder=name))
-    assert (embedder.model, embedder.dimensions) == IN_PROCESS[name]
+def test_each_embedder_has_a_model_name_for_storage(embedder: Embedder, request: pytest.FixtureRequest) -> None:
+    assert (embedder.model, embedder.dimensions) == IN_PROCESS[request.node.callspec.params["embedder"]]
 
 
 async def test_the_mapped_table_gives_the_vectors_of_the_wordllama_package() -> None:
