@@ -1,7 +1,7 @@
 """The official client, in both revisions, with every tool."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx2
 import pytest
@@ -21,7 +21,14 @@ def key(admin_key: str) -> str:
 
 @pytest.fixture(scope="session")
 async def connected(gateway: RunningGateway) -> AsyncIterator[ConnectedClient]:
-    """Clients with a key: `await connected(key, path, revision)`, one client for each address and revision.
+    """Clients of the run's gateway with a key: `await connected(key, path, revision)`."""
+    async with connected_to(gateway) as with_key:
+        yield with_key
+
+
+@asynccontextmanager
+async def connected_to(gateway: RunningGateway) -> AsyncIterator[ConnectedClient]:
+    """Clients of a gateway, one for each address and revision.
 
     The endpoint keeps no sessions: each request shows its key. So one connected client serves all tests, each of which
     has a key and a tenant of its own. A client of its own would list a hundred tools for each test and compile their

@@ -16,14 +16,15 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Walk
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, serving
+from tests.contract.conftest import ConnectedClient, connected_to
+from tests.support.gateway import LEGACY, NewApiKey, RunningGateway, answer, serving
 
 MAX_REPLY_BYTES = 64_000
 COUNT = 40
 """Relations at the hub, of 5 kB each: 200 kB."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def small_replies(settings: Settings) -> Iterator[RunningGateway]:
     """A gateway whose replies may be small, so that what is stored need not be large."""
     with serving(settings.model_copy(update={"max_reply_bytes": MAX_REPLY_BYTES})) as gateway:
@@ -35,10 +36,15 @@ async def secret(issue: NewApiKey, caller: Caller) -> str:
     return (await issue(caller, kind="admin")).secret
 
 
+@pytest.fixture(scope="module")
+async def connected(small_replies: RunningGateway) -> AsyncIterator[ConnectedClient]:
+    async with connected_to(small_replies) as connected:
+        yield connected
+
+
 @pytest.fixture
-async def client(small_replies: RunningGateway, secret: str) -> AsyncIterator[Client]:
-    async with in_one_task(small_replies.client(secret, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, secret: str) -> Client:
+    return await connected(secret, "/mcp/x/all", LEGACY)
 
 
 @pytest.fixture

@@ -14,9 +14,10 @@ from recollect.caller import Caller
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
+from tests.contract.conftest import ConnectedClient, connected_to
 from tests.contract.test_hidden_entities import HIDDEN as LARGE
 from tests.contract.test_hidden_entities import READS, with_ids
-from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, serving
+from tests.support.gateway import LEGACY, NewApiKey, RunningGateway, answer, in_one_task, serving
 
 MAX_REPLY_BYTES = 64_000
 TEXTS = [f"{n}: Quincy collects blue cheese " + '"ä\n' * 120 for n in range(400)]
@@ -24,7 +25,7 @@ TEXTS = [f"{n}: Quincy collects blue cheese " + '"ä\n' * 120 for n in range(400
 OTHER = "Paul paints barns"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def small_replies(settings: Settings) -> Iterator[RunningGateway]:
     """A gateway whose replies may be small, so that what is stored need not be large."""
     with serving(settings.model_copy(update={"max_reply_bytes": MAX_REPLY_BYTES})) as gateway:
@@ -36,10 +37,15 @@ async def secret(issue: NewApiKey, caller: Caller) -> str:
     return (await issue(caller, kind="admin")).secret
 
 
+@pytest.fixture(scope="module")
+async def connected(small_replies: RunningGateway) -> AsyncIterator[ConnectedClient]:
+    async with connected_to(small_replies) as connected:
+        yield connected
+
+
 @pytest.fixture
-async def client(small_replies: RunningGateway, secret: str) -> AsyncIterator[Client]:
-    async with in_one_task(small_replies.client(secret, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, secret: str) -> Client:
+    return await connected(secret, "/mcp/x/all", LEGACY)
 
 
 @pytest.fixture
