@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
+from typing import cast
 
 import asyncpg
 import pytest
@@ -235,7 +236,7 @@ async def operator(settings: Settings) -> AsyncIterator[Operator]:
 async def owner(owner_connections: asyncpg.Pool) -> AsyncIterator[asyncpg.Connection]:
     """A plain connection as the owner, which sees the rows of every tenant."""
     connection = await owner_connections.acquire()
-    yield connection
+    yield cast("asyncpg.Connection", connection)
     if not connection.is_closed():
         await connection.execute("DISCARD TEMP")
     await owner_connections.release(connection)

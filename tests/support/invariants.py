@@ -1,5 +1,6 @@
 """Invariants of every graph, whatever was written to it."""
 
+from collections.abc import Sequence
 from datetime import UTC
 
 import asyncpg
@@ -237,7 +238,7 @@ def _words_of(passage: asyncpg.Record) -> str:
     return passage_vector(passage["text"], about=passage["about"], said_on=said_on, labels=passage["labels"])
 
 
-async def _as_stored(tx: Transaction, vectors: list[str]) -> list[str]:
+async def _as_stored(tx: Transaction, vectors: Sequence[str | None]) -> list[str | None]:
     """Vectors of words as PostgreSQL spells them."""
     spelled = Query.compile(
         "SELECT ARRAY(SELECT w::tsvector::text FROM unnest(:w::text[]) WITH ORDINALITY AS v (w, n) ORDER BY n)"
