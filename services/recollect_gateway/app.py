@@ -106,6 +106,7 @@ from recollect_http.problems import problem_response
 from recollect_http.requests.validation import known_parameters
 from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
 from recollect_http.server.draining import Drain
+from recollect_http.server.fresh_router import FreshRouter
 
 OPENAI = "openai"
 """The embedder that is another server: it may have another model than configured."""
@@ -142,7 +143,7 @@ def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callab
 
 def _management_api() -> list[Router]:
     """The routes under /v1: those that need a credential, and those that need none."""
-    v1 = Router(
+    v1 = FreshRouter(
         "/v1",
         route_handlers=[
             GraphController,
@@ -186,7 +187,7 @@ def _management_api() -> list[Router]:
         },
         security=[{"apiKey": []}, {"session": [], "tenant": []}],
     )
-    open_to_all = Router(
+    open_to_all = FreshRouter(
         "/v1",
         route_handlers=[report_key],
         middleware=[WholeRequestMiddleware()],
@@ -198,7 +199,7 @@ def _management_api() -> list[Router]:
 
 def _pages() -> Router:
     """The pages that people see in a browser."""
-    return Router(
+    return FreshRouter(
         "/",
         route_handlers=[
             home_page,
@@ -224,7 +225,7 @@ def _pages() -> Router:
 
 def _oauth() -> Router:
     """The endpoints that OAuth clients call without a person."""
-    return Router(
+    return FreshRouter(
         "/",
         route_handlers=[DiscoveryController, TokenController, RegistrationController],
         request_max_body_size=MAX_FORM_BYTES,

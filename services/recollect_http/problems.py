@@ -1,7 +1,7 @@
 """The one place that turns errors into HTTP answers: problem details as of RFC 9457."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import structlog
 from litestar import Request, Response
@@ -110,8 +110,18 @@ DESCRIPTIONS = {
     503: "A service that Recollect needs is unavailable or busy. Send the same request again after `Retry-After`. "
     "Codes: `database_unavailable`, `busy`, `draining`, `tenant_moving` and others.",
 }
+
+
+class SharedSpec(ResponseSpec):
+    """A response of many routes. Litestar copies routes when an app starts, and never changes their responses."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The same: nothing of it is changed."""
+        return self
+
+
 _SPECS = {
-    status: ResponseSpec(Problem, description=description, media_type=MEDIA_TYPE, generate_examples=False)
+    status: SharedSpec(Problem, description=description, media_type=MEDIA_TYPE, generate_examples=False)
     for status, description in DESCRIPTIONS.items()
 }
 _CONDITIONAL = {412, 422, 428}
@@ -167,7 +177,7 @@ REPLACE_RESPONSES = CHANGE_RESPONSES | {428: _SPECS[428]}
 """For a route that replaces one thing as a whole, and needs `If-Match`."""
 
 _UNCHANGED = "The resource is still in the version that `If-None-Match` names. The response has no body."
-TAGGED_RESPONSES = RESPONSES | {304: ResponseSpec(None, description=_UNCHANGED, generate_examples=False)}
+TAGGED_RESPONSES = RESPONSES | {304: SharedSpec(None, description=_UNCHANGED, generate_examples=False)}
 """For a route that answers with one thing and its entity tag."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from litestar import Litestar, Request, Router, get
+from litestar import Litestar, Request, get
 from litestar.datastructures import State
 from litestar.di import Provide
 
@@ -20,6 +20,7 @@ from recollect_http.failed_keys import FailedKeys
 from recollect_http.openapi.schemas import DescribedSchemas
 from recollect_http.problems import problem_response
 from recollect_http.requests.validation import known_parameters
+from recollect_http.server.fresh_router import FreshRouter
 from recollect_operator.cells import OperatorCells
 from recollect_operator.deployment import CellController
 from recollect_operator.document import document_config
@@ -47,7 +48,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
             await (_open_as_owner if as_owner else _open)(app.state, settings, stack)
             yield
 
-    api = Router(
+    api = FreshRouter(
         "/operator/v1",
         route_handlers=[TenantRecordController, PlanTermsController, ErasureReceiptController, CellController],
         middleware=[IdentityMiddleware()],

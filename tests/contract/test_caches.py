@@ -45,13 +45,13 @@ class CachesClient:
         return cache["embeddings"]["hit_rate"], cache["search"]["hit_rate"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def patient(settings: Settings) -> Settings:
     """Settings of gateways that wait longer for Redis than by default, for slow machines."""
     return settings.model_copy(update={"cache_search_wait_seconds": 1.0, "cache_search_maxsize": 5})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def gateways(patient: Settings) -> Iterator[list[RunningGateway]]:
     with ExitStack() as both:
         yield [both.enter_context(serving(patient)) for _ in range(2)]

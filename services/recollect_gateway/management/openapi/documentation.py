@@ -14,6 +14,7 @@ from typing import Any
 from litestar import Request, Response, Router, get
 
 from recollect_gateway.callers.admission import by_address
+from recollect_http.server.fresh_router import FreshRouter
 
 DISTRIBUTION = "star-openapi-scalar"
 SCRIPT = "star_openapi_scalar/templates/scalar/js/scalar.standalone.js"
@@ -50,7 +51,7 @@ def scalar_script(request: Request[Any, Any, Any]) -> Response[bytes]:
 
 def documentation_router() -> Router:
     """The page and its scripts, open to everybody, with the rate limit of the document itself."""
-    return Router(
+    return FreshRouter(
         "/v1",
         route_handlers=[documentation, start_script, scalar_script],
         include_in_schema=False,
