@@ -69,6 +69,8 @@ GARBAGE_THRESHOLDS = 50_000, 20, 20
 
 _serial = itertools.count(1)
 
+gc.disable()  # until all tests are imported and collected: pytest_collection
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--postgres", type=Path, help="the folder of another PostgreSQL than the wheel's, to run on")
