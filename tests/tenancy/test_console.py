@@ -104,6 +104,7 @@ def test_each_route_is_in_the_table(settings: Settings) -> None:
 
 
 @pytest.mark.proves("security: foreign-handles")
+@pytest.mark.proves("security: console-tenancy")
 async def test_pages_of_another_tenant_look_like_those_of_none(
     sides: Sides, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
@@ -136,6 +137,7 @@ async def test_objects_of_another_tenant_are_not_found_in_ones_own(
     assert lasting(await contents(owner, neighbours[1])) == before
 
 
+@pytest.mark.proves("security: console-tenancy")
 async def test_each_role_may_do_what_the_table_says(sides: Sides) -> None:
     for route, least in ROUTES.items():
         for role, person in sides.people.items():
@@ -147,6 +149,7 @@ async def test_each_role_may_do_what_the_table_says(sides: Sides) -> None:
             assert answer.status_code < 500, (route, role, answer.text)
 
 
+@pytest.mark.proves("security: console-tenancy")
 async def test_nobody_who_is_not_signed_in_sees_a_page(
     sides: Sides, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> None:
@@ -177,6 +180,7 @@ async def test_no_form_is_accepted_without_the_token_of_the_browser(
     assert lasting(await contents(owner, neighbours[1])) == before
 
 
+@pytest.mark.proves("security: console-policy")
 async def test_pages_cannot_be_framed_or_scripted(sides: Sides) -> None:
     for route in ROUTES:
         if route.startswith("GET"):

@@ -92,6 +92,7 @@ async def test_another_tenants_graph_does_not_exist(
             await threads.start(tx, "default", THREAD, settings)
 
 
+@pytest.mark.proves("security: model-keys")
 async def test_a_key_is_void_in_another_tenants_row(
     db: Database, settings: Settings, callers: tuple[Caller, Caller], owner: asyncpg.Connection
 ) -> None:

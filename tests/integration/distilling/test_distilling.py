@@ -153,6 +153,7 @@ class TestRevoking:
 
 
 class TestForgottenTurns:
+    @pytest.mark.proves("security: derived-facts-go")
     async def test_a_fact_goes_with_the_last_of_its_turns(
         self, talk: Conversations, model: ChatServer, subtests: pytest.Subtests
     ) -> None:
@@ -167,6 +168,7 @@ class TestForgottenTurns:
                 await talk.http.post("/v1/graphs/default/forget", json={"ids": turns[1:], "mode": mode})
                 assert await talk.derived() == []
 
+    @pytest.mark.proves("security: derived-facts-go")
     async def test_a_turn_that_is_revised_away(self, talk: Conversations, model: ChatServer) -> None:
         model.model = of_words
         [turn] = await talk.say("I moved to Berlin")
@@ -174,6 +176,7 @@ class TestForgottenTurns:
         await talk.http.post("/v1/graphs/default/revise", json={"id": turn, "status": "outdated"})
         assert await talk.derived() == []
 
+    @pytest.mark.proves("security: derived-facts-go")
     async def test_an_erasure_takes_every_fact_that_rests_on_what_is_erased(
         self, talk: Conversations, model: ChatServer, admin_key: str, gateway: RunningGateway, owner: asyncpg.Connection
     ) -> None:
@@ -191,6 +194,7 @@ class TestForgottenTurns:
         )
         assert left == 0
 
+    @pytest.mark.proves("security: derived-facts-go")
     async def test_nothing_is_derived_from_a_turn_that_was_forgotten_meanwhile(
         self, talk: Conversations, model: ChatServer
     ) -> None:
@@ -334,6 +338,7 @@ class TestOddAnswers:
         assert used is not None
         assert tuple(used) == (4, 4)
 
+    @pytest.mark.proves("security: model-answers-are-data")
     async def test_facts_that_no_turn_supports_or_that_are_too_long_are_left_out(
         self, talk: Conversations, model: ChatServer
     ) -> None:
@@ -399,6 +404,7 @@ class TestOddAnswers:
         model.answering.set()
         assert (await talk.finish(job))["status"] == "succeeded"
 
+    @pytest.mark.proves("security: model-answers-are-data")
     async def test_what_turns_ask_for_is_data(
         self, talk: Conversations, model: ChatServer, owner: asyncpg.Connection
     ) -> None:

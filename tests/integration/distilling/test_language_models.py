@@ -32,6 +32,7 @@ async def set_model(admin: httpx2.AsyncClient, url: str, **more: Any) -> dict[st
     return body
 
 
+@pytest.mark.proves("security: model-keys")
 async def test_a_tenants_own_model_is_asked_with_its_key(
     talk: Conversations, model: ChatServer, admin: httpx2.AsyncClient, owner: asyncpg.Connection
 ) -> None:
@@ -59,11 +60,13 @@ async def test_a_tenants_own_model_is_asked_with_its_key(
     assert KEY not in str(acts)
 
 
+@pytest.mark.proves("security: model-keys")
 async def test_a_new_address_has_no_key_of_the_one_before(admin: httpx2.AsyncClient) -> None:
     await set_model(admin, "https://one.example.com/v1", api_key=KEY)
     assert not (await set_model(admin, "https://other.example.com/v1"))["has_api_key"]
 
 
+@pytest.mark.proves("security: model-addresses")
 async def test_addresses_of_our_network_are_refused(
     talk: Conversations, model: ChatServer, admin: httpx2.AsyncClient, settings: Settings, distilling: Settings
 ) -> None:
@@ -101,6 +104,7 @@ async def test_what_cannot_be_a_model_is_refused(admin: httpx2.AsyncClient) -> N
         assert (response.status_code, response.json()["path"]) == (400, path), changed
 
 
+@pytest.mark.proves("security: model-owners")
 async def test_only_admins_without_an_allow_list_see_and_set_it(
     http: httpx2.AsyncClient, gateway: RunningGateway, issue: NewApiKey, talk: Conversations, owner: asyncpg.Connection
 ) -> None:

@@ -14,6 +14,7 @@ from tests.support.people import browser, send_form
 CLICK = "/sign-in/local"
 
 
+@pytest.mark.proves("security: local-owner")
 async def test_one_click_signs_the_owner_of_the_demo_in(settings: Settings) -> None:
     named = await prepare_owner(settings)
     assert await prepare_owner(settings) == named, "the owner is made once"
@@ -31,6 +32,7 @@ async def test_one_click_signs_the_owner_of_the_demo_in(settings: Settings) -> N
             assert "Make a key" in (await http.get("/app/demo/default/connect")).text
 
 
+@pytest.mark.proves("security: local-owner")
 async def test_nobody_is_signed_in_where_others_reach_the_gateway(
     settings: Settings, gateway: RunningGateway, db: Database, caller: Caller
 ) -> None:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import numpy as np
 import pytest
-from recollect_workers.turns import Turns
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
@@ -30,6 +29,7 @@ from recollect_workers.jobs import embedding, reembedding, runner
 from recollect_workers.jobs.compaction import schedule
 from recollect_workers.jobs.embedding import StoredBatch
 from recollect_workers.kinds import known_kinds
+from recollect_workers.turns import Turns
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.jobs import Desk

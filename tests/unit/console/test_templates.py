@@ -33,6 +33,7 @@ def sources(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
 TEMPLATES = [pair for package in PACKAGES for pair in sources(files(package).joinpath("templates"))]
 
 
+@pytest.mark.proves("security: console-policy")
 def test_templates_hold_nothing_that_a_browser_would_refuse_or_run(subtests: pytest.Subtests) -> None:
     for name, source in TEMPLATES:
         with subtests.test(name):

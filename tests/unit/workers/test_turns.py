@@ -4,8 +4,8 @@ import asyncio
 from uuid import UUID, uuid4
 
 import pytest
-from recollect_workers.turns import Turns, take_turns
 
+from recollect_workers.turns import Turns, take_turns
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 
