@@ -142,13 +142,24 @@ class Language:
         context: Context | None = None,
     ) -> None:
         self._words, self._phrases = words, phrases
-        self._anchors, self._script = anchors, re.compile(script) if script else None
+        self.anchors, self._script = anchors, re.compile(script) if script else None
         self.spaced, self.context = spaced, context or Context()
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         """All phrases, compiled when a text first needs them."""
-        parts = (self._part(place, phrase.pattern) for place, phrase in enumerate(self._phrases))
+        return self._compiled(range(len(self._phrases)))
+
+    @cached_property
+    def _pattern_of_digits(self) -> re.Pattern[str]:
+        """The phrases of which all values are digits: a text with numbers but no other anchor can have these alone."""
+        groups = [re.findall("{([a-z]+)}", phrase.pattern) for phrase in self._phrases]
+        return self._compiled(
+            place for place, names in enumerate(groups) if names and self._words.keys().isdisjoint(names)
+        )
+
+    def _compiled(self, places: Iterable[int]) -> re.Pattern[str]:
+        parts = [self._part(place, self._phrases[place].pattern) for place in places] or [_NOTHING]
         begin, end = (rf"(?<!{_IN_WORD})", rf"(?!{_IN_WORD})") if self.spaced else (r"(?<!\d)", "")
         return re.compile(rf"{begin}(?:{'|'.join(parts)}){end}", re.IGNORECASE)
 
@@ -158,15 +169,16 @@ class Language:
         return self._phrases
 
     def may_have_times(self, text: str, words: Set[str]) -> bool:
-        """Whether a text can have times of this language; `words`: those of `_words_of`."""
+        """Whether a text can have times of this language; `words`: those of `words_of`."""
         if self._script is not None:
             return self._script.search(text) is not None
-        return not self._anchors.isdisjoint(words)
+        return not self.anchors.isdisjoint(words)
 
-    def times_in(self, text: str) -> list[TimePhrase]:
-        """The first MAX_RANGES times in a text, which is in normal form NFC."""
+    def times_in(self, text: str, words: Set[str]) -> list[TimePhrase]:
+        """The first MAX_RANGES times in a text, which is in normal form NFC; `words`: those of `words_of`."""
         found: list[TimePhrase] = []
-        for match in self._pattern.finditer(text):
+        is_wordless = self._script is None and (self.anchors - {DIGITS}).isdisjoint(words)
+        for match in (self._pattern_of_digits if is_wordless else self._pattern).finditer(text):
             if (time := self._read_match(match)) is not None:
                 found.append(time)
             if len(found) == MAX_RANGES:
@@ -215,6 +227,9 @@ _DIGITS = {
 
 _IN_WORD = r"[\w\u0300-\u036f\u064b-\u0652\u0900-\u0963\u0970-\u097f-]"
 """What stands next to a part of a word: letters, digits, a hyphen, and marks that are no letters by themselves."""
+
+_NOTHING = "(?!)"
+"""A pattern that nothing matches."""
 
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*")
 DIGITS = "0"
@@ -390,8 +405,13 @@ def times_in(languages: Iterable[Language], text: str) -> list[TimePhrase]:
 
     Of times of several languages that overlap, the longest.
     """
-    words = _words_of(text)
-    found = [time for language in languages if language.may_have_times(text, words) for time in language.times_in(text)]
+    words = words_of(text)
+    found = [
+        time
+        for language in languages
+        if language.may_have_times(text, words)
+        for time in language.times_in(text, words)
+    ]
     chosen: list[TimePhrase] = []
     for time in sorted(found, key=lambda time: (time.start - time.end, time.start)):
         if all(time.end <= other.start or other.end <= time.start for other in chosen):
@@ -399,7 +419,7 @@ def times_in(languages: Iterable[Language], text: str) -> list[TimePhrase]:
     return sorted(chosen, key=lambda time: time.start)
 
 
-def _words_of(text: str) -> Set[str]:
+def words_of(text: str) -> Set[str]:
     """The words of a text in small letters, and DIGITS where it has any."""
     words = set(_WORDS.findall(text.casefold()))
     return words | {DIGITS} if any(map(str.isdigit, text)) else words

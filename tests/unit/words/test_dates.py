@@ -1,13 +1,14 @@
 """Times that a text mentions, as ranges of days."""
 
 from datetime import date
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.words.date_phrases import ENGLISH, LANGUAGES
-from recollect.words.dates import MAX_RANGES, DateRange, date_ranges
+from recollect.words.dates import DIGITS, MAX_RANGES, DateRange, Language, date_ranges, times_in, words_of
 
 SAID = date(2023, 10, 18)
 """A Wednesday."""
@@ -114,6 +115,25 @@ def test_a_full_date_is_found_in_each_notation(day: date) -> None:
     assert [date_ranges(LANGUAGES, f"It was on {text}.", SAID) for text in written] == [[DateRange.of_day(day)]] * 4
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(
+    st.lists(
+        st.sampled_from(["2023", "5", "03", "-", "/", ".", ":", "T12:30", "w07", "in", "since", "version", "room", "x"])
+        | st.text(max_size=3)
+    ),
+    st.sampled_from(["", " "]),
+)
+def test_texts_without_words_of_times_have_times_in_digits_alone(
+    language: Language, parts: list[str], between: str
+) -> None:
+    """All phrases find what those of digits find, in a text without any other anchor."""
+    text = normalize("NFC", between.join(parts))
+    without = language.times_in(text, words={DIGITS})
+    every = language.times_in(text, words={DIGITS, *language.anchors})
+    if language.anchors - {DIGITS} and not language.may_have_times(text, words_of(text) - {DIGITS}):
+        assert [(t.start, t.end, t.values) for t in without] == [(t.start, t.end, t.values) for t in every]
+
+
 def test_only_calendar_dates_are_absolute() -> None:
-    times = ENGLISH.times_in("What did she do in May 2023, last week, on 3 June and yesterday?")
+    times = times_in([ENGLISH], "What did she do in May 2023, last week, on 3 June and yesterday?")
     assert [time.absolute for time in times] == [True, False, True, False]
