@@ -17,7 +17,7 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.catalogue.facts import FACTS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.toolsets.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers, serving

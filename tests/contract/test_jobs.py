@@ -20,7 +20,7 @@ from recollect.jobs.model import JobBounds, NewJob
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.toolsets.admin import jobs as job_tools
+from recollect_gateway.mcp_endpoint.tools.admin import jobs as job_tools
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, runner
 from tests.conftest import NewTenant

@@ -21,7 +21,7 @@ from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.schema import json_schema, listed_schema
 from recollect_gateway.mcp_endpoint.server import definition
-from recollect_gateway.mcp_endpoint.toolsets.lineage import subgraphs
+from recollect_gateway.mcp_endpoint.tools.lineage import subgraphs
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 from tests.support.quick_embedder import OF_WORDLLAMA

@@ -15,7 +15,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, TextResourceContents
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.toolsets.memory import graph
+from recollect_gateway.mcp_endpoint.tools.memory import graph
 from tests.contract.conftest import ConnectedClient
 from tests.support.gateway import (
     LEGACY,

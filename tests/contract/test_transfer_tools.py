@@ -15,8 +15,8 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.transfer import exports
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.toolsets.admin import jobs as admin_jobs
-from recollect_gateway.mcp_endpoint.toolsets.organize import transfer
+from recollect_gateway.mcp_endpoint.tools.admin import jobs as admin_jobs
+from recollect_gateway.mcp_endpoint.tools.organize import transfer
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant

@@ -9,7 +9,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.toolsets.organize import transfer
+from recollect_gateway.mcp_endpoint.tools.organize import transfer
 from tests.support.gateway import RunningGateway, eventually, serving
 from tests.support.jobs import Desk
 from tests.support.tasks import TaskClient, patient

@@ -15,11 +15,11 @@ from recollect.graph.graphs import service as graphs
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.mcp_endpoint.tool import Asker
-from recollect_gateway.mcp_endpoint.toolsets.admin import compact, history
-from recollect_gateway.mcp_endpoint.toolsets.agent import changes
-from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import DeleteGraph
-from recollect_gateway.mcp_endpoint.toolsets.memory.entities import DeleteEntities
-from recollect_gateway.mcp_endpoint.toolsets.organize.curation import MergeEntities
+from recollect_gateway.mcp_endpoint.tools.admin import compact, history
+from recollect_gateway.mcp_endpoint.tools.agent import changes
+from recollect_gateway.mcp_endpoint.tools.lineage.graphs import DeleteGraph
+from recollect_gateway.mcp_endpoint.tools.memory.entities import DeleteEntities
+from recollect_gateway.mcp_endpoint.tools.organize.curation import MergeEntities
 
 MAX_UNCONFIRMED = 100
 """Nodes, or entries of other kinds, that a call removes or undoes without a question, at most."""

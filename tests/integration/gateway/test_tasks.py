@@ -25,7 +25,7 @@ from recollect_gateway.mcp_endpoint.confirmation import MAX_UNCONFIRMED
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.tasks.watching import MAX_TASKS
 from recollect_gateway.mcp_endpoint.tasks.wire import EXTENSION, POLL_MS
-from recollect_gateway.mcp_endpoint.toolsets.organize import transfer
+from recollect_gateway.mcp_endpoint.tools.organize import transfer
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.contract.test_retention import age

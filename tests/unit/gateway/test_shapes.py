@@ -12,7 +12,7 @@ from recollect.transfer.records import FactKey, parsed
 from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.lineage.subgraphs import EdgeIn, NodeIn
+from recollect_gateway.mcp_endpoint.tools.lineage.subgraphs import EdgeIn, NodeIn
 from recollect_http.requests.argument_types import END
 from recollect_http.requests.parsing import parse
 

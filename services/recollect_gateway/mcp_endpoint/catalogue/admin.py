@@ -3,8 +3,8 @@
 from recollect.jobs.kinds import COMPACT_GRAPH, REEMBED_PASSAGES, REINDEX_PASSAGES
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import LongWork, ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.admin import compact, history, jobs, usage
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, succeeded_job
+from recollect_gateway.mcp_endpoint.tools.admin import compact, history, jobs, usage
+from recollect_gateway.mcp_endpoint.tools.jobs import JobOut, succeeded_job
 
 ADMIN: tuple[ToolSpec, ...] = (
     ToolSpec(

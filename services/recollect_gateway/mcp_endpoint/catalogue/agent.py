@@ -3,7 +3,7 @@
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.agent import changes, memories, relations
+from recollect_gateway.mcp_endpoint.tools.agent import changes, memories, relations
 from recollect_gateway.operations.changes import ForgottenMemories, RevisedMemory
 from recollect_gateway.operations.exploring import ExploredGraph, RelatedTriples
 from recollect_gateway.operations.memories import RecalledMemories, RememberedMemories

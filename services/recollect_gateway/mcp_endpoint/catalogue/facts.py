@@ -2,7 +2,7 @@
 
 from recollect_gateway.mcp_endpoint.catalogue.openai import SEARCH
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.facts import (
+from recollect_gateway.mcp_endpoint.tools.facts import (
     context,
     health,
     history,
@@ -12,7 +12,7 @@ from recollect_gateway.mcp_endpoint.toolsets.facts import (
     shapes,
     stats,
 )
-from recollect_gateway.mcp_endpoint.toolsets.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 
 FACTS: tuple[ToolSpec, ...] = (
     ToolSpec(

@@ -3,7 +3,7 @@
 from recollect.caller import Scope
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.lineage import (
+from recollect_gateway.mcp_endpoint.tools.lineage import (
     edges,
     graph_schema,
     graphs,

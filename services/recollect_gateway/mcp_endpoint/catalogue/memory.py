@@ -3,7 +3,7 @@
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.catalogue.organized import ORGANIZED
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.memory import (
+from recollect_gateway.mcp_endpoint.tools.memory import (
     entities,
     graph,
     observations,

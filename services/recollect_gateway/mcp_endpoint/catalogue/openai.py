@@ -4,7 +4,7 @@
 """
 
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets import openai
+from recollect_gateway.mcp_endpoint.tools import openai
 
 SEARCH = ToolSpec(
     name="search",

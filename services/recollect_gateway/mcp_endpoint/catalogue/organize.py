@@ -4,9 +4,9 @@ from recollect.jobs.kinds import DEDUPLICATE, EXPORT_GRAPH, IMPORT_GRAPH
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.catalogue.organized import ORGANIZED
 from recollect_gateway.mcp_endpoint.tool import LongWork, ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.jobs import JobOut, succeeded_job
-from recollect_gateway.mcp_endpoint.toolsets.organize import curation, hierarchy, maintenance, search, shapes, transfer
-from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import organize_error
+from recollect_gateway.mcp_endpoint.tools.jobs import JobOut, succeeded_job
+from recollect_gateway.mcp_endpoint.tools.organize import curation, hierarchy, maintenance, search, shapes, transfer
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
 
 ORGANIZE: tuple[ToolSpec, ...] = (
     ToolSpec(

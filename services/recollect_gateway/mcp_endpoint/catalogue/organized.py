@@ -6,10 +6,10 @@ They are dialects of tools in the other catalogues, under the same names: the of
 
 from recollect_gateway.mcp_endpoint import confirmation
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.memory import entities as official_entities
-from recollect_gateway.mcp_endpoint.toolsets.memory import graph, observations, relations, shapes
-from recollect_gateway.mcp_endpoint.toolsets.organize import curation, entities, search
-from recollect_gateway.mcp_endpoint.toolsets.organize.shapes import organize_error
+from recollect_gateway.mcp_endpoint.tools.memory import entities as official_entities
+from recollect_gateway.mcp_endpoint.tools.memory import graph, observations, relations, shapes
+from recollect_gateway.mcp_endpoint.tools.organize import curation, entities, search
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
 
 _ALONE = frozenset({"organize"})
 

@@ -46,10 +46,10 @@ from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_
 from recollect_gateway.mcp_endpoint.results import render_document
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.toolsets.lineage.graph_schema import graph_schema
-from recollect_gateway.mcp_endpoint.toolsets.lineage.graphs import Graphs
-from recollect_gateway.mcp_endpoint.toolsets.lineage.shapes import graph_out
-from recollect_gateway.mcp_endpoint.toolsets.memory import graph as memory_graph
+from recollect_gateway.mcp_endpoint.tools.lineage.graph_schema import graph_schema
+from recollect_gateway.mcp_endpoint.tools.lineage.graphs import Graphs
+from recollect_gateway.mcp_endpoint.tools.lineage.shapes import graph_out
+from recollect_gateway.mcp_endpoint.tools.memory import graph as memory_graph
 from recollect_gateway.operations.nodes import NodeBody, node_body
 from recollect_gateway.operations.relations import RelationBody, relation_bodies_of
 

@@ -1,0 +1,136 @@
+"""Handlers and shapes of the hierarchy: parents and children."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.fairness.computing import map_yielding
+from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.hierarchy.model import EntityPage, PageRequest
+from recollect.graph.relations.model import Subgraph
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit, Offset, bare, more_note
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
+    EntityName,
+    OrganizedEntities,
+    OrganizedEntity,
+    OrganizedRelation,
+    organized,
+    organized_relation,
+)
+from recollect_http.requests.argument_types import SoughtName
+
+
+class SetEntityParent(Arguments, frozen=True):
+    """Arguments of `set_entity_parent`."""
+
+    entity_name: EntityName
+    parent_name: Annotated[SoughtName, Meta(description="The new parent; null or empty: makes it a root")] | None
+
+
+class OfEntity(ReadArguments, frozen=True):
+    """Arguments of `get_parent`."""
+
+    entity_name: EntityName
+
+
+class Paged(ReadArguments, frozen=True):
+    """Which of the entities are told."""
+
+    offset: Offset = 0
+    limit: Limit | None = None
+
+    @property
+    def page(self) -> PageRequest:
+        """What is read of them."""
+        return PageRequest(self.offset, self.limit or PAGE_ROWS)
+
+
+class Around(Paged, frozen=True, kw_only=True):
+    """Arguments of what reads the entities above or below one."""
+
+    entity_name: EntityName
+
+
+class GetRootEntities(Paged, frozen=True):
+    """Arguments of `get_root_entities`."""
+
+
+class OrganizedParent(Struct, frozen=True):
+    """Result of `get_parent`; null for a root."""
+
+    parent: OrganizedEntity | None
+
+
+class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Result of `get_subtree`: entities, depth first, and the relations among them.
+
+    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    """
+
+    entities: list[OrganizedEntity]
+    relations: list[OrganizedRelation]
+    next_offset: int | None = None
+    cut: str | None = None
+
+
+async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
+    """Move an entity with all that is below it."""
+    async with call.writing(arguments.graph) as (tx, revision):
+        entity = await hierarchy.set_parent(tx, revision, arguments.entity_name, arguments.parent_name or None)
+    return Reply(organized(entity))
+
+
+async def get_parent(call: Call, arguments: OfEntity) -> Reply:
+    """Read an entity's parent."""
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+        found = await hierarchy.get_parent(view, arguments.entity_name)
+    return bare(OrganizedParent(None if found is None else organized(found)))
+
+
+async def get_ancestors(call: Call, arguments: Around) -> Reply | Listing:
+    """Read the ancestors of an entity."""
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+        return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
+
+
+async def get_children(call: Call, arguments: Around) -> Reply | Listing:
+    """Read the children of an entity."""
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return await _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
+
+
+async def get_descendants(call: Call, arguments: Around) -> Reply | Listing:
+    """Read the descendants of an entity."""
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+        return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
+
+
+async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | Listing:
+    """Read the entities without a parent."""
+    async with call.reading(arguments.graph, arguments.as_of) as view:
+        return await _entities(arguments, await hierarchy.get_roots(view, arguments.page))
+
+
+async def get_subtree(call: Call, arguments: Around) -> Reply | Listing:
+    """Read an entity with all below it, and the relations among them."""
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+        found = await hierarchy.get_subtree(view, arguments.entity_name, arguments.page)
+    return paged_graph(found, _subtree, limit=arguments.limit, offset=arguments.offset, within=True)
+
+
+async def _entities(arguments: Paged, found: EntityPage) -> Reply | Listing:
+    return paged(
+        await map_yielding(found.entities, organized),
+        lambda rows, next_offset: bare(OrganizedEntities(rows, next_offset), more_note(next_offset)),
+        limit=arguments.limit,
+        offset=arguments.offset,
+        next_offset=found.next_offset,
+    )
+
+
+def _subtree(found: Subgraph, cut: str | None) -> Reply:
+    entities, relations = [*map(organized, found.entities)], [*map(organized_relation, found.relations)]
+    return Reply(Subtree(entities, relations, found.next_offset, cut), note=more_note(found.next_offset, cut))
