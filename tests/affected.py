@@ -17,7 +17,7 @@ from pathlib import Path
 
 import grimp
 
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("shared", "services", "workers", "infra", ".")
@@ -34,7 +34,7 @@ PACKAGES = (
     "tests",
 )
 COMPOSING = (
-    *("recollect_gateway.app", "recollect_gateway.mcp_endpoint.catalogue", "recollect_operator.app"),
+    *("recollect_gateway.app", "recollect_gateway.mcp_endpoint.tools", "recollect_operator.app"),
     *("recollect_workers.main", "recollect_workers.schedule", "recollect_cli.main", "tests.conftest"),
 )
 """Modules that import whatever there is: to reach them is to reach no part in particular."""

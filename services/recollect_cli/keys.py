@@ -119,7 +119,7 @@ def create(
 
 def _known_toolsets(names: list[str]) -> tuple[str, ...]:
     # Loads all of MCP, which takes longer than the rest.
-    from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
+    from recollect_gateway.mcp_endpoint.tools import known_toolsets
 
     return known_toolsets(names)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect_cli.reference.glossary import TOOLSETS
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from tests.support.promises import links_to, proofs_of
 
 TABLE = Path(__file__).with_name("coverage.toml")

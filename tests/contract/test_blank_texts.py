@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.gateway import RunningGateway, answer, error_of, rpc_headers, text_of
 

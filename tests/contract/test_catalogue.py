@@ -15,11 +15,11 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
 from recollect.postgres.database import Database
 from recollect.times import NEEDED
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS, TOOLSETS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, OF_ANOTHER_GRAPH, OF_NO_GRAPH, Played
 from tests.support.gateway import MODES, NewApiKey, RunningGateway, revision_of, rpc_headers

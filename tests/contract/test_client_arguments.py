@@ -9,8 +9,8 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.postgres.database import Database
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.unknown_arguments import CLIENT_ARGUMENTS, MAX_IGNORED, ignored_arguments
 from tests.support.gateway import RunningGateway, revision_of, rpc_headers
 

@@ -4,7 +4,7 @@ import pytest
 from mcp_types import METHOD_NOT_FOUND
 
 from recollect_cli.reference.glossary import TOOLSETS
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from tests.contract.coverage import coverage_page, features, missing, tools
 from tests.contract.security import guards
 from tests.support.gateway import RunningGateway

@@ -14,8 +14,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import GraphPatch, NewGraph, new_graph_name
 from recollect.postgres.database import Database
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers

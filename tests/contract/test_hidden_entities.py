@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 
 from recollect.caller import Caller
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task
 
 SECRET = "collects blue cheese"

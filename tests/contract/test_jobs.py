@@ -20,7 +20,7 @@ from recollect.jobs.model import JobBounds, NewJob
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.tools.admin import jobs as job_tools
+from recollect_gateway.mcp_endpoint.tools.admin import get_job
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, runner
 from tests.conftest import NewTenant
@@ -153,7 +153,7 @@ class TestTools:
     @pytest.fixture
     def often(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the gateway look at jobs often, so that a short one has several reports."""
-        monkeypatch.setattr(job_tools, "POLL_SECONDS", 0.01)
+        monkeypatch.setattr(get_job, "POLL_SECONDS", 0.01)
 
     @pytest.mark.proves("admin: get_job", "jobs: progress")
     @pytest.mark.usefixtures("often")

@@ -12,8 +12,8 @@ from mcp_types import TextResourceContents
 
 from recollect.caller import Caller
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.contract.conftest import ConnectedClient, connected_to
 from tests.contract.test_hidden_entities import HIDDEN as LARGE
 from tests.contract.test_hidden_entities import READS, with_ids

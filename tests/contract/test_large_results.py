@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.server import MAX_RESULT_CHARACTERS, RESULT_SIZE, definition
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS
 from tests.contract.examples import EXAMPLES
 from tests.support.gateway import RunningGateway, rpc_headers
 

@@ -17,11 +17,11 @@ from recollect.graph.graphs import store as graph_store
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.postgres.transactions import Transaction
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.schema import json_schema, listed_schema
 from recollect_gateway.mcp_endpoint.server import definition
-from recollect_gateway.mcp_endpoint.tools.lineage import subgraphs
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools.lineage.put_subgraph import EdgeIn, NodeIn
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 from tests.support.quick_embedder import OF_WORDLLAMA
@@ -890,7 +890,7 @@ class TestSubgraphs:
     async def test_the_schema_describes_the_items_of_a_subgraph(self) -> None:
         (tool,) = [tool for tool in CATALOGUE if tool.name == "put_subgraph"]
         listed, whole = definition(tool).input_schema["properties"], json_schema(tool.arguments)["properties"]
-        for name, item in (("nodes", subgraphs.NodeIn), ("edges", subgraphs.EdgeIn)):
+        for name, item in (("nodes", NodeIn), ("edges", EdgeIn)):
             assert listed[name]["items"] == listed_schema(item)
             assert whole[name]["items"] == json_schema(item)
             assert whole[name]["maxItems"] in (50, 100)

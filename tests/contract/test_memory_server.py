@@ -15,7 +15,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, TextResourceContents
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.tools.memory import graph
+from recollect_gateway.mcp_endpoint.tools.memory import read_graph
 from tests.contract.conftest import ConnectedClient
 from tests.support.gateway import (
     LEGACY,
@@ -323,7 +323,7 @@ class TestResource:
         async def fail(*_: Any) -> None:
             raise LookupError("relation secret does not exist")
 
-        monkeypatch.setattr(graph, "read_graph", fail)
+        monkeypatch.setattr(read_graph, "read_graph", fail)
         with pytest.raises(MCPError, match="went wrong on our side") as error:
             await client.read_resource("memory://knowledge-graph")
         assert (error.value.error.code, error.value.error.data) == (INTERNAL_ERROR, None)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from recollect_gateway.mcp_endpoint.catalogue import TOOLSETS
 from recollect_gateway.mcp_endpoint.schema import listed_schema
-from recollect_gateway.mcp_endpoint.tools.agent.memories import Recall
-from recollect_gateway.mcp_endpoint.tools.organize.hierarchy import SetEntityParent
+from recollect_gateway.mcp_endpoint.tools import TOOLSETS
+from recollect_gateway.mcp_endpoint.tools.agent.recall import Recall
+from recollect_gateway.mcp_endpoint.tools.organize.set_entity_parent import SetEntityParent
 from tests.support.gateway import RunningGateway, rpc_headers
 from tests.support.model_apis import faults_of_tool
 

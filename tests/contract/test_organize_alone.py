@@ -14,9 +14,9 @@ from mcp_types import Tool
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS
 from tests.conftest import NewTenant
 from tests.contract.conftest import ConnectedClient
 from tests.support.gateway import MODES, NewApiKey, RunningGateway, answer, refused, revision_of, text_of

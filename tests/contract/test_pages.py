@@ -12,7 +12,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, in_one_task, revision_of, rpc_headers
 from tests.support.large_graph import (

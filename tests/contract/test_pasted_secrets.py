@@ -13,8 +13,8 @@ from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.postgres.database import Database
 from recollect.times import NEEDED
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from tests.contract.examples import EXAMPLES
 from tests.support.gateway import RunningGateway, revision_of, rpc_headers
 

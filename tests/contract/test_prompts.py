@@ -9,8 +9,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, TextContent
 
 from recollect.caller import Caller, Scope
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PROMPTS
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.support.gateway import NewApiKey, RunningGateway
 
 FILLED = {"question": "Who likes tea?", "topic": "tea", "graph": "kitchen"}

@@ -12,8 +12,8 @@ from recollect.caller import Caller
 from recollect.errors import ErrorCode
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.contract.examples import EXAMPLES, Played
 from tests.contract.test_audit_routes import CHANGING, READS_BY_POST
 from tests.support.documents import DOCUMENT

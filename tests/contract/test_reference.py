@@ -11,7 +11,7 @@ from recollect_cli.reference.examples import EXAMPLES, ID
 from recollect_cli.reference.glossary import TOOLSETS as DESCRIBED
 from recollect_cli.reference.settings import settings_page
 from recollect_cli.reference.tools import PAGES, tools_page, toolset_page, unexplained
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLSETS
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLSETS
 from tests.support.gateway import RunningGateway
 
 DOCS = Path(__file__).parents[2] / "docs"

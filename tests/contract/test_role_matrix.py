@@ -11,7 +11,7 @@ from recollect.caller import Caller, Role, Scope
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.callers.browser_sessions import TENANT_HEADER
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.contract.examples import EXAMPLES
 from tests.contract.test_openapi_document import OF_TENANTS, roles_of_the_table
 from tests.support.documents import DOCUMENT

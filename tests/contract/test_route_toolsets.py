@@ -21,7 +21,7 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.management.guards import TOOLSETS_OPT, within_toolsets
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS, TOOLSETS
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS, TOOLSETS
 from recollect_workers.jobs import runner
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.support.jobs import employed

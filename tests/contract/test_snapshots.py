@@ -13,12 +13,12 @@ from syrupy.extensions.json import JSONSnapshotExtension
 from recollect.accounts.audit.model import Action
 from recollect.errors import ErrorCode
 from recollect.postgres.migrate import migrations
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.prompts_and_resources import resources
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PROMPTS
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from tests.support.gateway import RunningGateway
 
 

@@ -15,8 +15,8 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.transfer import exports
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.tools.admin import jobs as admin_jobs
-from recollect_gateway.mcp_endpoint.tools.organize import transfer
+from recollect_gateway.mcp_endpoint.tools.admin import get_job
+from recollect_gateway.mcp_endpoint.tools.organize import export_graph, import_graph
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
@@ -163,7 +163,7 @@ class TestExportGraph:
     ) -> None:
         only = {"entityType": "nothing has it"}
         assert json.loads(await memory.text("export_graph", format="json", filter=only))["entities"] == []
-        monkeypatch.setattr(transfer, "MAX_PAGES", 2)
+        monkeypatch.setattr(export_graph, "MAX_PAGES", 2)
         error, text = await memory.error("export_graph", format="json", filter=only)
         assert error == {"code": "reply_too_large"}
         assert "call start_export with the same arguments" in text
@@ -240,7 +240,7 @@ class TestStartExport:
         entities = [{"name": f"e{n}", "entityType": "thing", "observations": []} for n in range(40)]
         await organize.structured("import_graph", format="json", data=json.dumps({"entities": entities}))
         lower(monkeypatch, exports.export_step, page_items=1)
-        monkeypatch.setattr(admin_jobs, "POLL_SECONDS", 0.02)
+        monkeypatch.setattr(get_job, "POLL_SECONDS", 0.02)
         told: list[tuple[float, float | None]] = []
 
         watched = asyncio.Event()
@@ -367,14 +367,14 @@ class TestImportGraph:
     async def test_a_large_import_becomes_a_job(
         self, settings: Settings, organize: Tools, db: Database, caller: Caller, dry_run: bool
     ) -> None:
-        data = "name\n" + "".join(f"e{number}\n" for number in range(transfer.MAX_ITEMS + 1))
+        data = "name\n" + "".join(f"e{number}\n" for number in range(import_graph.MAX_ITEMS + 1))
         async with employed(settings, db) as context:
             said = await organize.structured("import_graph", format="csv", data=data, dryRun=dry_run)
             assert (said["entitiesCreated"], said["job"]["kind"], said["dryRun"]) == (0, "import_graph", dry_run)
             before = await revision_of(db, caller)
             await runner.sweep(context)
             job = await organize.structured("get_job", id=said["job"]["id"], output_offset=0)
-        assert (job["status"], job["result"]["entities_created"]) == ("succeeded", transfer.MAX_ITEMS + 1)
+        assert (job["status"], job["result"]["entities_created"]) == ("succeeded", import_graph.MAX_ITEMS + 1)
         assert job["output"]["text"] == ""
         assert (await revision_of(db, caller) == before) is dry_run
 
@@ -382,7 +382,9 @@ class TestImportGraph:
         self, settings: Settings, organize: Tools, db: Database, caller: Caller
     ) -> None:
         data = (
-            "name,importance\n" + "".join(f"e{number},1\n" for number in range(transfer.MAX_ITEMS + 1)) + "secret,x\n"
+            "name,importance\n"
+            + "".join(f"e{number},1\n" for number in range(import_graph.MAX_ITEMS + 1))
+            + "secret,x\n"
         )
         async with employed(settings, db) as context:
             said = await organize.structured("import_graph", format="csv", data=data)

@@ -40,7 +40,7 @@ from mcp_types import (
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect_cli.stdio import Bridge
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
 from tests.support.commands import PROXIES, CommandOutput, Shell

@@ -9,7 +9,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.tools.organize import transfer
+from recollect_gateway.mcp_endpoint.tools.organize import import_graph
 from tests.support.gateway import RunningGateway, eventually, serving
 from tests.support.jobs import Desk
 from tests.support.tasks import TaskClient, patient
@@ -31,7 +31,7 @@ async def test_a_client_awaits_an_import_although_its_worker_is_killed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(transfer, "MAX_ITEMS", ENTITIES - 1)
+    monkeypatch.setattr(import_graph, "MAX_ITEMS", ENTITIES - 1)
     hasty, desk = settings.model_copy(update={"sweep_seconds": 1, "job_lease_seconds": 20}), Desk(db, caller)
 
     async def is_half_done() -> bool:

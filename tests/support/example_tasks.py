@@ -29,7 +29,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.mcp_endpoint.tasks.wire import EXTENSION
 from recollect_gateway.mcp_endpoint.tool import Asker, Handler, JobRenderer, LongWork, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.jobs import started_job
+from recollect_gateway.mcp_endpoint.tools.job_answers import started_job
 from recollect_workers.context import Kind
 from recollect_workers.main import main
 

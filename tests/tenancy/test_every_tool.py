@@ -11,7 +11,7 @@ from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers

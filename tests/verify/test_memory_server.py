@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mcp_types import ToolAnnotations
 
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.support.gateway import LEGACY, MODERN, MODES
 from tests.verify.memory_server_differences import (
     DECIDED,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect_gateway.mcp_endpoint.catalogue import TOOLSETS
+from recollect_gateway.mcp_endpoint.tools import TOOLSETS
 from tests.support.gateway import RunningGateway, rpc_headers
 from tests.support.model_apis import faults
 from tests.support.timeouts import MAX_WAIT_SECONDS

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from recollect_cli.reference.examples import EXAMPLES, Example
 from recollect_cli.reference.glossary import GLOSSARY, TOOLSETS
 from recollect_cli.reference.wording import Schema, cell, listed, literal, shape_of, type_of
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, DEFAULT_TOOLSETS
 from recollect_gateway.mcp_endpoint.pages import PAGE_BYTES, PAGE_ROWS
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PROMPTS
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
@@ -14,6 +13,7 @@ from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import ALL_G
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.server import MAX_RESULT_CHARACTERS
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, DEFAULT_TOOLSETS
 from recollect_gateway.mcp_endpoint.unknown_arguments import CLIENT_ARGUMENTS, MAX_IGNORED
 
 CLIENTS = {

@@ -21,7 +21,7 @@ from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect_gateway.callers.admission import Admission
 from recollect_gateway.callers.credentials import TOKENS_OPT, Authenticator
 from recollect_gateway.callers.pacing import PacedExchange
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from recollect_gateway.streaming.streams import OPEN_STREAM, Renew, Stream, Streams
 from recollect_http.access_log import note_caller
 

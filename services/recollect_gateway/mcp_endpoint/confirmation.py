@@ -8,18 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
-from msgspec import structs
 
 from recollect.errors import ErrorCode, Forbidden
-from recollect.graph.graphs import service as graphs
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.rounds import Round
 from recollect_gateway.mcp_endpoint.tool import Asker
-from recollect_gateway.mcp_endpoint.tools.admin import compact, history
-from recollect_gateway.mcp_endpoint.tools.agent import changes
-from recollect_gateway.mcp_endpoint.tools.lineage.graphs import DeleteGraph
-from recollect_gateway.mcp_endpoint.tools.memory.entities import DeleteEntities
-from recollect_gateway.mcp_endpoint.tools.organize.curation import MergeEntities
 
 MAX_UNCONFIRMED = 100
 """Nodes, or entries of other kinds, that a call removes or undoes without a question, at most."""
@@ -68,52 +61,3 @@ def _require_yes(answer: Any) -> None:
     is_yes = isinstance(answer, ElicitResult) and answer.action == "accept" and (answer.content or {}).get(QUESTION)
     if is_yes is not True:
         raise Forbidden("Nothing was changed, because the call was not confirmed", code=ErrorCode.NOT_CONFIRMED)
-
-
-async def _count_forgotten(_: Call, arguments: changes.Forget) -> int:
-    """Count what is deleted; a memory that becomes outdated is not removed."""
-    return len(arguments.ids) + len(arguments.names) if arguments.mode == "delete" else 0
-
-
-async def _count_deleted(_: Call, arguments: DeleteEntities) -> int:
-    return len(arguments.entity_names)
-
-
-async def _count_merged(_: Call, arguments: MergeEntities) -> int:
-    return len(arguments.entity_names)
-
-
-async def _count_nodes(call: Call, arguments: DeleteGraph) -> int:
-    async with call.transaction() as tx:
-        head = await graphs.head_of(await graphs.view(tx, arguments.graph))
-    return head.entities + head.facts
-
-
-async def _count_compacted(call: Call, arguments: compact.Compact) -> int:
-    if arguments.dry_run:
-        return 0
-    reply = await compact.compact(call, structs.replace(arguments, dry_run=True))
-    assert isinstance(reply.structured, compact.Compacted)
-    return sum(structs.astuple(reply.structured.freed))
-
-
-async def _count_undone(call: Call, arguments: history.UndoChanges) -> int:
-    if arguments.dry_run:
-        return 0
-    reply = await history.undo_changes(call, structs.replace(arguments, dry_run=True))
-    plan = reply.structured
-    assert isinstance(plan, history.Undone)
-    restored = plan.nodes_restored + plan.observations_restored + plan.relations_restored
-    return restored + plan.nodes_removed + plan.observations_removed + plan.relations_removed
-
-
-FORGET = confirm("deletes up to {size} memories and nodes of the graph {graph}", _count_forgotten)
-DELETE_ENTITIES = confirm(
-    "deletes up to {size} entities of the graph {graph}, with their observations and relations", _count_deleted
-)
-MERGE_ENTITIES = confirm("merges {size} entities of the graph {graph} into one", _count_merged)
-COMPACT = confirm("removes {size} entries from the history of the graph {graph} for good", _count_compacted)
-UNDO_CHANGES = confirm("undoes changes of {size} nodes, observations and relations in the graph {graph}", _count_undone)
-DELETE_GRAPH = confirm(
-    "deletes the graph {graph} for good, with {size} nodes and its history", _count_nodes, max_unconfirmed=0
-)

@@ -14,9 +14,9 @@ from opentelemetry.trace import Span, get_current_span
 from recollect.caller import Caller
 from recollect.errors import ErrorCode
 from recollect.telemetry.metrics import record_operation
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PROMPTS
 from recollect_gateway.mcp_endpoint.request import McpRequest, request_of
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from recollect_http.server.tracing import UNKNOWN
 
 CALL = "tools/call"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from recollect_gateway.mcp_endpoint.apps import GRAPH_APP
-from recollect_gateway.mcp_endpoint.catalogue import DEFAULT_TOOLSETS, TOOLS
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PROMPTS, PromptSpec
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import ResourceSpec
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tools import DEFAULT_TOOLSETS, TOOLS
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from recollect.accounts.people.model import Membership, PersonSession
 from recollect.caller import Scope
 from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import Graph
-from recollect_gateway.mcp_endpoint.catalogue import TOOLSETS, known_toolsets
+from recollect_gateway.mcp_endpoint.tools import TOOLSETS, known_toolsets
 from recollect_gateway.oauth.authorization_requests import AuthorizationRequest
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.web.forms import field

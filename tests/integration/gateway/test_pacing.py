@@ -15,7 +15,7 @@ from recollect.errors import ErrorCode
 from recollect.fairness import slots
 from recollect.postgres.database import MAX_WRITERS
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.tools.admin.jobs import MAX_WAIT_SECONDS as MAX_JOB_WAIT_SECONDS
+from recollect_gateway.mcp_endpoint.tools.admin.get_job import MAX_WAIT_SECONDS as MAX_JOB_WAIT_SECONDS
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS

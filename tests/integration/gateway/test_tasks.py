@@ -20,12 +20,12 @@ from recollect.retention.compaction import service as compaction
 from recollect.settings import Settings
 from recollect.valkey.change_stream import ChangePublisher
 from recollect.valkey.client import connect_redis
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.confirmation import MAX_UNCONFIRMED
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.tasks.watching import MAX_TASKS
 from recollect_gateway.mcp_endpoint.tasks.wire import EXTENSION, POLL_MS
-from recollect_gateway.mcp_endpoint.tools.organize import transfer
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools.organize import import_graph
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.contract.test_retention import age
@@ -97,7 +97,7 @@ class TestLifecycle:
     async def test_failed_work_completes_with_the_tools_error(
         self, client: TaskClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(transfer, "MAX_ITEMS", 1)
+        monkeypatch.setattr(import_graph, "MAX_ITEMS", 1)
         data = "name\nOslo\nBergen\n" + '"broken'
         task_id = await client.begin("import_graph", format="csv", data=data)
         await runner.sweep(context)
@@ -148,7 +148,7 @@ class TestEachTool:
     async def test_an_import_returns_its_counts_and_problems(
         self, client: TaskClient, context: WorkerContext, monkeypatch: pytest.MonkeyPatch, dry_run: bool
     ) -> None:
-        monkeypatch.setattr(transfer, "MAX_ITEMS", 1)
+        monkeypatch.setattr(import_graph, "MAX_ITEMS", 1)
         broken = '{"type": "entity"}\n' if dry_run else ""
         data = "".join(f'{{"type":"entity","name":"e{n}","entityType":"t","observations":["o"]}}\n' for n in range(2))
         task_id = await client.begin("import_graph", format="jsonl", data=data + broken, dryRun=dry_run)

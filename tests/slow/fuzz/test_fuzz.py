@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.server import definition
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.examples import examples, one_in
 from tests.support.gateway import NO_AUTHORITIES, RunningGateway, rpc_answer, rpc_headers

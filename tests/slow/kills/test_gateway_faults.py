@@ -23,9 +23,9 @@ from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
 from tests.conftest import FAST_AND_FORGETFUL

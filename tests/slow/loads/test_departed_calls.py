@@ -20,7 +20,7 @@ from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES

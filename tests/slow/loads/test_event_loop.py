@@ -24,8 +24,8 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES
 from tests.support.documents import DOCUMENT, OPERATIONS

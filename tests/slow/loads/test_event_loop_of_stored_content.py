@@ -38,7 +38,7 @@ from recollect.jobs.model import Job
 from recollect.postgres.database import Database
 from recollect.retention.erasure import model as erasure
 from recollect.settings import Settings
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played

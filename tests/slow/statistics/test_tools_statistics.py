@@ -17,8 +17,8 @@ from recollect.memory.model import NewMemory
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from recollect_local.postgres import LocalPostgres
 from tests.contract.examples import EXAMPLES
 from tests.support.column_statistics import BATCH, Work, entities_of, work_after

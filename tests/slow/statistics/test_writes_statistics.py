@@ -14,7 +14,7 @@ import pytest
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from tests.support.column_statistics import BATCH, Work, entities_of, turn
 from tests.support.memories import embedder
 

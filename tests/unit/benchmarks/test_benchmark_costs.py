@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.benchmarks.__main__ import OTHERS
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.cost.calls import reading_calls, writing_calls

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from recollect.errors import InvalidInput, InvalidInputs
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from recollect_gateway.requests.lenient_parsing import parse_leniently
 from recollect_http.requests.parsing import unwrapped
 

@@ -10,9 +10,9 @@ from msgspec import structs
 
 from recollect.errors import InvalidInput
 from recollect.times import NEEDED
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS
 from recollect_gateway.requests.lenient_parsing import parse_leniently
 from recollect_http.requests.bodies import MAX_VALUES
 from recollect_http.requests.parsing import parse

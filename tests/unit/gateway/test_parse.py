@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from recollect.errors import InvalidInput, InvalidInputs
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 from recollect_gateway.requests.lenient_parsing import parse_leniently
 from recollect_http.requests import parsing
 from recollect_http.requests.parsing import MAX_FAULTS, parse

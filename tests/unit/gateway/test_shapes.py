@@ -9,10 +9,10 @@ import pytest
 from recollect.errors import InvalidInput
 from recollect.transfer.model import UnreadableLine
 from recollect.transfer.records import FactKey, parsed
-from recollect_gateway.mcp_endpoint.catalogue import CATALOGUE, TOOLS
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
-from recollect_gateway.mcp_endpoint.tools.lineage.subgraphs import EdgeIn, NodeIn
+from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS
+from recollect_gateway.mcp_endpoint.tools.lineage.put_subgraph import EdgeIn, NodeIn
 from recollect_http.requests.argument_types import END
 from recollect_http.requests.parsing import parse
 

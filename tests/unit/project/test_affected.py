@@ -11,7 +11,7 @@ from tests.affected import affected
         ("shared/recollect/curation/merging/service.py", "tests/integration/curation/test_merging.py"),  # its namesake
         ("shared/recollect/curation/merging/queries.sql", "tests/contract/test_organize.py"),  # names merge_entities
         ("shared/recollect/accounts/usage/model.py", "tests/integration/accounts/test_usage.py"),  # imports it
-        ("services/recollect_gateway/mcp_endpoint/tools/agent/changes.py", "tests/contract/test_agent.py"),
+        ("services/recollect_gateway/mcp_endpoint/tools/agent/forget.py", "tests/contract/test_agent.py"),
         ("services/recollect_gateway/management/memory/erasure.py", "tests/integration/retention/test_erasure.py"),
         (
             "services/recollect_gateway/web/templates/consent.html",

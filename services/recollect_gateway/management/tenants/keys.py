@@ -17,7 +17,7 @@ from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.callers.admission import by_address
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
-from recollect_gateway.mcp_endpoint.catalogue import known_toolsets
+from recollect_gateway.mcp_endpoint.tools import known_toolsets
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.client_addresses import site_of_client
 from recollect_http.fields import (

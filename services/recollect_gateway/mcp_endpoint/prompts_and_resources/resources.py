@@ -30,7 +30,6 @@ from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring, reading
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import (
     GRAPH_TEMPLATE,
@@ -46,10 +45,11 @@ from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_
 from recollect_gateway.mcp_endpoint.results import render_document
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
+from recollect_gateway.mcp_endpoint.tools import TOOLS, TOOLSETS
 from recollect_gateway.mcp_endpoint.tools.lineage.graph_schema import graph_schema
-from recollect_gateway.mcp_endpoint.tools.lineage.graphs import Graphs
+from recollect_gateway.mcp_endpoint.tools.lineage.list_graphs import Graphs
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import graph_out
-from recollect_gateway.mcp_endpoint.tools.memory import graph as memory_graph
+from recollect_gateway.mcp_endpoint.tools.memory import read_graph
 from recollect_gateway.operations.nodes import NodeBody, node_body
 from recollect_gateway.operations.relations import RelationBody, relation_bodies_of
 
@@ -246,7 +246,7 @@ def _schemas(request: McpRequest, uri: str, tools: Mapping[str, ToolSpec], setti
 
 async def _read(call: Call, uri: str, address: ResourceAddress | None) -> Struct:
     if uri == KNOWLEDGE_GRAPH:
-        return (await memory_graph.read_graph(call, memory_graph.ReadGraph())).structured
+        return (await read_graph.read_graph(call, read_graph.ReadGraph())).structured
     if address is None or address.graph is None:
         return await _read_graphs(call)
     with _unknown_if_missing(uri):

@@ -15,8 +15,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from recollect.caller import Caller, Scope
 from recollect.jobs.model import Job
-from recollect_gateway.mcp_endpoint.catalogue import TOOLS
 from recollect_gateway.mcp_endpoint.request import Context
+from recollect_gateway.mcp_endpoint.tools import TOOLS
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 

@@ -1,1 +1,1 @@
-"""Toolset `admin`: tools by which operators' agents watch over a memory, a module for each part."""
+"""Toolset `admin`: tools by which operators' agents watch over a memory."""

@@ -1,10 +1,10 @@
-"""Handler and shapes of compaction."""
+"""The tool `compact`."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from recollect.accounts.tenants import service as tenants
 from recollect.graph.graphs import moments
@@ -15,7 +15,8 @@ from recollect.jobs.model import Job, NewJob
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import Compaction, FreedRows
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.confirmation import confirm
+from recollect_gateway.mcp_endpoint.tool import Arguments, LongWork, Reply, ToolSpec
 
 
 class Compact(Arguments, frozen=True, rename=None):
@@ -70,6 +71,30 @@ async def compacted(call: Call, job: Job) -> Reply:
     async with call.transaction() as tx:
         horizon = await moments.horizon_of(tx, await graphs.graph_of(tx, job.graph_id))
     return Reply(_compacted(Compaction(horizon, freed), dry_run=False))
+
+
+async def _count_compacted(call: Call, arguments: Compact) -> int:
+    if arguments.dry_run:
+        return 0
+    reply = await compact(call, structs.replace(arguments, dry_run=True))
+    assert isinstance(reply.structured, Compacted)
+    return sum(structs.astuple(reply.structured.freed))
+
+
+COMPACT = ToolSpec(
+    name="compact",
+    title="Compact",
+    description="Permanently remove what was deleted or superseded longer ago than the retention, and report what "
+    "was freed.",
+    toolsets=frozenset({"memory", "admin"}),
+    arguments=Compact,
+    result=Compacted,
+    handler=compact,
+    ask=confirm("removes {size} entries from the history of the graph {graph} for good", _count_compacted),
+    work=LongWork(COMPACT_GRAPH, compacted),
+    destructive=True,
+    idempotent=True,
+)
 
 
 def _compacted(result: Compaction, *, dry_run: bool, job: str | None = None) -> Compacted:

@@ -1,4 +1,4 @@
-"""Handler and shapes of usage: what the tenant called, and what its graphs hold. /v1/usage answers the same shapes."""
+"""The tool `usage`. `GET /v1/usage` answers the same shapes."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -12,7 +12,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply, ToolSpec
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
 from recollect_http.requests.argument_types import Time, Until
@@ -61,6 +61,21 @@ async def read_usage(call: Call, arguments: Usage) -> Reply | Listing:
         return Reply(UsageReport(rows, next_cursor, stored, stored_more, plan_body))
 
     return paged(found, reply, limit=arguments.limit, next_offset=limit if more else None)
+
+
+USAGE = ToolSpec(
+    name="usage",
+    title="Usage",
+    description="Report how often the organisation called each tool and route, hourly or summed, with errors and "
+    "embedded passages; what its graphs hold now; and what its plan leaves of each quota. The last seconds may be "
+    "missing.",
+    toolsets=frozenset({"admin"}),
+    arguments=Usage,
+    result=UsageReport,
+    handler=read_usage,
+    read_only=True,
+    idempotent=True,
+)
 
 
 async def _stored(tx: Transaction, graph: str | None) -> tuple[list[StoredCounts], bool]:

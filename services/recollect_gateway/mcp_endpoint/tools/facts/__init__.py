@@ -1,6 +1,5 @@
 """Toolset `facts`: the graph-memory contract.
 
-`nodes` creates and changes facts and entities by id, `history` lists their versions, `search` finds them; `relations`
-relates them, `walks` follows relations; `stats` counts, `health` checks the service. `shapes` has what they share,
-`errors` the contract's error envelope.
+`shapes` has what its tools share, `node_arguments` what those share that write nodes, `errors` the contract's error
+envelope.
 """

@@ -12,11 +12,13 @@ from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, InvalidInput, NotFound, require_none
 from recollect.fairness.computing import map_yielding
+from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages.model import Version
 from recollect.graph.relations.model import Edge
+from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect.times import from_milliseconds, milliseconds
-from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments
+from recollect_gateway.mcp_endpoint.tool import Arguments, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_OFFSET
 from recollect_http.requests.argument_types import END, GraphName, check_metadata
 
@@ -31,6 +33,13 @@ NodeType = Literal["Fact", "Entity"]
 Threshold = Annotated[float, Meta(ge=0, le=1, description="Minimum cosine similarity")]
 ContractType = Annotated[str, Meta(min_length=1, max_length=256, pattern=f"^[A-Za-z0-9_]+{END}")]
 Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET)]
+
+REPLACES = "Replaces the properties of an existing relation; omitted: they stay"
+
+MAX_FOUND = 100
+"""Nodes that a search answers on all its pages together, at most."""
+
+Passed = Annotated[int, Meta(ge=0, le=MAX_FOUND, description="Number of results to skip")]
 
 
 class OwnedArguments(Arguments, kw_only=True, frozen=True, rename=None):
@@ -86,6 +95,28 @@ class Succeeded(Struct, frozen=True):
     """Result of the deletions."""
 
     success: bool
+
+
+class OneNode(Struct, frozen=True):
+    """Result of the tools that answer one node."""
+
+    success: bool
+    node: NodeOut
+
+
+class TripletOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A relation between two entities, by their names. `fact_id`: the fact that says so, while it is there."""
+
+    id: str
+    owner_id: str
+    subject: str
+    predicate: str
+    object: str
+    subject_id: str
+    object_id: str
+    metadata: dict[str, Any]
+    created_at: int
+    fact_id: str | None = None
 
 
 def graph_of(arguments: OwnedArguments | OwnedReadArguments) -> str | None:
@@ -162,3 +193,24 @@ def node_fields(node: Version, owner_id: str) -> dict[str, Any]:
 def text_of(node: Version) -> str:
     """A fact's content, an entity's name."""
     return (node.content or "") if node.name is None else node.name
+
+
+async def one_node(tx: Transaction, graph: str | None, node: Version, *, versioned: bool = False) -> Reply:
+    """The answer of a tool that has written one node."""
+    return Reply(OneNode(True, node_out(node, await graphs.name_of(tx, graph), versioned=versioned)))
+
+
+def triplet_out(edge: Edge, subject: str, object_: str, owner_id: str, fact_id: str | None = None) -> TripletOut:
+    """A relation between two names."""
+    return TripletOut(
+        id=str(edge.id),
+        owner_id=owner_id,
+        subject=subject,
+        predicate=edge.type,
+        object=object_,
+        subject_id=str(edge.from_node),
+        object_id=str(edge.to_node),
+        metadata=edge.metadata,
+        created_at=milliseconds(edge.created_at),
+        fact_id=fact_id,
+    )

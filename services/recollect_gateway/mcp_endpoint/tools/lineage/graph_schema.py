@@ -1,4 +1,4 @@
-"""The vocabulary that a graph uses: its kinds and tags."""
+"""The tools `describe_schema` and `list_tags`."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import TagUse
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import Offset
 
 MAX_TAGS = 100
@@ -90,6 +90,20 @@ async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | List
     return cut_short(range(max(len(found.kinds), len(found.tag_prefixes), len(found.tags))), reply, limit=None)
 
 
+DESCRIBE_SCHEMA = ToolSpec(
+    name="describe_schema",
+    title="Describe the vocabulary",
+    description="Show which kinds and tags the nodes and observations of a graph have. Call it before you write, "
+    "and reuse existing kinds and tags.",
+    toolsets=frozenset({"lineage"}),
+    arguments=DescribeSchema,
+    result=DescribedSchema,
+    handler=describe_schema,
+    read_only=True,
+    idempotent=True,
+)
+
+
 async def graph_schema(view: GraphView) -> DescribedSchema:
     """The kinds and tags that a graph uses; none for a graph that does not exist."""
     found = await lineages.describe_schema(view)
@@ -116,6 +130,19 @@ async def list_tags(call: Call, arguments: ListTags) -> Reply | Listing:
         offset=offset,
         next_offset=offset + limit if more else None,
     )
+
+
+LIST_TAGS = ToolSpec(
+    name="list_tags",
+    title="List tags",
+    description="List the tags of nodes and observations, most used first.",
+    toolsets=frozenset({"lineage"}),
+    arguments=ListTags,
+    result=TagList,
+    handler=list_tags,
+    read_only=True,
+    idempotent=True,
+)
 
 
 def _tags(found: Any) -> list[TagFreq]:

@@ -1,4 +1,4 @@
-"""The versions of a node."""
+"""The tool `history`."""
 
 from typing import Annotated
 
@@ -7,13 +7,8 @@ from msgspec import Meta, Struct
 from recollect.graph.lineages import service as lineages
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply
-from recollect_gateway.mcp_endpoint.tools.lineage.shapes import (
-    LineageId,
-    NodeVersionOut,
-    Offset,
-    node_out,
-)
+from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tools.lineage.shapes import LineageId, NodeVersionOut, Offset, node_out
 
 
 class History(Arguments, frozen=True, rename=None):
@@ -44,3 +39,16 @@ async def history(call: Call, arguments: History) -> Reply | Listing:
         offset=offset,
         next_offset=offset + limit if len(found) > limit else None,
     )
+
+
+HISTORY = ToolSpec(
+    name="history",
+    title="History of a node",
+    description="List every version of a node, newest first. Works for deleted nodes, too.",
+    toolsets=frozenset({"lineage"}),
+    arguments=History,
+    result=VersionHistory,
+    handler=history,
+    read_only=True,
+    idempotent=True,
+)

@@ -1,7 +1,7 @@
 """Arguments and answers that the tools of the toolset share: graphs, nodes and edges."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -11,6 +11,7 @@ from recollect.graph.entities.model import ToldObservations
 from recollect.graph.graphs.model import Graph
 from recollect.graph.lineages.model import Version
 from recollect.memory.model import NamedEdge
+from recollect.times import MAX_ZONE
 from recollect_gateway.calls import Call
 from recollect_http.requests.argument_types import (
     VISIBLE,
@@ -27,6 +28,21 @@ Kinds = Annotated[list[Kind], Meta(max_length=50, description="Only these kinds;
 Tags = Annotated[list[Tag], Meta(max_length=50, description="Only with one of these tags, ignoring case")]
 CreatedBy = Annotated[str, Meta(max_length=256, description="Recorded as its author; default: the credential")]
 Offset = Annotated[int, Meta(ge=0, le=10_000_000, description="Number of results to skip")]
+
+EdgeKind = Annotated[str, Meta(min_length=1, max_length=256, description="The edge's kind, such as cites")]
+EdgeKinds = Annotated[list[EdgeKind], Meta(max_length=50, description="Only edges of these kinds; default any")]
+
+EdgeLimit = Annotated[int, Meta(ge=1, le=1_000, description="Maximum number of edges")]
+
+Policy = Annotated[
+    Literal["lww", "manual"],
+    Meta(description="lww: the newest put wins; manual: concurrent puts stay side by side until a put settles them"),
+]
+Whitelist = Annotated[list[Kind], Meta(max_length=200, description="Kinds that may be written; empty: every kind")]
+
+Zone = Annotated[
+    str, Meta(max_length=MAX_ZONE, description="IANA time zone of its days without offset; default: the tenant's")
+]
 
 
 class GraphOut(Struct, frozen=True):

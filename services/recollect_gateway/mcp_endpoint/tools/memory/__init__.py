@@ -4,6 +4,6 @@ Names, arguments, results and texts are those of https://github.com/modelcontext
 https://crates.io/crates/mcp-memory, which adds tools to it, and filters and pages to `read_graph` and `search_nodes`.
 The text of an array reply is the bare array; `structuredContent` and a second text say what a bound left out.
 
-`entities`, `observations` and `relations` create, read and delete what they are named after, `graph` reads all three
-together, `walks` follows relations, `stats` counts; `shapes` has what they share.
+Where toolset `organize` has a dialect of a tool with the same arguments, it stands beside the tool. `shapes` has what
+the tools share.
 """

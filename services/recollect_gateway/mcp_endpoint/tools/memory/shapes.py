@@ -4,17 +4,24 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from recollect.fairness.computing import map_yielding
 from recollect.graph.entities.model import Entity
-from recollect.graph.relations.model import Relation
+from recollect.graph.relations.model import Relation, Subgraph
 from recollect_gateway.mcp_endpoint.pages import CUT
 from recollect_gateway.mcp_endpoint.tool import Reply
-from recollect_http.requests.argument_types import VISIBLE, OmittedObservations, hidden_status, omitted_observations
+from recollect_http.requests.argument_types import (
+    VISIBLE,
+    Name,
+    OmittedObservations,
+    RelationType,
+    hidden_status,
+    omitted_observations,
+)
 
 MAX_BATCH = 1_000
 MAX_OFFSET = 10_000_000
 Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Number of entities to skip")]
 Limit = Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Maximum number of entities")]
-
 
 Content = Annotated[
     str, Meta(min_length=1, max_length=100_000, description="The entity's own text, besides its observations"), VISIBLE
@@ -50,6 +57,26 @@ class Done(Struct, frozen=True):
 
     success: bool
     message: str
+
+
+class KnowledgeGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Entities and relations; `nextOffset` is there only where more entities follow.
+
+    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    """
+
+    entities: list[EntityOut]
+    relations: list[RelationOut]
+    next_offset: int | None = None
+    cut: str | None = None
+
+
+class RelationItem(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+    """A relation, as it is given and as it comes back."""
+
+    from_: Annotated[Name, Meta(description="The name of the entity where the relation starts")] = field(name="from")
+    to: Annotated[Name, Meta(description="The name of the entity where the relation ends")]
+    relation_type: Annotated[RelationType, Meta(description="The type of the relation")]
 
 
 def entity_out(entity: Entity, skipped: int = 0) -> EntityOut:
@@ -92,3 +119,13 @@ def cut_note(cut: str | None) -> str | None:
     if cut == CUT:
         return "Not everything is shown: a page is full. Ask about less, or give a limit."
     return None if cut is None else f"Not everything is shown: the limit on {cut} was reached."
+
+
+async def knowledge_graph(found: Subgraph, skipped: int = 0) -> Reply:
+    """A subgraph in the official shape; a note says where relations were left out."""
+    entities, relations = (
+        await map_yielding(found.entities, lambda entity: entity_out(entity, skipped)),
+        await map_yielding(found.relations, relation_out),
+    )
+    note = None if found.cut is None else more_note(found.next_offset, found.cut)
+    return Reply(KnowledgeGraph(entities, relations, found.next_offset, found.cut), note=note)

@@ -1,8 +1,6 @@
-"""Handlers and shapes of the hierarchy: parents and children."""
+"""The tools `get_children`, `get_ancestors`, `get_descendants`, `get_root_entities` and `get_subtree`."""
 
-from typing import Annotated
-
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from recollect.fairness.computing import map_yielding
 from recollect.graph.hierarchy import service as hierarchy
@@ -10,30 +8,17 @@ from recollect.graph.hierarchy.model import EntityPage, PageRequest
 from recollect.graph.relations.model import Subgraph
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit, Offset, bare, more_note
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
     EntityName,
     OrganizedEntities,
     OrganizedEntity,
     OrganizedRelation,
+    organize_error,
     organized,
     organized_relation,
 )
-from recollect_http.requests.argument_types import SoughtName
-
-
-class SetEntityParent(Arguments, frozen=True):
-    """Arguments of `set_entity_parent`."""
-
-    entity_name: EntityName
-    parent_name: Annotated[SoughtName, Meta(description="The new parent; null or empty: makes it a root")] | None
-
-
-class OfEntity(ReadArguments, frozen=True):
-    """Arguments of `get_parent`."""
-
-    entity_name: EntityName
 
 
 class Paged(ReadArguments, frozen=True):
@@ -58,12 +43,6 @@ class GetRootEntities(Paged, frozen=True):
     """Arguments of `get_root_entities`."""
 
 
-class OrganizedParent(Struct, frozen=True):
-    """Result of `get_parent`; null for a root."""
-
-    parent: OrganizedEntity | None
-
-
 class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Result of `get_subtree`: entities, depth first, and the relations among them.
 
@@ -76,24 +55,24 @@ class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
     cut: str | None = None
 
 
-async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
-    """Move an entity with all that is below it."""
-    async with call.writing(arguments.graph) as (tx, revision):
-        entity = await hierarchy.set_parent(tx, revision, arguments.entity_name, arguments.parent_name or None)
-    return Reply(organized(entity))
-
-
-async def get_parent(call: Call, arguments: OfEntity) -> Reply:
-    """Read an entity's parent."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-        found = await hierarchy.get_parent(view, arguments.entity_name)
-    return bare(OrganizedParent(None if found is None else organized(found)))
-
-
 async def get_ancestors(call: Call, arguments: Around) -> Reply | Listing:
     """Read the ancestors of an entity."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
+
+
+GET_ANCESTORS = ToolSpec(
+    name="get_ancestors",
+    title="Get Ancestors",
+    description="Get the ancestors of an entity, nearest first.",
+    toolsets=frozenset({"organize"}),
+    arguments=Around,
+    result=OrganizedEntities,
+    handler=get_ancestors,
+    read_only=True,
+    idempotent=True,
+    render_error=organize_error,
+)
 
 
 async def get_children(call: Call, arguments: Around) -> Reply | Listing:
@@ -102,10 +81,38 @@ async def get_children(call: Call, arguments: Around) -> Reply | Listing:
         return await _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
 
 
+GET_CHILDREN = ToolSpec(
+    name="get_children",
+    title="Get Children",
+    description="Get the children of an entity.",
+    toolsets=frozenset({"organize"}),
+    arguments=Around,
+    result=OrganizedEntities,
+    handler=get_children,
+    read_only=True,
+    idempotent=True,
+    render_error=organize_error,
+)
+
+
 async def get_descendants(call: Call, arguments: Around) -> Reply | Listing:
     """Read the descendants of an entity."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
+
+
+GET_DESCENDANTS = ToolSpec(
+    name="get_descendants",
+    title="Get Descendants",
+    description="Get all descendants of an entity, depth first.",
+    toolsets=frozenset({"organize"}),
+    arguments=Around,
+    result=OrganizedEntities,
+    handler=get_descendants,
+    read_only=True,
+    idempotent=True,
+    render_error=organize_error,
+)
 
 
 async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | Listing:
@@ -114,11 +121,39 @@ async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | L
         return await _entities(arguments, await hierarchy.get_roots(view, arguments.page))
 
 
+GET_ROOT_ENTITIES = ToolSpec(
+    name="get_root_entities",
+    title="Get Root Entities",
+    description="Get the entities that have no parent.",
+    toolsets=frozenset({"organize"}),
+    arguments=GetRootEntities,
+    result=OrganizedEntities,
+    handler=get_root_entities,
+    read_only=True,
+    idempotent=True,
+    render_error=organize_error,
+)
+
+
 async def get_subtree(call: Call, arguments: Around) -> Reply | Listing:
     """Read an entity with all below it, and the relations among them."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await hierarchy.get_subtree(view, arguments.entity_name, arguments.page)
     return paged_graph(found, _subtree, limit=arguments.limit, offset=arguments.offset, within=True)
+
+
+GET_SUBTREE = ToolSpec(
+    name="get_subtree",
+    title="Get Subtree",
+    description="Get an entity with all its descendants, and the relations among them.",
+    toolsets=frozenset({"organize"}),
+    arguments=Around,
+    result=Subtree,
+    handler=get_subtree,
+    read_only=True,
+    idempotent=True,
+    render_error=organize_error,
+)
 
 
 async def _entities(arguments: Paged, found: EntityPage) -> Reply | Listing:

@@ -8,17 +8,31 @@ from mcp_types import CallToolResult, TextContent
 from msgspec import Meta, Struct, field
 
 from recollect.errors import InvalidInput, RecollectError
+from recollect.fairness.computing import map_yielding
 from recollect.graph.entities.model import Entity
 from recollect.graph.nodes.model import EntityNotFound, unique
-from recollect.graph.relations.model import Relation
+from recollect.graph.relations.model import Relation, Subgraph
 from recollect.times import parse_moment
 from recollect_gateway.mcp_endpoint.errors import tool_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import more_note
 from recollect_http.requests.argument_types import Name, OmittedObservations, hidden_status, omitted_observations
 
 _PAGED_BY = "open_nodes with observationsOffset"
 """What tells the observations that are left out: the enhanced memory server has no tool for one entity."""
 
 EntityName = Annotated[Name, Meta(description="The name of the entity")]
+
+Threshold = Annotated[
+    float,
+    Meta(
+        ge=0, le=1, description="Minimum similarity, 0 to 1, weighted: name 0.4, type 0.3, observations 0.2, tags 0.1"
+    ),
+]
+DryRun = Annotated[bool, Meta(description="Only report what would be done")]
+
+STEP_BY_STEP = "let propose_duplicates compare step by step"
+"""The advice where one call would compare entities for too long."""
 
 
 class OrganizedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -56,6 +70,18 @@ class OrganizedEntities(Struct, rename="camel", omit_defaults=True, frozen=True)
 
     entities: list[OrganizedEntity]
     next_offset: int | None = None
+
+
+class FoundGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Entities that were found and every relation that touches them; `nextOffset` is there only where more follow.
+
+    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    """
+
+    entities: list[OrganizedEntity]
+    relations: list[OrganizedRelation]
+    next_offset: int | None = None
+    cut: str | None = None
 
 
 def organize_error(error: Exception) -> CallToolResult:
@@ -114,3 +140,13 @@ def moment(text: str | None, path: str, *, last: bool = False) -> datetime | Non
         raise InvalidInput(
             "Must be a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z", path=path
         ) from None
+
+
+async def found_graph(found: Subgraph, skipped: int = 0) -> Reply:
+    """A subgraph in this toolset's shape, of whose entities the `skipped` newest observations were told before."""
+    entities, relations = (
+        await map_yielding(found.entities, lambda entity: organized(entity, skipped)),
+        await map_yielding(found.relations, organized_relation),
+    )
+    note = more_note(found.next_offset, found.cut)
+    return Reply(FoundGraph(entities, relations, found.next_offset, found.cut), note=note)

@@ -1,0 +1,79 @@
+"""The tool `get_context`."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.graph.graphs import service as graphs
+from recollect.memory import exploring
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.pages import cut_short
+from recollect_gateway.mcp_endpoint.schema import default_of
+from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
+    EdgeOut,
+    NodeId,
+    NodeOut,
+    OwnedReadArguments,
+    edges_out,
+    graph_of,
+    node_id,
+    node_out,
+)
+
+
+class GetContext(OwnedReadArguments, frozen=True, rename=None):
+    """Arguments of `get_context`."""
+
+    node_id: NodeId = ""
+    depth: Annotated[int, Meta(ge=0, le=6)] = 1
+    max_nodes: Annotated[int, Meta(ge=1, le=200, extra_json_schema=default_of("subgraph_default_max_nodes"))] | None = (
+        None
+    )
+
+
+class Context(Struct, frozen=True, omit_defaults=True):
+    """Result of `get_context`; `cut` says which bound ended it early."""
+
+    success: bool
+    nodes: list[NodeOut]
+    edges: list[EdgeOut]
+    cut: str | None = None
+
+
+async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
+    """Show the surroundings of a node; nothing if no node is named."""
+    graph = graph_of(arguments)
+    if not arguments.node_id:
+        return Reply(Context(True, [], []))
+    async with call.reading(graph, arguments.as_of, keyed=True) as view:
+        found = await exploring.neighbourhood(
+            view,
+            node_id(arguments.node_id),
+            depth=arguments.depth,
+            max_nodes=arguments.max_nodes or call.settings.subgraph_default_max_nodes,
+        )
+        owner_id = await graphs.name_of(view.tx, graph)
+    nodes = [node_out(node, owner_id) for node in found.nodes]
+    edges = await edges_out(found.edges)
+
+    def reply(page: list[NodeOut], cut: str | None) -> Reply:
+        ids = {node.id for node in page}
+        return Reply(Context(True, page, [edge for edge in edges if edge.from_id in ids and edge.to_id in ids], cut))
+
+    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
+
+
+GET_CONTEXT = ToolSpec(
+    name="get_context",
+    title="Get Context",
+    description="Show the nodes and relations around a node.",
+    toolsets=frozenset({"facts"}),
+    arguments=GetContext,
+    result=Context,
+    handler=get_context,
+    read_only=True,
+    idempotent=True,
+    render_error=render_error,
+)

@@ -1,0 +1,59 @@
+"""The tool `describe_entity`."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from recollect.fairness.computing import map_yielding
+from recollect.graph.nodes.model import unique
+from recollect.memory import reading
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.pages import cut_short
+from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import EntityOut, RelationOut, entity_out, relation_out
+from recollect_http.requests.argument_types import Name
+
+
+class DescribeEntity(ReadArguments, frozen=True):
+    """Arguments of `describe_entity`."""
+
+    name: Annotated[Name, Meta(description="The name of the entity")]
+
+
+class DescribedEntity(Struct, omit_defaults=True, frozen=True):
+    """Result of `describe_entity`. `degree` counts the relations, up to 10,000; `cut`: it has more than are told."""
+
+    entity: EntityOut
+    relations: list[RelationOut]
+    neighbors: list[str]
+    degree: int
+    cut: str | None = None
+
+
+async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | Listing:
+    """Show an entity with its relations and neighbours, as far as they fill a page; raises NotFound."""
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+        found = await reading.describe(view, arguments.name)
+    relations = await map_yielding(found.relations, relation_out)
+
+    def reply(page: list[RelationOut], cut: str | None) -> Reply:
+        entity = entity_out(found.entities[0])
+        neighbours = unique(end for relation in page for end in (relation.from_, relation.to) if end != entity.name)
+        count = f"{'more than ' if found.cut else ''}{len(relations)}"
+        note = None if cut is None else f"{len(page)} of {count} relations: search_relations lists all."
+        return Reply(DescribedEntity(entity, page, neighbours, len(relations), cut), note=note)
+
+    return cut_short(relations, reply, limit=None, cut=found.cut)
+
+
+DESCRIBE_ENTITY = ToolSpec(
+    name="describe_entity",
+    title="Describe Entity",
+    description="Get an entity with its relations, neighbours and degree.",
+    toolsets=frozenset({"memory"}),
+    arguments=DescribeEntity,
+    result=DescribedEntity,
+    handler=describe_entity,
+    read_only=True,
+    idempotent=True,
+)

@@ -1,0 +1,43 @@
+"""The tool `get_parent`."""
+
+from msgspec import Struct
+
+from recollect.graph.hierarchy import service as hierarchy
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import bare
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import EntityName, OrganizedEntity, organize_error, organized
+
+
+class OfEntity(ReadArguments, frozen=True):
+    """Arguments of `get_parent`."""
+
+    entity_name: EntityName
+
+
+class OrganizedParent(Struct, frozen=True):
+    """Result of `get_parent`; null for a root."""
+
+    parent: OrganizedEntity | None
+
+
+async def get_parent(call: Call, arguments: OfEntity) -> Reply:
+    """Read an entity's parent."""
+    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+        found = await hierarchy.get_parent(view, arguments.entity_name)
+    return bare(OrganizedParent(None if found is None else organized(found)))
+
+
+GET_PARENT = ToolSpec(
+    name="get_parent",
+    title="Get Parent",
+    description="Get the parent of an entity.",
+    toolsets=frozenset({"organize"}),
+    arguments=OfEntity,
+    result=OrganizedParent,
+    handler=get_parent,
+    read_only=True,
+    large=True,
+    idempotent=True,
+    render_error=organize_error,
+)

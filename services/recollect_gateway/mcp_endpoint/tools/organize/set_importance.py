@@ -1,0 +1,43 @@
+"""The tool `set_importance`."""
+
+from msgspec import Struct
+
+from recollect.curation.labels import service as labels
+from recollect_gateway.calls import Call
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import EntityName, organize_error
+from recollect_http.requests.argument_types import Importance
+
+
+class SetImportance(Arguments, frozen=True):
+    """Arguments of `set_importance`."""
+
+    entity_name: EntityName
+    importance: Importance
+
+
+class ChangedImportance(Struct, rename="camel", frozen=True):
+    """Result of `set_importance`."""
+
+    entity_name: str
+    importance: float
+
+
+async def set_importance(call: Call, arguments: SetImportance) -> Reply:
+    """Set an entity's importance."""
+    async with call.writing(arguments.graph) as (tx, revision):
+        await labels.set_importance(tx, revision, {arguments.entity_name: arguments.importance})
+    return Reply(ChangedImportance(arguments.entity_name, arguments.importance))
+
+
+SET_IMPORTANCE = ToolSpec(
+    name="set_importance",
+    title="Set Importance",
+    description="Set how much an entity matters, from 0 to 10.",
+    toolsets=frozenset({"organize"}),
+    arguments=SetImportance,
+    result=ChangedImportance,
+    handler=set_importance,
+    idempotent=True,
+    render_error=organize_error,
+)
