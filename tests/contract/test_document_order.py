@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from recollect_gateway.operations.memories import RecallBody, RememberItem
+from recollect_gateway.operations.recall import RecallBody
+from recollect_gateway.operations.remember import RememberItem
 from recollect_http.openapi.parameters import EXAMPLES
 from tests.support.gateway import RunningGateway
 

@@ -27,7 +27,8 @@ from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_gateway.management.memory.nodes import edge_cursor, edge_place
-from recollect_gateway.operations import changes
+from recollect_gateway.operations.forget import ForgetBody, forget
+from recollect_gateway.operations.revise import ReviseBody, revise
 from recollect_http.pages import Cursor, integer, place_of
 
 MAX_TEXT = 10_000
@@ -81,7 +82,7 @@ class NodeController(Controller):
         """Write a new version, unless somebody was faster: then both texts are shown beside each other."""
         shown = await _edited(visit, node)
         try:
-            revised = await changes.revise(visit.call("revise"), visit.graph, _change(visit, node))
+            revised = await revise(visit.call("revise"), visit.graph, _change(visit, node))
         except InvalidInput as error:
             return render(visit, "node/edit.html", status=400, **(shown | _entered(visit)), fault=error.message)
         if revised.refused:
@@ -104,8 +105,8 @@ class NodeController(Controller):
         """Mark a memory outdated, or delete it."""
         shown, is_deleted = await _edited(visit, node), visit.value("mode") == "delete"
         mode: Literal["delete", "outdated"] = "delete" if is_deleted else "outdated"
-        body = changes.ForgetBody(ids=[node], reason=visit.value("reason")[:MAX_REASON] or None, mode=mode)
-        await changes.forget(visit.call("forget"), visit.graph, body)
+        body = ForgetBody(ids=[node], reason=visit.value("reason")[:MAX_REASON] or None, mode=mode)
+        await forget(visit.call("forget"), visit.graph, body)
         is_gone = is_deleted and shown["observation"] is None
         page = "memory" if is_gone else f"node/{shown['node'].node_id}"
         return visit.go(page, done="deleted" if is_deleted else "outdated")
@@ -221,12 +222,12 @@ def _entered(visit: Visit) -> dict[str, Mapping[str, Any]]:
     return {"entered": {name: visit.value(name) for name in names}}
 
 
-def _change(visit: Visit, memory_id: UUID) -> changes.ReviseBody:
+def _change(visit: Visit, memory_id: UUID) -> ReviseBody:
     """What the form asks for. Raises InvalidInput."""
     text = visit.value("text")
     if len(text) > MAX_TEXT:
         raise InvalidInput(f"A text may have {MAX_TEXT} characters", path="text")
-    return changes.ReviseBody(
+    return ReviseBody(
         id=memory_id,
         text=text or None,
         tags=_tags(visit.value("tags")),

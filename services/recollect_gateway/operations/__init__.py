@@ -1,1 +1,4 @@
-"""Operations that tools and routes share: the types of the request and of its answer, and the use case between them."""
+"""What tools and routes share, a module for each verb: its request, its answer, and the call of the use case.
+
+`batches` is for routes only; `nodes`, `relations` and `plan` are answers that tools, resources and routes share.
+"""

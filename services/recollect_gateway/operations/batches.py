@@ -11,7 +11,8 @@ from recollect.memory import batches
 from recollect.memory.batches import NodeWrite, RelationWrite, WrittenNode
 from recollect.times import offset_minutes
 from recollect_gateway.calls import Call
-from recollect_gateway.operations.exploring import status_of, target_of
+from recollect_gateway.operations.explore import target_of
+from recollect_gateway.operations.relate import status_of
 from recollect_http.requests.argument_types import (
     VISIBLE,
     Importance,

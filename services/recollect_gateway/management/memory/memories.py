@@ -10,36 +10,18 @@ from litestar.params import JSONBody
 from recollect.caller import Caller, Scope
 from recollect_gateway.calls import Call, Services, read_by_replica
 from recollect_gateway.management.guards import mirrors
-from recollect_gateway.operations import changes, exploring, memories
-from recollect_gateway.operations.changes import (
-    ForgetBody,
-    ForgottenMemories,
-    ReviseBody,
-    RevisedMemory,
-    forgotten_body,
-    revised_body,
-)
 from recollect_gateway.operations.conversations import (
     ConversationBody,
     RememberedConversation,
     conversation_body,
     remember_conversation,
 )
-from recollect_gateway.operations.exploring import (
-    ExploreBody,
-    ExploredGraph,
-    RelateBody,
-    RelatedTriples,
-    explored_body,
-)
-from recollect_gateway.operations.memories import (
-    RecallBody,
-    RecalledMemories,
-    RememberBody,
-    RememberedMemories,
-    recalled_body,
-    remembered_body,
-)
+from recollect_gateway.operations.explore import ExploreBody, ExploredGraph, explore, explored_body
+from recollect_gateway.operations.forget import ForgetBody, ForgottenMemories, forget, forgotten_body
+from recollect_gateway.operations.recall import RecallBody, RecalledMemories, recall, recalled_body
+from recollect_gateway.operations.relate import RelateBody, RelatedTriples, relate
+from recollect_gateway.operations.remember import RememberBody, RememberedMemories, remember, remembered_body
+from recollect_gateway.operations.revise import ReviseBody, RevisedMemory, revise, revised_body
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
 from recollect_http.problems import ACT_RESPONSES, RESPONSES
@@ -74,7 +56,7 @@ class MemoryController(Controller):
         A graph that does not exist is created.
         """
         request.user.require(Scope.MEMORY_WRITE)
-        return remembered_body(await memories.remember(Call(request.user, services, "remember"), name, data))
+        return remembered_body(await remember(Call(request.user, services, "remember"), name, data))
 
     @post(
         "/conversations",
@@ -119,7 +101,7 @@ class MemoryController(Controller):
         """Find memories by words and by meaning. For a graph that does not exist, nothing is found."""
         request.user.require(Scope.MEMORY_READ)
         call = Call(request.user, services, "recall", read_only=True)
-        recalled = await read_by_replica(call, lambda call: memories.recall(call, name, data))
+        recalled = await read_by_replica(call, lambda call: recall(call, name, data))
         return recalled_body(recalled, explain=data.explain)
 
     @post(
@@ -139,7 +121,7 @@ class MemoryController(Controller):
         The entities need not exist yet. Metadata replaces that of a known triple.
         """
         request.user.require(Scope.MEMORY_WRITE)
-        return await exploring.relate(Call(request.user, services, "relate"), name, data)
+        return await relate(Call(request.user, services, "relate"), name, data)
 
     @post(
         "/revise",
@@ -159,7 +141,7 @@ class MemoryController(Controller):
         whose conflict policy is `manual`, it is written next to the newer version.
         """
         request.user.require(Scope.MEMORY_WRITE)
-        return revised_body(await changes.revise(Call(request.user, services, "revise"), name, data))
+        return revised_body(await revise(Call(request.user, services, "revise"), name, data))
 
     @post(
         "/forget",
@@ -178,7 +160,7 @@ class MemoryController(Controller):
         Outdated memories are recalled on request only. Use `POST /v1/graphs/{name}/erase` for what must not stay.
         """
         request.user.require(Scope.MEMORY_WRITE)
-        return forgotten_body(await changes.forget(Call(request.user, services, "forget"), name, data))
+        return forgotten_body(await forget(Call(request.user, services, "forget"), name, data))
 
     @post(
         "/explore",
@@ -195,5 +177,5 @@ class MemoryController(Controller):
         """Show what surrounds a node, or the paths between two nodes."""
         request.user.require(Scope.MEMORY_READ)
         call = Call(request.user, services, "explore", read_only=True)
-        found = await read_by_replica(call, lambda call: exploring.explore(call, name, data))
+        found = await read_by_replica(call, lambda call: explore(call, name, data))
         return explored_body(found, found.nodes, found.cut)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from recollect.accounts.usage.model import StoredCounts, UsagePoint, UsageRow
-from recollect_gateway.operations.changes import ForgetBody, ForgottenMemories, ReviseBody, RevisedMemory
 from recollect_gateway.operations.conversations import (
     ContentPart,
     ConversationBody,
@@ -11,32 +10,28 @@ from recollect_gateway.operations.conversations import (
     RememberedConversation,
     RememberedTurn,
 )
-from recollect_gateway.operations.exploring import (
+from recollect_gateway.operations.explore import (
     MAX_EXCERPT,
     MAX_NODES,
     ExploreBody,
     ExploredEdge,
     ExploredGraph,
     ExploredNode,
-    RelateBody,
-    RelatedTriple,
-    RelatedTriples,
-    Triple,
 )
-from recollect_gateway.operations.memories import (
-    DEFAULT_LIMIT,
+from recollect_gateway.operations.forget import ForgetBody, ForgottenMemories
+from recollect_gateway.operations.nodes import EXCERPT, NodeBody, NodeItemBody, VersionBody
+from recollect_gateway.operations.plan import PlanBody, QuotaBody, RatesBody
+from recollect_gateway.operations.recall import DEFAULT_LIMIT, RecallBody, RecalledMemories, RecalledMemory
+from recollect_gateway.operations.relate import RelateBody, RelatedTriple, RelatedTriples, Triple
+from recollect_gateway.operations.relations import RelationBody, RelationEndBody
+from recollect_gateway.operations.remember import (
     CloseMemory,
-    RecallBody,
-    RecalledMemories,
-    RecalledMemory,
     RememberBody,
     RememberedMemories,
     RememberedMemory,
     RememberItem,
 )
-from recollect_gateway.operations.nodes import EXCERPT, NodeBody, NodeItemBody, VersionBody
-from recollect_gateway.operations.plan import PlanBody, QuotaBody, RatesBody
-from recollect_gateway.operations.relations import RelationBody, RelationEndBody
+from recollect_gateway.operations.revise import ReviseBody, RevisedMemory
 from recollect_http.fields import SUBJECT
 from recollect_http.openapi.schemas import SharedBody
 from recollect_http.requests.argument_types import OmittedObservations

@@ -6,7 +6,7 @@ from recollect_gateway.mcp_endpoint.pages import CUT, cut_short
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.agent.lines import in_one_line
-from recollect_gateway.operations.exploring import ExploreBody, ExploredGraph, ExploredNode, explore, explored_body
+from recollect_gateway.operations.explore import ExploreBody, ExploredGraph, ExploredNode, explore, explored_body
 from recollect_http.requests.argument_types import GraphChoice
 
 

@@ -5,7 +5,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.confirmation import confirm
 from recollect_gateway.mcp_endpoint.listed import listed, told_forms
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.operations.changes import ForgetBody, ForgottenMemories, forget, forgotten_body
+from recollect_gateway.operations.forget import ForgetBody, ForgottenMemories, forget, forgotten_body
 from recollect_http.requests.argument_types import GraphChoice
 
 

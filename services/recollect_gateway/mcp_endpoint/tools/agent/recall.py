@@ -10,7 +10,7 @@ from recollect.times import in_zone, with_offset, zone_of
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.agent.lines import in_one_line, under_its_line
-from recollect_gateway.operations.memories import (
+from recollect_gateway.operations.recall import (
     DEFAULT_LIMIT,
     DEFAULT_TOKENS,
     RecallBody,

@@ -3,7 +3,7 @@
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.agent.lines import in_one_line
-from recollect_gateway.operations.exploring import RelateBody, RelatedTriples, relate
+from recollect_gateway.operations.relate import RelateBody, RelatedTriples, relate
 from recollect_http.requests.argument_types import GraphChoice
 
 

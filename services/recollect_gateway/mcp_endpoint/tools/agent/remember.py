@@ -18,7 +18,7 @@ from recollect_gateway.operations.conversations import (
     parse_conversation,
     remember_conversation,
 )
-from recollect_gateway.operations.memories import (
+from recollect_gateway.operations.remember import (
     RememberBody,
     RememberedMemories,
     RememberItem,

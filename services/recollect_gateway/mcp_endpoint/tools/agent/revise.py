@@ -4,7 +4,7 @@ from recollect.memory.model import Revised
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.agent.lines import under_its_line
-from recollect_gateway.operations.changes import ReviseBody, RevisedMemory, revise, revised_body
+from recollect_gateway.operations.revise import ReviseBody, RevisedMemory, revise, revised_body
 from recollect_http.requests.argument_types import GraphChoice
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.openai.documents import title_of, url_of
-from recollect_gateway.operations.memories import Query, RecallBody, recall
+from recollect_gateway.operations.recall import Query, RecallBody, recall
 
 MAX_FOUND, MAX_TOKENS = 20, 20_000
 """Memories that one search returns, and tokens of their texts, of which titles have the beginnings, at most."""

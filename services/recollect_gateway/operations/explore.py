@@ -1,47 +1,23 @@
-"""Relate entities and explore what surrounds a node, by tool or by route."""
+"""Explore what surrounds a node, by tool or by route."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct, field
 
-from recollect.graph.relations import service as relations
-from recollect.graph.relations.model import Direction, EdgeUpsert, NewRelation, Walk
+from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring
 from recollect.memory.model import Explored, NeighbourNode, Target
 from recollect_gateway.calls import Call
-from recollect_http.requests.argument_types import (
-    MAX_ITEMS,
-    AsOf,
-    Name,
-    RelationType,
-    as_text,
-    check_metadata,
-    hidden_status,
-)
+from recollect_http.requests.argument_types import AsOf, RelationType, as_text, hidden_status
 
 MAX_NODES = 30
 """Nodes of an exploration, at most, if the caller does not say how many."""
 
 MAX_EXCERPT = 300
 """Characters of the excerpt of a node's text, at most."""
-
-
-class Triple(Struct, forbid_unknown_fields=True, frozen=True):
-    """Subject, predicate and object, by name."""
-
-    subject: Name
-    predicate: RelationType
-    object: Name
-    metadata: dict[str, Any] | None = None
-
-
-class RelateBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What to relate, in whichever graph."""
-
-    triples: Annotated[list[Triple], Meta(min_length=1, max_length=MAX_ITEMS)]
 
 
 class ExploreBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -67,21 +43,6 @@ class ExploreBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True)
     def most(self) -> int:
         """Nodes that may come back."""
         return MAX_NODES if self.max_nodes is None else self.max_nodes
-
-
-class RelatedTriple(Struct, frozen=True):
-    """What became of one triple: `new`, `updated` (it had other metadata) or `known`."""
-
-    subject: str
-    predicate: str
-    object: str
-    status: str
-
-
-class RelatedTriples(Struct, frozen=True):
-    """Result of `relate`, one entry a triple, in order."""
-
-    relations: list[RelatedTriple]
 
 
 class ExploredNode(Struct, frozen=True, omit_defaults=True):
@@ -117,21 +78,6 @@ class ExploredGraph(Struct, frozen=True):
     cut: str
 
 
-async def relate(call: Call, graph: str | None, body: RelateBody) -> RelatedTriples:
-    """Keep relations; answer which are new, and whose metadata has changed."""
-    for place, triple in enumerate(body.triples):
-        check_metadata(triple.metadata, f"triples.{place}.metadata", call.settings.max_metadata_size)
-    new_relations = [NewRelation(t.subject, t.object, t.predicate, t.metadata) for t in body.triples]
-    async with call.writing(graph) as (tx, revision):
-        upserts = await relations.upsert_relations(tx, revision, new_relations)
-    return RelatedTriples(
-        [
-            RelatedTriple(relation.source, relation.type, relation.target, status_of(upsert))
-            for relation, upsert in zip(new_relations, upserts, strict=True)
-        ]
-    )
-
-
 async def explore(call: Call, graph: str | None, body: ExploreBody) -> Explored:
     """Find what lies around a node, or the paths to another."""
     start, walk = target_of(body.start), Walk(Direction(body.direction), tuple(body.predicates))
@@ -159,13 +105,6 @@ def explored_body(found: Explored, nodes: Sequence[NeighbourNode], cut: str | No
         [[found.labels[node] for node in path] for path in found.paths],
         cut or "",
     )
-
-
-def status_of(upsert: EdgeUpsert) -> str:
-    """What became of a relation, in one word."""
-    if upsert.created:
-        return "new"
-    return "updated" if upsert.updated else "known"
 
 
 async def _paths(call: Call, graph: str | None, body: ExploreBody, start: Target, to: Target, walk: Walk) -> Explored:

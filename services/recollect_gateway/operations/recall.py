@@ -1,42 +1,25 @@
-"""Remember and recall, by tool or by route."""
+"""Recall memories, by tool or by route."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from random import random
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from msgspec import Meta, Struct, field
 
 from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import local_as_of
-from recollect.memory import remembering
-from recollect.memory.model import NewMemory, Remembered
 from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import MemoryAttributes, Recalled, RecallFilter
 from recollect.retrieval.recall.pages import Holdings, Order, Page, Place
 from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect.retrieval.recall.ranking import Hit
-from recollect.times import in_zone, offset_minutes, require_zone, with_offset, zone_of
+from recollect.times import require_zone, with_offset, zone_of
 from recollect_gateway.calls import Call
 from recollect_gateway.requests.local_times import FIELD
-from recollect_http.requests.argument_types import (
-    MAX_ITEMS,
-    VISIBLE,
-    AsOf,
-    Importance,
-    Kind,
-    Name,
-    Tag,
-    Time,
-    TimeZone,
-    Ttl,
-    Until,
-    as_text,
-    check_metadata,
-)
+from recollect_http.requests.argument_types import AsOf, Importance, Kind, Name, Tag, Time, TimeZone, Until, as_text
 from recollect_http.requests.parsing import utc, utc_through
 
 MAX_QUERIES = 8
@@ -45,43 +28,10 @@ DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 1_500
 """Memories that are recalled, and tokens of their texts, at most, if the caller does not say how many."""
 
-MAX_SUPERSEDED = 20
-"""Older memories that one item makes outdated, at most."""
-
 Query = Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION)]
-
 
 MAX_TOLD_NAME = 60
 """Characters of a name in a note on what a graph holds, at most."""
-
-
-class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
-    """One thing to remember."""
-
-    text: Annotated[
-        str, Meta(min_length=1, max_length=10_000, description="One fact, in a sentence that stands alone"), VISIBLE
-    ]
-    about: Annotated[list[Name], Meta(max_length=20, description="Entities it is about; created if new")] = []
-    thread: Annotated[str, Meta(max_length=256, description="Conversation or document")] | None = None
-    at: Time | None = None
-    kind: Kind | None = None
-    tags: Annotated[list[Tag], Meta(max_length=50)] = []
-    importance: Importance | None = None
-    ttl_days: Ttl | None = None
-    source: Annotated[str, Meta(max_length=256)] | None = None
-    name: Annotated[Name, Meta(description="Shorthand for about=[name]")] | None = None
-    metadata: dict[str, Any] = {}
-    supersedes: Annotated[
-        list[UUID], Meta(max_length=MAX_SUPERSEDED, description="Ids of memories that it makes outdated")
-    ] = []
-
-
-class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What to remember, in whichever graph."""
-
-    items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)]
-    time_zone: TimeZone | None = None
-
 
 _LIMIT = f"Maximum number of memories; default: {DEFAULT_LIMIT}, without those far less relevant than the best"
 
@@ -123,30 +73,6 @@ class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     def most(self) -> int:
         """Memories that may come back."""
         return DEFAULT_LIMIT if self.limit is None else self.limit
-
-
-class CloseMemory(Struct, frozen=True, omit_defaults=True):
-    """An older memory that says nearly the same. `superseded`: the new one probably replaces it."""
-
-    id: str
-    text: str
-    score: float
-    superseded: bool = False
-
-
-class RememberedMemory(Struct, frozen=True):
-    """What became of one item."""
-
-    id: str
-    node: str
-    status: str
-    close: list[CloseMemory]
-
-
-class RememberedMemories(Struct, frozen=True):
-    """Result of `remember`, one entry an item, in order."""
-
-    memories: list[RememberedMemory]
 
 
 class RecalledMemory(Struct, frozen=True, omit_defaults=True):
@@ -194,33 +120,6 @@ class RecalledMemories(Struct, frozen=True, omit_defaults=True):
     note: str | None = None
 
 
-def _new_memory(item: RememberItem, index: int, max_metadata_size: int, clock: tzinfo | None) -> NewMemory:
-    check_metadata(item.metadata, f"items.{index}.metadata", max_metadata_size)
-    names = [*([item.name] if item.name else []), *item.about]
-    return NewMemory(
-        item.text,
-        about=tuple(dict.fromkeys(names)),
-        thread=item.thread or None,
-        at=utc(item.at, f"items.{index}.at"),
-        said_offset=_offset(item.at, clock),
-        kind=item.kind,
-        tags=tuple(item.tags),
-        importance=item.importance,
-        ttl_days=item.ttl_days,
-        source=item.source or None,
-        metadata=item.metadata,
-        supersedes=tuple(item.supersedes),
-    )
-
-
-def _offset(at: datetime | None, clock: tzinfo | None) -> int | None:
-    """The minutes by which the clock of who says it is ahead of UTC: that of the time, or else of the call's zone."""
-    told = None if at is None else offset_minutes(at)
-    if told is not None or clock is None:
-        return told
-    return offset_minutes(in_zone(at or datetime.now(UTC), clock))
-
-
 def _filter(body: RecallBody) -> RecallFilter:
     return RecallFilter(
         kinds=tuple(body.kinds),
@@ -237,13 +136,6 @@ def _filter(body: RecallBody) -> RecallFilter:
         under=body.under,
         thread=body.thread or None,
     )
-
-
-def _remembered_memory(memory: Remembered) -> RememberedMemory:
-    close = [
-        CloseMemory(str(older.memory_id), older.text, round(older.score, 3), older.superseded) for older in memory.close
-    ]
-    return RememberedMemory(str(memory.id), str(memory.node_id), memory.outcome, close)
 
 
 def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, is_part: bool) -> RecalledMemory:
@@ -268,18 +160,6 @@ def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, i
         metadata=attributes.metadata,
         reason=attributes.reason,
     )
-
-
-async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Remembered]:
-    """Keep memories; return the outcome of each, and older memories close to it."""
-    clock = None if body.time_zone is None else zone_of(require_zone(body.time_zone, FIELD))
-    largest = call.settings.max_metadata_size
-    memories = [_new_memory(item, index, largest, clock) for index, item in enumerate(body.items)]
-    texts = [memory.text for memory in memories]
-    named = ((name, memory.text) for memory in memories for name in memory.about or (None,))
-    statements, prepared = await call.statements(texts, named)
-    async with call.writing(graph, prepared=prepared) as (tx, revision):
-        return await remembering.remember(tx, revision, memories, statements)
 
 
 async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
@@ -326,11 +206,6 @@ async def _recall(
             page=page,
         )
         return recalled if recalled.hits or recalled.corrected else await with_holdings(view, recalled)
-
-
-def remembered_body(remembered: Sequence[Remembered]) -> RememberedMemories:
-    """The outcome of each item, as tool and route answer it."""
-    return RememberedMemories([_remembered_memory(memory) for memory in remembered])
 
 
 def recalled_body(recalled: Recalled, *, explain: bool) -> RecalledMemories:

@@ -1,4 +1,4 @@
-"""Revise and forget memories and nodes, by tool or by route."""
+"""Revise a memory or a node, by tool or by route."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -7,9 +7,9 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.memory import revising
-from recollect.memory.model import Forgotten, MemoryPatch, Revised, Target
+from recollect.memory.model import MemoryPatch, Revised, Target
 from recollect_gateway.calls import Call
-from recollect_http.requests.argument_types import MAX_ITEMS, VISIBLE, Importance, Name, Reason, Tag, Ttl
+from recollect_http.requests.argument_types import VISIBLE, Importance, Name, Reason, Tag, Ttl
 
 
 class ReviseBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -26,20 +26,6 @@ class ReviseBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     based_on_version: Annotated[int, Meta(ge=1, description="Version that you read")] | None = None
 
 
-class ForgetBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What to forget, in whichever graph."""
-
-    ids: Annotated[list[UUID], Meta(max_length=MAX_ITEMS)] = []
-    names: Annotated[list[Name], Meta(max_length=MAX_ITEMS)] = []
-    reason: Reason | None = None
-    mode: Literal["outdated", "delete"] = "outdated"
-
-    @property
-    def targets(self) -> list[Target]:
-        """The memories and nodes that are to be forgotten."""
-        return [*(Target(id=id_) for id_ in self.ids), *(Target(name=name) for name in self.names)]
-
-
 class RevisedMemory(Struct, frozen=True, omit_defaults=True):
     """Result of `revise`: the newest version. `status`: revised, unchanged (nothing was written) or conflict.
 
@@ -53,13 +39,6 @@ class RevisedMemory(Struct, frozen=True, omit_defaults=True):
     version: int
     text: str | None = None
     conflict: list[str] = []
-
-
-class ForgottenMemories(Struct, frozen=True, omit_defaults=True):
-    """Result of `forget`: what was there and is let go, and the ids and names that are unknown."""
-
-    forgotten: list[str]
-    not_found: list[str] = []
 
 
 async def revise(call: Call, graph: str | None, body: ReviseBody) -> Revised:
@@ -79,15 +58,6 @@ async def revise(call: Call, graph: str | None, body: ReviseBody) -> Revised:
         return await revising.revise(tx, revision, Target(body.id, body.name), patch)
 
 
-async def forget(call: Call, graph: str | None, body: ForgetBody) -> Forgotten:
-    """Mark memories or nodes outdated, or delete them. Raises InvalidInput for neither ids nor names."""
-    targets = body.targets
-    if not targets:
-        raise InvalidInput("Give ids or names", path="ids")
-    async with call.writing(graph) as (tx, revision):
-        return await revising.forget(tx, revision, targets, reason=body.reason, delete=body.mode == "delete")
-
-
 def revised_body(revised: Revised) -> RevisedMemory:
     """What became of the memory or node, as tool and route answer it."""
     is_conflict = revised.refused or revised.conflict
@@ -95,9 +65,3 @@ def revised_body(revised: Revised) -> RevisedMemory:
     return RevisedMemory(
         str(revised.id), str(revised.node_id), status, revised.version, revised.text, list(revised.conflict)
     )
-
-
-def forgotten_body(forgotten: Forgotten) -> ForgottenMemories:
-    """What was forgotten, and what is unknown, as tool and route answer it."""
-    unknown = [str(target.name or target.id) for target in forgotten.unknown]
-    return ForgottenMemories([str(id_) for id_ in forgotten.ids], unknown)

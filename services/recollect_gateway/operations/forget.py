@@ -1,0 +1,48 @@
+"""Forget memories and nodes, by tool or by route."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from recollect.errors import InvalidInput
+from recollect.memory import revising
+from recollect.memory.model import Forgotten, Target
+from recollect_gateway.calls import Call
+from recollect_http.requests.argument_types import MAX_ITEMS, Name, Reason
+
+
+class ForgetBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """What to forget, in whichever graph."""
+
+    ids: Annotated[list[UUID], Meta(max_length=MAX_ITEMS)] = []
+    names: Annotated[list[Name], Meta(max_length=MAX_ITEMS)] = []
+    reason: Reason | None = None
+    mode: Literal["outdated", "delete"] = "outdated"
+
+    @property
+    def targets(self) -> list[Target]:
+        """The memories and nodes that are to be forgotten."""
+        return [*(Target(id=id_) for id_ in self.ids), *(Target(name=name) for name in self.names)]
+
+
+class ForgottenMemories(Struct, frozen=True, omit_defaults=True):
+    """Result of `forget`: what was there and is let go, and the ids and names that are unknown."""
+
+    forgotten: list[str]
+    not_found: list[str] = []
+
+
+async def forget(call: Call, graph: str | None, body: ForgetBody) -> Forgotten:
+    """Mark memories or nodes outdated, or delete them. Raises InvalidInput for neither ids nor names."""
+    targets = body.targets
+    if not targets:
+        raise InvalidInput("Give ids or names", path="ids")
+    async with call.writing(graph) as (tx, revision):
+        return await revising.forget(tx, revision, targets, reason=body.reason, delete=body.mode == "delete")
+
+
+def forgotten_body(forgotten: Forgotten) -> ForgottenMemories:
+    """What was forgotten, and what is unknown, as tool and route answer it."""
+    unknown = [str(target.name or target.id) for target in forgotten.unknown]
+    return ForgottenMemories([str(id_) for id_ in forgotten.ids], unknown)
