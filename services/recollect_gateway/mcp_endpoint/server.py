@@ -165,6 +165,8 @@ class McpHandlers:
         question = await tool.ask(call, arguments, round_) if tool.ask is not None and round_ is not None else None
         if question is not None:
             return question
+        if not tool.read_only:
+            return await tool.handler(call, arguments)
         return await read_by_replica(call, lambda attempt: tool.handler(attempt, arguments))
 
     @property
