@@ -1,6 +1,6 @@
 """Transactions of one tenant, and the statements that begin and end them."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -12,6 +12,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
+from recollect.fairness.computing import map_yielding
 from recollect.fairness.slots import give_way, takes_short_steps
 from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect.postgres.replica_lag import LogMarks, ReplicaOutcome
@@ -81,6 +82,10 @@ class Session:
         """All rows."""
         await self._give_way()
         return await self._connection.fetch(query.text, *self._arguments(query, parameters))
+
+    async def fetch_as(self, query: Query, make: Callable[[asyncpg.Record], A], /, **parameters: Any) -> list[A]:
+        """What `make` makes of each row. Other calls go on while it does so for many rows."""
+        return await map_yielding(await self.fetch(query, **parameters), make)
 
     async def fetchrow(self, query: Query, **parameters: Any) -> asyncpg.Record | None:
         """The first row, or None."""

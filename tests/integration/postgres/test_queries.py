@@ -6,7 +6,7 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
@@ -196,7 +196,7 @@ def _asked(capability: str) -> Iterator[tuple[str, set[str], set[str], bool]]:
 
 
 def _fillings(capability: str) -> Iterator[Filling]:
-    """`X(**row)` and `X(*row)` fill an X; `_helper(row)` fills what the helper returns."""
+    """`X(**row)` and `X(*row)` fill an X; `_helper(row)` and `fetch_as(…, _helper)` what the helper returns."""
     store = _store(capability)
     for function, query in _uses(capability):
         for call in [node for node in ast.walk(function) if isinstance(node, ast.Call)]:
@@ -205,9 +205,15 @@ def _fillings(capability: str) -> Iterator[Filling]:
             elif [ast.unparse(argument) for argument in call.args] == ["*row"] and isinstance(call.func, ast.Name):
                 yield Filling(query, getattr(store, call.func.id), whole=True, in_order=True)
             elif [ast.unparse(argument) for argument in call.args] == ["row"] and isinstance(call.func, ast.Name):
-                helper = getattr(store, call.func.id)
-                value = inspect.get_annotations(helper)["return"]
-                if isinstance(value, type) and _is_value(
-                    value
-                ):  # Otherwise, it prepares what another call is filled with.
-                    yield Filling(query, value, "**row" in inspect.getsource(helper))
+                yield from _filled_by(getattr(store, call.func.id), query)
+            elif ast.unparse(call.func).endswith(".fetch_as") and isinstance(call.args[1], ast.Name):
+                helper = getattr(store, call.args[1].id)
+                if re.search(r"\(\*\*(\{\*\*)?row", inspect.getsource(helper)):  # Others take the row apart.
+                    yield from _filled_by(helper, query)
+
+
+def _filled_by(helper: Callable[..., Any], query: str) -> Iterator[Filling]:
+    """What a helper fills with a row; nothing where it prepares what another call is filled with."""
+    value = inspect.get_annotations(helper)["return"]
+    if isinstance(value, type) and _is_value(value):
+        yield Filling(query, value, "**row" in inspect.getsource(helper))

@@ -45,7 +45,7 @@ def test_every_capability_has_the_same_files(subtests: pytest.Subtests) -> None:
 
 def test_only_stores_touch_the_connection() -> None:
     """SQL runs in stores and in `postgres`; use cases read as prose."""
-    verbs = {"fetch", "fetchrow", "fetchval", "execute"}
+    verbs = {"fetch", "fetch_as", "fetchrow", "fetchval", "execute"}
     offenders = [
         f"{path.relative_to(CORE)}:{node.lineno}"
         for path in CORE.rglob("*.py")

@@ -8,7 +8,6 @@ import asyncpg
 
 from recollect.curation.duplicates.model import ConfiguredGraph, PassPosition, Proposal
 from recollect.curation.duplicates.similarity import Profile, SimilarPair
-from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.postgres.sql import Queries
@@ -31,7 +30,7 @@ async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int)
 
 async def list_profiles(view: GraphView, *, kind: str | None = None) -> list[Profile]:
     """The profiles of entities, oldest first. `kind`: only of this type; '' for entities without one."""
-    return await map_yielding(await view.fetch(queries.list_profiles, kind=kind), _profile)
+    return await view.fetch_as(queries.list_profiles, _profile, kind=kind)
 
 
 async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, Profile]:

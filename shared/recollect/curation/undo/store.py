@@ -15,7 +15,6 @@ from recollect.curation.undo.model import (
     Sibling,
     TouchedNode,
 )
-from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import unique
 from recollect.graph.observations.model import Observation
@@ -57,43 +56,63 @@ async def touched_lineages(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, archived_by: str
 ) -> list[TouchedNode]:
     """The lineages that the revisions wrote, as they are. `archived_by`: the operation that archives expired nodes."""
-    rows = await tx.fetch(
-        queries.touched_lineages, graph_id=graph.id, ids=ids, revisions=revisions, archived_by=archived_by
+    return await tx.fetch_as(
+        queries.touched_lineages,
+        lambda row: TouchedNode(**{**row, "tags": tuple(row["tags"])}),
+        graph_id=graph.id,
+        ids=ids,
+        revisions=revisions,
+        archived_by=archived_by,
     )
-    return await map_yielding(rows, lambda row: TouchedNode(**{**row, "tags": tuple(row["tags"])}))
 
 
 async def lineages_before(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]
 ) -> list[NodeBefore]:
     """The versions that lineages had before the first one that the revisions wrote."""
-    rows = await tx.fetch(queries.lineages_before, graph_id=graph.id, ids=ids, revisions=revisions)
-    return await map_yielding(rows, lambda row: NodeBefore(**{**row, "tags": tuple(row["tags"])}))
+    return await tx.fetch_as(
+        queries.lineages_before,
+        lambda row: NodeBefore(**{**row, "tags": tuple(row["tags"])}),
+        graph_id=graph.id,
+        ids=ids,
+        revisions=revisions,
+    )
 
 
 async def sibling_heads(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, limit: int
 ) -> list[Sibling]:
     """The heads of lineages but the highest, both now and before the first version that the revisions wrote."""
-    rows = await tx.fetch(queries.sibling_heads, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
-    return await map_yielding(rows, lambda row: Sibling(**{**row, "tags": tuple(row["tags"])}))
+    return await tx.fetch_as(
+        queries.sibling_heads,
+        lambda row: Sibling(**{**row, "tags": tuple(row["tags"])}),
+        graph_id=graph.id,
+        ids=ids,
+        revisions=revisions,
+        limit=limit,
+    )
 
 
 async def touched_observations(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int], *, limit: int
 ) -> list[ObservationVersion]:
     """The versions of observations that the revisions added or removed."""
-    rows = await tx.fetch(queries.touched_observations, graph_id=graph.id, ids=ids, revisions=revisions, limit=limit)
-    return await map_yielding(rows, _observation_version)
+    return await tx.fetch_as(
+        queries.touched_observations,
+        _observation_version,
+        graph_id=graph.id,
+        ids=ids,
+        revisions=revisions,
+        limit=limit,
+    )
 
 
 async def touched_relations(
     tx: Transaction, graph: Graph, ids: Sequence[UUID], revisions: Sequence[int]
 ) -> list[RelationVersion]:
     """All versions of the relations that the revisions touched; those of one relation together, the first one first."""
-    rows = await tx.fetch(queries.touched_relations, graph_id=graph.id, ids=ids, revisions=revisions)
-    return await map_yielding(
-        rows, lambda row: RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"])
+    return await tx.fetch_as(
+        queries.touched_relations, _relation_version, graph_id=graph.id, ids=ids, revisions=revisions
     )
 
 
@@ -123,6 +142,10 @@ async def find_living(tx: Transaction, node_ids: Sequence[UUID]) -> set[UUID]:
 async def list_ancestor_parents(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID | None]:
     """The parents of these nodes and of all their ancestors, by node id."""
     return {row["id"]: row["parent_id"] for row in await tx.fetch(queries.list_ancestor_parents, node_ids=node_ids)}
+
+
+def _relation_version(row: asyncpg.Record) -> RelationVersion:
+    return RelationVersion(_without({**row}, Edge), row["added"], row["removed"], row["lives"])
 
 
 def _observation_version(row: asyncpg.Record) -> ObservationVersion:

@@ -1,14 +1,16 @@
 """One view for reading: a graph in a call's transaction, as it is or as it was."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 
 from recollect.graph.graphs.model import Graph, Moment, as_of_parameters
 from recollect.postgres.sql import Query
 from recollect.postgres.transactions import STREAMED, Transaction
+
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,11 @@ class GraphView:
         """All rows."""
         query = self._query(query)
         return await self.tx.fetch(query, **self._parameters(query, parameters))
+
+    async def fetch_as(self, query: Query, make: Callable[[asyncpg.Record], A], /, **parameters: Any) -> list[A]:
+        """What `make` makes of each row."""
+        query = self._query(query)
+        return await self.tx.fetch_as(query, make, **self._parameters(query, parameters))
 
     async def stream(
         self, query: Query, *, prefetch: int = STREAMED, **parameters: Any

@@ -112,14 +112,16 @@ async def read_heads(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, expired_too: bool
 ) -> dict[UUID, NodeHead]:
     """The live nodes of a graph among these ids, by id; `expired_too`: those that have expired, too."""
-    rows = await tx.fetch(queries.read_heads, graph_id=graph.id, node_ids=node_ids, expired_too=expired_too)
-    return {head.id: head for head in await map_yielding(rows, _head)}
+    heads = await tx.fetch_as(queries.read_heads, _head, graph_id=graph.id, node_ids=node_ids, expired_too=expired_too)
+    return {head.id: head for head in heads}
 
 
 async def find_named_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
     """The entities that have these names, by the names that were asked for."""
-    rows = await tx.fetch(queries.find_named_heads, graph_id=graph.id, names=names)
-    return dict(await map_yielding(rows, lambda row: (row["wanted"], _head(row))))
+    named = await tx.fetch_as(
+        queries.find_named_heads, lambda row: (row["wanted"], _head(row)), graph_id=graph.id, names=names
+    )
+    return dict(named)
 
 
 async def expired_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> list[NodeHead]:
@@ -208,8 +210,12 @@ async def memories_of_nodes(
     tx: Transaction, node_ids: Sequence[UUID], *, with_observations: bool = True
 ) -> list[IndexedText]:
     """The texts of live nodes that search finds."""
-    rows = await tx.fetch(queries.memories_of_nodes, node_ids=node_ids, with_observations=with_observations)
-    return await map_yielding(rows, lambda row: IndexedText(**row))
+    return await tx.fetch_as(
+        queries.memories_of_nodes,
+        lambda row: IndexedText(**row),
+        node_ids=node_ids,
+        with_observations=with_observations,
+    )
 
 
 async def remove_nodes(

@@ -63,19 +63,20 @@ async def find_observations(
     tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
 ) -> dict[Key, Observation]:
     """Active observations live at this revision, for these nodes and contents."""
-    rows = await tx.fetch(
+    found = await tx.fetch_as(
         queries.find_observations,
+        _observation,
         node_ids=[k[0] for k in keys],
         contents=[k[1] for k in keys],
         revision_time=revision.at,
     )
-    return {observation.key: observation for observation in await map_yielding(rows, _observation)}
+    return {observation.key: observation for observation in found}
 
 
 async def observations_by_id(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> dict[UUID, Observation]:
     """Live observations of a graph by id."""
-    rows = await tx.fetch(queries.observations_by_id, graph_id=graph.id, ids=ids)
-    return {observation.id: observation for observation in await map_yielding(rows, _observation)}
+    found = await tx.fetch_as(queries.observations_by_id, _observation, graph_id=graph.id, ids=ids)
+    return {observation.id: observation for observation in found}
 
 
 async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID]:
@@ -85,7 +86,7 @@ async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID
 
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
     """Live observations of nodes, oldest first."""
-    return await map_yielding(await tx.fetch(queries.list_observations, node_ids=node_ids), _observation)
+    return await tx.fetch_as(queries.list_observations, _observation, node_ids=node_ids)
 
 
 async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int) -> list[UUID]:

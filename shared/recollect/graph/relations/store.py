@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.fairness.computing import batches, map_yielding
+from recollect.fairness.computing import batches
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations.model import (
@@ -47,22 +47,21 @@ async def remove_relations(
     tx: Transaction, revision: Revision, edges: Sequence[tuple[UUID, UUID, str]]
 ) -> list[RemovedRelation]:
     """Remove edges by (source, target, type); return those that existed."""
-    rows = await tx.fetch(
+    return await tx.fetch_as(
         queries.remove_relations,
+        _removed,
         revision=revision.number,
         from_nodes=[source for source, _, _ in edges],
         to_nodes=[target for _, target, _ in edges],
         types=[type_ for _, _, type_ in edges],
     )
-    return await map_yielding(rows, _removed)
 
 
 async def remove_touching(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[RemovedRelation]:
     """Remove every edge of the graph with an end among these nodes; return the edges."""
-    rows = await tx.fetch(
-        queries.remove_touching, graph_id=revision.graph.id, revision=revision.number, node_ids=node_ids
+    return await tx.fetch_as(
+        queries.remove_touching, _removed, graph_id=revision.graph.id, revision=revision.number, node_ids=node_ids
     )
-    return await map_yielding(rows, _removed)
 
 
 async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[UUID]:
@@ -76,17 +75,17 @@ async def find_orphaned_placeholders(tx: Transaction, graph: Graph, node_ids: Se
 
 async def relations_touching(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
     """Edges of a graph with an end among these nodes, oldest first."""
-    return await map_yielding(await view.fetch(queries.relations_touching, node_ids=node_ids, limit=limit), _relation)
+    return await view.fetch_as(queries.relations_touching, _relation, node_ids=node_ids, limit=limit)
 
 
 async def relations_between(view: GraphView, node_ids: Sequence[UUID], *, limit: int) -> list[Relation]:
     """Edges with both ends among these nodes, oldest first."""
-    return await map_yielding(await view.fetch(queries.relations_between, node_ids=node_ids, limit=limit), _relation)
+    return await view.fetch_as(queries.relations_between, _relation, node_ids=node_ids, limit=limit)
 
 
 async def list_relations(view: GraphView, *, offset: int, limit: int | None) -> list[Relation]:
     """Every edge of a graph whose ends have names, oldest first."""
-    return await map_yielding(await view.fetch(queries.list_relations, offset=offset, limit=limit), _relation)
+    return await view.fetch_as(queries.list_relations, _relation, offset=offset, limit=limit)
 
 
 async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
@@ -94,8 +93,9 @@ async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
     inserted: list[Edge] = []
     for batch in tx.batches(edges, MAX_WRITTEN):
         rows = [_row(new_id(), edge, revision) for edge in batch]
-        made = await tx.fetch(queries.insert_edges, **revision.parameters, subject=tx.caller.subject, edges=rows)
-        inserted += await map_yielding(made, _edge)
+        inserted += await tx.fetch_as(
+            queries.insert_edges, _edge, **revision.parameters, subject=tx.caller.subject, edges=rows
+        )
     return inserted
 
 
@@ -104,14 +104,13 @@ async def find_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) ->
     edges: list[Edge] = []
     for batch in batches(keys, MAX_LOOKED_UP):
         sources, targets, types = zip(*batch, strict=True)
-        rows = await tx.fetch(queries.find_edges, from_nodes=sources, to_nodes=targets, types=types)
-        edges += await map_yielding(rows, _edge)
+        edges += await tx.fetch_as(queries.find_edges, _edge, from_nodes=sources, to_nodes=targets, types=types)
     return edges
 
 
 async def edges_by_id(view: GraphView, edge_ids: Sequence[UUID]) -> list[Edge]:
     """Edges of a graph in the order of `edge_ids`."""
-    return await map_yielding(await view.fetch(queries.edges_by_id, edge_ids=edge_ids), _edge)
+    return await view.fetch_as(queries.edges_by_id, _edge, edge_ids=edge_ids)
 
 
 async def rewrite_edges(
@@ -130,8 +129,9 @@ async def rewrite_edges(
 
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> list[RemovedRelation]:
     """Remove edges of the graph by id; return those that existed."""
-    rows = await tx.fetch(queries.remove_edges, graph_id=revision.graph.id, revision=revision.number, edge_ids=edge_ids)
-    return await map_yielding(rows, _removed)
+    return await tx.fetch_as(
+        queries.remove_edges, _removed, graph_id=revision.graph.id, revision=revision.number, edge_ids=edge_ids
+    )
 
 
 async def edges_between(tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None) -> list[Edge]:
@@ -153,8 +153,9 @@ async def edges_of(
 ) -> list[Edge]:
     """Edges at these nodes that a walk may follow, within these graphs (None: any); `after`: only later places."""
     after_ordinal, after_id = after or (None, None)
-    rows = await view.fetch(
+    return await view.fetch_as(
         queries.edges_of,
+        _edge,
         node_ids=node_ids,
         outgoing=walk.direction != Direction.INCOMING,
         incoming=walk.direction != Direction.OUTGOING,
@@ -166,7 +167,6 @@ async def edges_of(
         limit=limit,
         with_metadata=with_metadata,
     )
-    return await map_yielding(rows, _edge)
 
 
 async def metadata_of_edges(
@@ -179,15 +179,15 @@ async def metadata_of_edges(
 
 async def search_relations(view: GraphView, filters: RelationFilter, *, offset: int, limit: int) -> list[Relation]:
     """Edges of a graph by the names of their ends and their type, oldest first."""
-    rows = await view.fetch(
+    return await view.fetch_as(
         queries.search_relations,
+        _relation,
         source=filters.source,
         target=filters.target,
         type=filters.type,
         offset=offset,
         limit=limit,
     )
-    return await map_yielding(rows, _relation)
 
 
 async def count_types(view: GraphView, *, limit: int) -> list[tuple[str, int]]:

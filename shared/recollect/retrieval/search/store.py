@@ -6,7 +6,6 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import any_case, unique
@@ -118,8 +117,9 @@ def _others(word: str, others: Mapping[str, Sequence[str]]) -> Sequence[str]:
 
 async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
     """Nodes whose summary or tags contain enough of the words, those with most of them first."""
-    rows = await view.fetch(
+    return await view.fetch_as(
         queries.match_labels,
+        lambda row: _label_match(row, query.words),
         words=[query_of(word) for word in query.words],
         optional=[word in query.optional for word in query.words],
         any_word=query.any_word,
@@ -129,7 +129,6 @@ async def match_labels(view: GraphView, query: LabelQuery) -> list[LabelMatch]:
         tags=any_case(query.tags),
         fresh_only=query.fresh_only,
     )
-    return await map_yielding(rows, lambda row: _label_match(row, query.words))
 
 
 def _label_match(row: asyncpg.Record, words: Sequence[AskedWord]) -> LabelMatch:
