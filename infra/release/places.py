@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 _VERSION = r"(\d+\.\d+\.\d+)"
-_PLACES = (
+_VERSION_PATTERNS = (
     ("pyproject.toml", rf'^version = "{_VERSION}"$'),
     ("shared/recollect/__init__.py", rf'^__version__ = "{_VERSION}"$'),
     ("shared/recollect_client/version.py", rf'^__version__ = "{_VERSION}"$'),
@@ -38,7 +38,7 @@ def found_versions(root: Path = ROOT) -> dict[str, set[str]]:
     """What each place says: the place as `file: pattern`, and the versions there; an empty set where none is found."""
     return {
         f"{file}: {pattern}": set(re.findall(pattern, (root / file).read_text(), flags=re.MULTILINE))
-        for file, pattern in _PLACES
+        for file, pattern in _VERSION_PATTERNS
         if (root / file).exists()
     }
 
@@ -47,7 +47,7 @@ def set_version(new: str, root: Path = ROOT) -> None:
     """Write the version to all places. Raises ValueError for one that is not of three numbers."""
     if not re.fullmatch(_VERSION, new):
         raise ValueError(f"{new!r} is no version of three numbers, such as 1.2.0.")
-    for file, pattern in _PLACES:
+    for file, pattern in _VERSION_PATTERNS:
         path = root / file
         if path.exists():
             path.write_text(re.sub(pattern, lambda found: _with(found, new), path.read_text(), flags=re.MULTILINE))

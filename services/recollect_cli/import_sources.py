@@ -135,7 +135,7 @@ def _documents(root: Path) -> Iterator[ImportSource]:
     files, unread = find_files(root), list[UnreadFile]()
     with _temporary() as (target, reopened):
         if not write_records(target, _read(files, unread), LinkTargets(files)):
-            reasons = "; ".join(f"{file.place}: {file.reason}" for file in unread[:5])
+            reasons = "; ".join(f"{file.relative_path}: {file.reason}" for file in unread[:5])
             raise InvalidInput(f"{root}: no document could be read ({reasons})")
         with reopened() as content:
             yield ImportSource(content, "json", Strategy.REPLACE, unread)

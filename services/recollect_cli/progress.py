@@ -17,8 +17,8 @@ MEGABYTE = 1_000_000
 class Meter(Protocol):
     """Shows the progress of a command."""
 
-    def advance(self, done: int, place: int, total: int | None = None) -> None:
-        """Show that `done` items are done, at `place` of the total; `total`, where it was not known from the start."""
+    def advance(self, done: int, position: int, total: int | None = None) -> None:
+        """Show that `done` items are done, at `position` of `total`, where that was not known from the start."""
 
     def wait_for(self, cause: str | None) -> None:
         """Show what the work waits for ("a worker"); None where it goes on."""
@@ -45,8 +45,8 @@ class _Bar:
         self._progress, self._doing = progress, printable(doing)
         self._task = progress.add_task(self._doing, total=total, done=0)
 
-    def advance(self, done: int, place: int, total: int | None = None) -> None:
-        self._progress.update(self._task, completed=place, total=total, done=done)
+    def advance(self, done: int, position: int, total: int | None = None) -> None:
+        self._progress.update(self._task, completed=position, total=total, done=done)
 
     def wait_for(self, cause: str | None) -> None:
         description = f"{self._doing} (waiting for {cause})" if cause else self._doing
@@ -59,7 +59,7 @@ class _Lines:
         self._printed_steps = 0
         self._cause: str | None = None
 
-    def advance(self, done: int, place: int, total: int | None = None) -> None:
+    def advance(self, done: int, position: int, total: int | None = None) -> None:
         if done // self._every > self._printed_steps:
             self._printed_steps = done // self._every
             self._print(f"{done} {self._item}")

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from recollect.accounts.plans.model import UNLIMITED
 from recollect.errors import ErrorCode, Unavailable
-from recollect.retention.erasure.model import REMAINS
+from recollect.retention.erasure.model import WHERE_COPIES_REMAIN
 from recollect.settings.cells import HOME
 from recollect_cli import moves
 from recollect_cli.operator_api import OperatorApi, with_operator_api
@@ -180,8 +180,8 @@ def erase(slug: str, *, dry_run: bool = False, yes: bool = False) -> None:
     rows, left_out = with_operator_api(lambda api: _erase(api, slug))
     _show_counts(rows)
     statistics = {"statistics": _to_analyze(left_out)} if left_out else {}
-    for place, until in {**statistics, **REMAINS}.items():
-        print(f"not erased yet: {place.replace('_', ' ')}: {until}", file=sys.stderr)
+    for location, until in {**statistics, **WHERE_COPIES_REMAIN}.items():
+        print(f"not erased yet: {location.replace('_', ' ')}: {until}", file=sys.stderr)
 
 
 async def _erase(api: OperatorApi, slug: str) -> tuple[dict[str, int], list[str]]:

@@ -83,7 +83,7 @@ def import_file(
     with import_source(file, format, lambda: _format(file, None, IMPORTED).name) as source:
         tally = _import(source, graph, strategy or source.strategy, strict, dry_run, (url, api_key))
     for unread in source.unread:
-        print(printable(f"{unread.place}: {unread.reason}"), file=sys.stderr)
+        print(printable(f"{unread.relative_path}: {unread.reason}"), file=sys.stderr)
     item = "lines" if source.format == "jsonl" and strategy is None else "items"
     print(f"{graph}: {tally.summary(item)}{' (nothing was written)' if dry_run else ''}")
     if tally.broken and not tally.accepted:

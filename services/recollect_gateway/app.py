@@ -73,7 +73,7 @@ from recollect_gateway.management.tenants.tenant import TenantController
 from recollect_gateway.management.tenants.trusted_issuers import TrustedIssuerController
 from recollect_gateway.management.tenants.usage import UsageController
 from recollect_gateway.management.tenants.webhooks import DeliveryController, WebhookController
-from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
+from recollect_gateway.mcp_endpoint.offer import RECOLLECT, ServerCatalogue
 from recollect_gateway.mcp_endpoint.transport.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController
 from recollect_gateway.oauth.discovery import DiscoveryController
@@ -81,7 +81,7 @@ from recollect_gateway.oauth.documents import KnownClients
 from recollect_gateway.oauth.published_keys import PublishedKeys
 from recollect_gateway.oauth.registration import RegistrationController
 from recollect_gateway.oauth.token_endpoint import TokenController
-from recollect_gateway.process.background_tasks import Errands
+from recollect_gateway.process.background_tasks import BackgroundTasks
 from recollect_gateway.process.readiness import Readiness, awaited_readiness, checked_embedder, reported_readiness
 from recollect_gateway.process.usage import UsageMiddleware, flushed_usage
 from recollect_gateway.requests.idempotency import IdempotencyMiddleware, database_of
@@ -112,7 +112,9 @@ OPENAI = "openai"
 """The embedder that is another server: it may have another model than configured."""
 
 
-def create_app(settings: Settings, *, offer: Offer = RECOLLECT, on_start: Callable[[], None] | None = None) -> Litestar:
+def create_app(
+    settings: Settings, *, offer: ServerCatalogue = RECOLLECT, on_start: Callable[[], None] | None = None
+) -> Litestar:
     """The gateway. Connections open with the application and close with it; `on_start` is called when they are open."""
 
     @asgi(["/mcp", "/t"], is_mount=True, copy_scope=True)
@@ -234,7 +236,7 @@ def _oauth() -> Router:
     )
 
 
-async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExitStack) -> None:
+async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack: AsyncExitStack) -> None:
     """Open what the application works with and put it in `state`; the stack closes everything in reverse order."""
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
@@ -248,7 +250,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.db = await _database(redis, settings, callers, stack)
     state.readiness = Readiness(state.drain, (state.db, *state.db.other_cells), embedder)
     await stack.enter_async_context(awaited_readiness(state.readiness, server_of(settings.database_url)))
-    if settings.tells_metrics:
+    if settings.exports_metrics:
         await stack.enter_async_context(reported_readiness(state.readiness))
     state.settings = settings
     state.pepper = settings.pepper
@@ -261,8 +263,8 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
     state.outbound = Outbound(settings)
     stack.push_async_callback(state.outbound.close)
     state.issuers = Issuers(state.outbound)
-    state.errands = Errands()
-    stack.push_async_callback(state.errands.settle, settings.mail_seconds)
+    state.background_tasks = BackgroundTasks()
+    stack.push_async_callback(state.background_tasks.settle, settings.mail_seconds)
     state.resources = Resources.of_settings(settings)
     state.authenticator = Authenticator(
         state.db,
@@ -270,7 +272,7 @@ async def _open(state: State, settings: Settings, offer: Offer, stack: AsyncExit
         state.tally.note_key,
         failed_keys,
         state.issuers,
-        state.errands.begin,
+        state.background_tasks.begin,
         callers,
         state.resources,
     )

@@ -26,7 +26,7 @@ from recollect.valkey.rate_limits.model import RateLimit, RateLimited
 REMEMBERED_KEYS = 10_000
 """Keys that held, and keys that did not, which a gateway remembers."""
 
-VOID_SECONDS = 2.0
+KNOWN_INVALID_SECONDS = 2.0
 """How long a key that does not hold is refused without a look-up."""
 
 
@@ -45,13 +45,15 @@ class FailedKeys:
         self._limiter = limiter
         self._limit_of = limit_of
         self._valid: LRUCache[bytes, bool] = LRUCache(REMEMBERED_KEYS)
-        self._void: TTLCache[bytes, Unauthenticated | None] = TTLCache(REMEMBERED_KEYS, VOID_SECONDS, timer=clock)
+        self._void: TTLCache[bytes, Unauthenticated | None] = TTLCache(
+            REMEMBERED_KEYS, KNOWN_INVALID_SECONDS, timer=clock
+        )
 
-    def is_void(self, key: bytes) -> bool:
+    def is_known_invalid(self, key: bytes) -> bool:
         """Whether the key did not hold a moment ago."""
         return key in self._void
 
-    def require_not_void(self, key: bytes) -> None:
+    def raise_if_known_invalid(self, key: bytes) -> None:
         """Raise the error of a moment ago where the key did not hold then."""
         if (error := self._void.get(key)) is not None:
             raise type(error)(error.message)
@@ -61,7 +63,7 @@ class FailedKeys:
         if key in self._valid:
             return
         try:
-            await self._limiter.look(self._limit_of(site))
+            await self._limiter.peek(self._limit_of(site))
         except RateLimited as error:
             raise TooManyRequests(
                 "Too many keys from this address were refused. Try again later.",

@@ -38,7 +38,7 @@ def page_of(found: Sequence[R], limit: int, body: Callable[[R], T], cursor: Call
     return Page([body(row) for row in rows], cursor(rows[-1]) if len(found) > limit else None)
 
 
-def place_of(cursor: str | None, read: Callable[[str], R]) -> R | None:
+def position_of(cursor: str | None, read: Callable[[str], R]) -> R | None:
     """The place where a page begins, None for the first. Raises InvalidInput where `read` raises ValueError."""
     if cursor is None:
         return None

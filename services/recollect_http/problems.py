@@ -17,7 +17,7 @@ from recollect.errors import (
     TokenExpired,
     TooManyRequests,
     Unauthenticated,
-    WrongPlace,
+    WrongEndpoint,
 )
 from recollect_http.access_log import note_code
 from recollect_http.requests.argument_types import plain_words
@@ -192,7 +192,7 @@ def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["P
     match error:
         case TooManyRequests():
             return _problem(429, error.code, error.message, None, {"Retry-After": str(error.seconds)})
-        case TokenExpired() | WrongPlace():
+        case TokenExpired() | WrongEndpoint():
             return _problem(401, error.code, error.message, None, {"WWW-Authenticate": challenge(error)})
         case RecollectError():
             return _problem(STATUS[error.kind], error.code, error.message, error.path)
@@ -211,7 +211,7 @@ def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["P
 
 def challenge(error: Unauthenticated) -> str:
     """The WWW-Authenticate of a refused credential (RFC 6750, 3), which says why where the error says so."""
-    description = error.description if isinstance(error, WrongPlace) else error.message
+    description = error.description if isinstance(error, WrongEndpoint) else error.message
     return f'{HEADERS[401]["WWW-Authenticate"]}, error="invalid_token", error_description="{description}"'
 
 

@@ -43,7 +43,7 @@ class KeyIdentities:
         """The operator who holds the key. All refusals look alike, also of a tenant's key."""
         secret, site = _secret(connection), site_of_client(connection)
         key = hash_secret(secret, self.pepper)
-        if self.failed_keys.is_void(key):
+        if self.failed_keys.is_known_invalid(key):
             raise Unauthenticated(operator_keys.REFUSAL)
         await self.failed_keys.require_within_rate(key, site)
         try:

@@ -13,7 +13,7 @@ from recollect.accounts.operator_log import service as operator_log
 from recollect.accounts.tenants import service as tenants
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
-from recollect_http.pages import Cursor, Limit, Page, integer, page_of, place_of
+from recollect_http.pages import Cursor, Limit, Page, integer, page_of, position_of
 from recollect_http.problems import RESPONSES
 from recollect_operator.shapes import (
     EntryBody,
@@ -80,7 +80,7 @@ class ErasureReceiptController(Controller):
         limit: Limit = 50,
     ) -> Page[ErasureReceiptBody]:
         """List the receipts of erased tenants, newest first."""
-        before = place_of(cursor, integer)
+        before = position_of(cursor, integer)
         found = await deletions.list_receipts(operator, slug=slug, before=before, limit=limit + 1)
         return page_of(found, limit, receipt_body, lambda receipt: str(receipt.number))
 
@@ -108,6 +108,6 @@ class ErasureReceiptController(Controller):
         limit: Limit = 50,
     ) -> Page[EntryBody]:
         """List what operators did, newest first. Nobody can change this log."""
-        before = place_of(cursor, integer)
+        before = position_of(cursor, integer)
         found = await operator_log.list_entries(operator, subject=subject, before=before, limit=limit + 1)
         return page_of(found, limit, entry_body, lambda entry: str(entry.id))

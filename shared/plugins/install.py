@@ -35,7 +35,7 @@ class NotOurs(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class Target:
     """Where a client keeps what is installed. `folder`: of its hooks; `home`: where the paths of a project begin."""
 
     folder: Path
@@ -140,37 +140,37 @@ def rule_with(head: str) -> str:
 # The clients
 
 
-def cursor(place: Place, remove: bool, report: list[str]) -> None:
+def cursor(target: Target, remove: bool, report: list[str]) -> None:
     """Cursor: `hooks.json`, `mcp.json`, and in a project a rule."""
-    entry = {"command": place.command("cursor"), "timeout": 10}
+    entry = {"command": target.command("cursor"), "timeout": 10}
     ours = {} if remove else dict.fromkeys(("sessionStart", "beforeSubmitPrompt", "afterAgentResponse"), entry)
     url = os.environ.get("RECOLLECT_URL", URL).rstrip("/")
     server = {"url": f"{url}/mcp", "headers": {"Authorization": "Bearer ${env:RECOLLECT_API_KEY}"}}
-    put(SCRIPT, place.folder / SCRIPT.name, remove, report)
-    base = place.folder.parent
+    put(SCRIPT, target.folder / SCRIPT.name, remove, report)
+    base = target.folder.parent
     version = {} if remove else {"version": 1}
     change(base / "hooks.json", lambda settings: with_hooks({**version, **settings}, ours), report)
     change(base / "mcp.json", lambda settings: with_server(settings, "mcpServers", None if remove else server), report)
-    if place.project:
+    if target.project:
         rule = rule_with("description: Memory across sessions\nalwaysApply: true")
         put(rule, base / "rules" / "recollect.mdc", remove, report)
 
 
-def opencode(place: Place, remove: bool, report: list[str]) -> None:
+def opencode(target: Target, remove: bool, report: list[str]) -> None:
     """opencode: a plugin that it loads by itself, beside the script."""
-    put(SCRIPT, place.folder / SCRIPT.name, remove, report)
-    put(HERE / "opencode" / "recollect.js", place.folder / "recollect.js", remove, report)
+    put(SCRIPT, target.folder / SCRIPT.name, remove, report)
+    put(HERE / "opencode" / "recollect.js", target.folder / "recollect.js", remove, report)
 
 
-def vscode(place: Place, remove: bool, report: list[str]) -> None:
+def vscode(target: Target, remove: bool, report: list[str]) -> None:
     """VS Code: a file of hooks of its own, and in a project a rule."""
-    entry = {"type": "command", "command": place.command("vscode"), "timeout": 10}
+    entry = {"type": "command", "command": target.command("vscode"), "timeout": 10}
     ours = {} if remove else {event: [entry] for event in ("SessionStart", "UserPromptSubmit")}
-    put(SCRIPT, place.folder / SCRIPT.name, remove, report)
-    put(json.dumps({"hooks": ours}, indent=2) + "\n", place.folder / f"{NAME}.json", remove, report)
-    if place.project:
+    put(SCRIPT, target.folder / SCRIPT.name, remove, report)
+    put(json.dumps({"hooks": ours}, indent=2) + "\n", target.folder / f"{NAME}.json", remove, report)
+    if target.project:
         rule = rule_with('applyTo: "**"')
-        put(rule, place.folder.parent / "instructions" / "recollect.instructions.md", remove, report)
+        put(rule, target.folder.parent / "instructions" / "recollect.instructions.md", remove, report)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Client:
 
     folder: str
     project_folder: str
-    install: Callable[[Place, bool, list[str]], None]
+    install: Callable[[Target, bool, list[str]], None]
     after: str
 
 
@@ -212,7 +212,7 @@ def main(arguments: list[str] | None = None) -> None:
     folder = home / (client.project_folder if asked.project else client.folder)
     report: list[str] = []
     try:
-        client.install(Place(folder, home, asked.project is not None), asked.remove, report)
+        client.install(Target(folder, home, asked.project is not None), asked.remove, report)
     except (NotOurs, OSError) as error:
         sys.exit(str(error))
     print("\n".join([f"{'Removed from' if asked.remove else 'Written'}: {path}" for path in report] or ["No change."]))

@@ -111,7 +111,7 @@ class Caller:
                 code=ErrorCode.TOOLSET_NOT_ALLOWED,
             )
 
-    def require_endless(self) -> None:
+    def require_non_expiring(self) -> None:
         """Raise Forbidden where the credential expires: rights that it gives could last longer."""
         if self.expires_at is not None:
             raise Forbidden(
@@ -120,13 +120,13 @@ class Caller:
                 code=ErrorCode.EXPIRY_EXCEEDED,
             )
 
-    def require_reach_of(self, role: Role) -> None:
+    def require_can_grant(self, role: Role) -> None:
         """Raise Forbidden where this role has more rights than the credential, or for longer."""
         for scope in ROLE_SCOPES[role]:
             self.require(scope)
         self.require_toolset(frozenset())
         self.require_graph(None)
-        self.require_endless()
+        self.require_non_expiring()
 
     def may_use_graph(self, graph_id: UUID) -> bool:
         """Whether the allow-list, if there is one, names this graph."""

@@ -215,7 +215,7 @@ class TokenExpired(CredentialEnded):
     """An access token that its client may renew by its refresh token."""
 
 
-class WrongPlace(Unauthenticated):
+class WrongEndpoint(Unauthenticated):
     """A token of a kind that is not valid at this address, whether or not it is valid elsewhere.
 
     Nothing was looked up, so that the answer reveals nothing about the token.

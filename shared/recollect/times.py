@@ -65,7 +65,7 @@ def in_zone(time: datetime, zone: tzinfo) -> datetime:
         return time
 
 
-def in_plain_words(message: str) -> str:
+def explain_time_error(message: str) -> str:
     """A message of msgspec; one about a text that is no time is replaced by one with an example."""
     return NEEDED if message.startswith(("Invalid RFC3339", "Expected `datetime` with a timezone")) else message
 
@@ -78,7 +78,7 @@ def storable(time: datetime) -> datetime:
     return min(max(time.astimezone(UTC), FIRST), LAST)
 
 
-def through(time: datetime) -> datetime:
+def inclusive_upper_bound(time: datetime) -> datetime:
     """The time to compare with where a time is an upper bound: the end of its millisecond.
 
     Times are stored in microseconds, and some dialects show them cut to milliseconds, as JavaScript does: a search by
@@ -107,7 +107,7 @@ def parse_local(text: str, *, last: bool = False, zone: tzinfo = UTC) -> datetim
     if not last:
         return at
     is_day = "T" not in text and ":" not in text
-    return through(_end_of_day(at) if is_day else at)
+    return inclusive_upper_bound(_end_of_day(at) if is_day else at)
 
 
 def _in_whole_minutes(at: datetime) -> datetime:

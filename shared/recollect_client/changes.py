@@ -43,8 +43,8 @@ class ChangeFeed:
 
     def headers(self) -> dict[str, str]:
         """The headers with which to connect, or to connect again."""
-        place = {"Last-Event-ID": self.last_id} if self.last_id else {}
-        return {"Accept": "text/event-stream", **place}
+        resume = {"Last-Event-ID": self.last_id} if self.last_id else {}
+        return {"Accept": "text/event-stream", **resume}
 
     def take(self, event: httpx2.ServerSentEvent) -> Change | None:
         """The change that an event is, if it is one.

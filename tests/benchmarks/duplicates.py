@@ -22,7 +22,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants.service import create_tenant
 from recollect.caller import Caller
 from recollect.curation.duplicates import deduplication, store
-from recollect.curation.duplicates.model import PassCursor
+from recollect.curation.duplicates.model import ScanCursor
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
@@ -87,7 +87,7 @@ async def measure(url: str, settings: Settings, size: int) -> MeasuredPass:
         reading = await _seconds_of_reading(db, caller)
         seconds = [0.0]
         core = time.process_time()
-        cursor: PassCursor | None = None
+        cursor: ScanCursor | None = None
         async with db.transaction(caller, read_only=True) as tx:
             graph_id = (await graphs.get_graph(tx, "companies")).id
         while len(seconds) == 1 or cursor is not None:

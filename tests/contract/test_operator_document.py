@@ -26,7 +26,7 @@ async def document(settings: Settings) -> dict[str, Any]:
     return told
 
 
-async def test_it_is_frozen(document: dict[str, Any], snapshot: SnapshotAssertion) -> None:
+async def test_operator_openapi_matches_snapshot(document: dict[str, Any], snapshot: SnapshotAssertion) -> None:
     frozen = document | {"info": {name: value for name, value in document["info"].items() if name != "version"}}
     assert frozen == snapshot.use_extension(JSONSnapshotExtension)
     assert document["openapi"].startswith("3.1")

@@ -10,7 +10,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants.model import Tenant
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
-from recollect.retention.erasure.model import REMAINS
+from recollect.retention.erasure.model import WHERE_COPIES_REMAIN
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.commands import Shell
@@ -89,7 +89,9 @@ async def test_the_command_erases_a_tenant(
         assert done.code == 0, done.err
         # Statistics of tables that something else analyses at that moment come first; mostly there are none.
         told_to_remain = [line for line in done.err.splitlines() if not line.startswith(f"{NOT_YET}statistics: ")]
-        assert told_to_remain == [f"{NOT_YET}{place.replace('_', ' ')}: {until}" for place, until in REMAINS.items()]
+        assert told_to_remain == [
+            f"{NOT_YET}{place.replace('_', ' ')}: {until}" for place, until in WHERE_COPIES_REMAIN.items()
+        ]
         assert table(done.text.splitlines()) == before
         assert SECRET not in told.text + done.text + done.err
         assert (await rows(owner, mine), await rows(owner, other)) == ({}, others)

@@ -13,7 +13,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.jobs.kinds import KINDS
-from recollect.jobs.model import FAULTS_OF_OURS
+from recollect.jobs.model import SERVER_ERROR_CODES
 from recollect.settings import Settings
 from recollect.telemetry.metric_readers import HTTP_ATTRIBUTES
 from tests.e2e.test_trace import free_port, gateway
@@ -72,7 +72,7 @@ async def test_a_gateway_and_a_worker_export_their_metrics(
             assert collector.points(name)[frozenset()].as_int == 0, name
         points = collector.points("recollect.jobs.failed").items()
         failed = {(dict(at)["recollect.job.kind"], dict(at)["error.type"]): p.as_int for at, p in points}
-        assert failed == {(kind, str(code)): 0 for kind in KINDS for code in FAULTS_OF_OURS}
+        assert failed == {(kind, str(code)): 0 for kind in KINDS for code in SERVER_ERROR_CODES}
         assert calls(collector) == {("remember", None): 1, ("recall", None): 3, ("recall", "invalid_input"): 1}
     # Attributes are words of the code; none contains a text of a tenant.
     told = b"".join(metric.SerializeToString() for metric in collector.metrics)

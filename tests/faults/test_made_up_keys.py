@@ -22,7 +22,7 @@ from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.rate_limits.local import REMEMBERED
 from recollect.valkey.rate_limits.model import RateLimit
-from recollect_http.failed_keys import REMEMBERED_KEYS, VOID_SECONDS, FailedKeys
+from recollect_http.failed_keys import KNOWN_INVALID_SECONDS, REMEMBERED_KEYS, FailedKeys
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS
@@ -201,9 +201,9 @@ class TestMemory:
             await failed.require_within_rate(b"another", "site")
         assert refused.value.code is ErrorCode.TOO_MANY_FAILURES
         await failed.require_within_rate(b"another", "elsewhere")
-        assert failed.is_void(b"key")
-        now = VOID_SECONDS + 0.1
-        assert not failed.is_void(b"key")
+        assert failed.is_known_invalid(b"key")
+        now = KNOWN_INVALID_SECONDS + 0.1
+        assert not failed.is_known_invalid(b"key")
 
     async def test_a_key_that_becomes_invalid_is_no_longer_remembered_as_valid(self, forgetful: RateLimiter) -> None:
         failed = FailedKeys(forgetful, lambda site: RateLimit("address", site, quota=1))

@@ -39,10 +39,10 @@ from msgspec import Struct
 
 from recollect.errors import InvalidInput
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
+from recollect_gateway.mcp_endpoint.offer import RECOLLECT, ServerCatalogue
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PromptSpec
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import ResourceSpec
-from recollect_gateway.mcp_endpoint.rounds import Round
+from recollect_gateway.mcp_endpoint.rounds import ElicitationRound
 from recollect_gateway.mcp_endpoint.tool import Asker, Handler, ToolSpec
 from tests.support.example_tasks import task_tools
 
@@ -178,7 +178,7 @@ ASKED: dict[str, tuple[dict[str, InputRequest], str | None]] = {
 
 
 def _asking(requests: dict[str, InputRequest], state: str | None) -> Asker:
-    async def ask(_: Call, __: Any, round_: Round) -> InputRequiredResult | None:
+    async def ask(_: Call, __: Any, round_: ElicitationRound) -> InputRequiredResult | None:
         if requests.keys() <= round_.answers.keys() and round_.state == state:
             return None
         return InputRequiredResult(input_requests=requests, request_state=state)
@@ -186,7 +186,7 @@ def _asking(requests: dict[str, InputRequest], state: str | None) -> Asker:
     return ask
 
 
-async def _ask_twice(_: Call, __: Any, round_: Round) -> InputRequiredResult | None:
+async def _ask_twice(_: Call, __: Any, round_: ElicitationRound) -> InputRequiredResult | None:
     state = json.loads(round_.state or "{}")
     if state.get("round") == 2 and "step2" in round_.answers:
         return None
@@ -197,7 +197,7 @@ async def _ask_twice(_: Call, __: Any, round_: Round) -> InputRequiredResult | N
     return InputRequiredResult(input_requests=dict(asked), request_state=json.dumps({"round": 1}))
 
 
-async def _ask_what_is_declared(_: Call, __: Any, round_: Round) -> InputRequiredResult | None:
+async def _ask_what_is_declared(_: Call, __: Any, round_: ElicitationRound) -> InputRequiredResult | None:
     requests: dict[str, InputRequest] = {}
     if round_.capabilities.elicitation is not None:
         requests["elicit_input"] = _elicited("Elicitation input", value="string")
@@ -206,7 +206,7 @@ async def _ask_what_is_declared(_: Call, __: Any, round_: Round) -> InputRequire
     return None if round_.answers or not requests else InputRequiredResult(input_requests=requests)
 
 
-async def _need_sampling(_: Call, __: Any, round_: Round) -> None:
+async def _need_sampling(_: Call, __: Any, round_: ElicitationRound) -> None:
     if round_.capabilities.sampling is None:
         needed: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "This needs a client that samples", needed)
@@ -241,7 +241,7 @@ def _user(*content: ContentBlock) -> list[PromptMessage]:
     return [PromptMessage(role="user", content=block) for block in content]
 
 
-def _ask_context(_: Any, round_: Round) -> InputRequiredResult | None:
+def _ask_context(_: Any, round_: ElicitationRound) -> InputRequiredResult | None:
     if "user_context" in round_.answers:
         return None
     return InputRequiredResult(
@@ -297,7 +297,7 @@ def _read_template(uri: str) -> ReadResourceResult | None:
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type="application/json", text=text)])
 
 
-def with_examples(offer: Offer = RECOLLECT) -> Offer:
+def with_examples(offer: ServerCatalogue = RECOLLECT) -> ServerCatalogue:
     """An offer with the examples beside it, also where a request names no toolset."""
     return replace(
         offer,

@@ -26,7 +26,7 @@ from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, NewJob, StepRefused, StepResult
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.rounds import Round
+from recollect_gateway.mcp_endpoint.rounds import ElicitationRound
 from recollect_gateway.mcp_endpoint.tasks.wire import EXTENSION
 from recollect_gateway.mcp_endpoint.tool import Asker, Handler, JobRenderer, LongWork, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.job_answers import started_job
@@ -90,7 +90,7 @@ async def _greet_later(call: Call, _: Any) -> Reply:
     return await _start(call, GREET, name=_user.get())
 
 
-async def _ask_for_a_name(_: Call, __: Any, round_: Round) -> InputRequiredResult | None:
+async def _ask_for_a_name(_: Call, __: Any, round_: ElicitationRound) -> InputRequiredResult | None:
     answer = round_.answers.get("user_name")
     if isinstance(answer, ElicitResult):
         _user.set(str((answer.content or {}).get("name")))
@@ -100,7 +100,7 @@ async def _ask_for_a_name(_: Call, __: Any, round_: Round) -> InputRequiredResul
     return InputRequiredResult(input_requests={"user_name": asked})
 
 
-async def _need_tasks(_: Call, __: Any, round_: Round) -> None:
+async def _need_tasks(_: Call, __: Any, round_: ElicitationRound) -> None:
     if EXTENSION not in (round_.capabilities.extensions or {}):
         needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "This needs a client that knows tasks", needed)

@@ -36,7 +36,7 @@ SWITCHED = [
     ("depart", 1),
     ("find_subscription", 1),
     ("stop_following", 1),
-    ("set_place", 1),
+    ("set_tenant_state", 1),
     ("set_cell", 1),
     ("record_step", 1),
     ("unsubscribe", 1),

@@ -12,7 +12,7 @@ from recollect.memory.model import NewMemory
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import Recalled, RecallFilter
-from recollect.retrieval.recall.pages import Order, Page, Place
+from recollect.retrieval.recall.pages import ListPosition, Order, Page
 from tests.support.memories import Agent, embedded_questions
 from tests.tenancy.conftest import Neighbour, contents
 
@@ -50,8 +50,8 @@ async def test_a_list_has_the_tenants_own_memories_only(neighbours: Neighbours) 
 async def test_a_place_in_the_list_of_another_tenant_is_a_time_like_any(neighbours: Neighbours) -> None:
     mine, theirs = neighbours
     own = await listed(mine, "everything", page=Page())
-    last = own.places[own.hits[-1].key]
-    for place in (last, Place(last.importance, last.at, uuid4())):
+    last = own.positions[own.hits[-1].key]
+    for place in (last, ListPosition(last.importance, last.at, uuid4())):
         found = await listed(theirs, "everything", page=Page(after=place))
         assert {hit.memory_id for hit in found.hits}.isdisjoint(hit.memory_id for hit in own.hits)
 

@@ -123,14 +123,14 @@ async def test_work_goes_on_only_for_a_valid_grant_of_the_tenant(db: Database, b
         (await grants.authenticate(db, each.tokens.access, resource=RESOURCE, pepper=PEPPER)).subject for each in both
     ]
     async with db.transaction(mine.caller) as tx:
-        await identity.require_standing(tx, subjects[0])
+        await identity.require_subject_active(tx, subjects[0])
         with pytest.raises(Unauthenticated):
-            await identity.require_standing(tx, subjects[1])
+            await identity.require_subject_active(tx, subjects[1])
         await grants.revoke_grant(tx, UUID(subjects[0].partition(":")[2]))
         with pytest.raises(Unauthenticated):
-            await identity.require_standing(tx, subjects[0])
+            await identity.require_subject_active(tx, subjects[0])
     async with db.transaction(other.caller, read_only=True) as tx:
-        await identity.require_standing(tx, subjects[1])
+        await identity.require_subject_active(tx, subjects[1])
 
 
 async def test_a_person_of_another_tenant_cannot_give_a_grant(db: Database, both: tuple[Granted, Granted]) -> None:

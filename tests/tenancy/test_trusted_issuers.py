@@ -71,11 +71,11 @@ async def test_work_goes_on_only_for_an_issuer_that_the_tenant_trusts(db: Databa
     mine, other = neighbours
     own, foreign = [f"issuer:{await issuer_of(db, each)}:agent:7" for each in neighbours]
     async with db.transaction(mine.caller) as tx:
-        await identity.require_standing(tx, own)
+        await identity.require_subject_active(tx, own)
         with pytest.raises(Unauthenticated):
-            await identity.require_standing(tx, foreign)
+            await identity.require_subject_active(tx, foreign)
         await trusted.change_issuer(tx, await issuer_of(db, mine), IssuerChange(enabled=False))
         with pytest.raises(Unauthenticated):
-            await identity.require_standing(tx, own)
+            await identity.require_subject_active(tx, own)
     async with db.transaction(other.caller, read_only=True) as tx:
-        await identity.require_standing(tx, foreign)
+        await identity.require_subject_active(tx, foreign)

@@ -200,25 +200,25 @@ async def test_a_key_of_another_tenant_authorizes_no_work(neighbours: Neighbours
     mine, other = neighbours
     own, foreign = [(await issue(neighbour.caller)).key.id for neighbour in (mine, other)]
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
-        await identity.require_standing(tx, f"key:{own}")
+        await identity.require_subject_active(tx, f"key:{own}")
         with pytest.raises(Unauthenticated):
-            await identity.require_standing(tx, f"key:{foreign}")
+            await identity.require_subject_active(tx, f"key:{foreign}")
     async with other.db.transaction(other.caller) as tx:
         await identity.revoke_key(tx, foreign)
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
-        await identity.require_standing(tx, f"key:{own}")
+        await identity.require_subject_active(tx, f"key:{own}")
 
 
 async def test_only_a_member_of_the_tenant_authorizes_work(neighbours: Neighbours) -> None:
     mine, other = neighbours
     own, foreign = [await joined(each.db, each.caller, Role.MEMBER, pepper=PEPPER) for each in (mine, other)]
     async with mine.db.transaction(mine.caller) as tx:
-        await identity.require_standing(tx, subject_of(own.id))
+        await identity.require_subject_active(tx, subject_of(own.id))
         with pytest.raises(Unauthenticated):
-            await identity.require_standing(tx, subject_of(foreign.id))
+            await identity.require_subject_active(tx, subject_of(foreign.id))
         await members.remove_member(tx, own.id)
         with pytest.raises(Unauthenticated):
-            await identity.require_standing(tx, subject_of(own.id))
+            await identity.require_subject_active(tx, subject_of(own.id))
 
 
 async def test_a_job_cannot_have_a_graph_of_another_tenant(neighbours: Neighbours, db: Database) -> None:

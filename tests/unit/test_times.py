@@ -14,9 +14,10 @@ from recollect.times import (
     LAST,
     MAX_ZONE,
     NEEDED,
+    explain_time_error,
     from_milliseconds,
-    in_plain_words,
     in_zone,
+    inclusive_upper_bound,
     lacks_offset,
     milliseconds,
     offset_minutes,
@@ -24,7 +25,6 @@ from recollect.times import (
     parse_moment,
     require_zone,
     storable,
-    through,
     with_offset,
     zone_of,
 )
@@ -57,8 +57,8 @@ def test_the_message_about_a_time_has_a_valid_example() -> None:
     for text in ("2026-11-20", "2026-11-20T00:00:00", "yesterday"):
         with pytest.raises(msgspec.ValidationError) as error:
             msgspec.convert(text, Annotated[datetime, msgspec.Meta(tz=True)])
-        assert in_plain_words(str(error.value)) == NEEDED
-    assert in_plain_words("Expected `int`, got `str`") == "Expected `int`, got `str`"
+        assert explain_time_error(str(error.value)) == NEEDED
+    assert explain_time_error("Expected `int`, got `str`") == "Expected `int`, got `str`"
 
 
 MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
@@ -67,18 +67,18 @@ MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.j
 @given(MOMENTS)
 def test_a_time_in_milliseconds_includes_its_whole_millisecond(at: datetime) -> None:
     truncated = datetime.fromisoformat(at.isoformat(timespec="milliseconds"))
-    assert truncated <= at <= through(truncated)
-    assert through(truncated) - truncated < timedelta(milliseconds=1)
+    assert truncated <= at <= inclusive_upper_bound(truncated)
+    assert inclusive_upper_bound(truncated) - truncated < timedelta(milliseconds=1)
     assert from_milliseconds(milliseconds(at)) == truncated
 
 
 @given(MOMENTS.filter(lambda at: at.microsecond % 1_000))
 def test_a_time_in_microseconds_is_exact(at: datetime) -> None:
-    assert through(at) == at
+    assert inclusive_upper_bound(at) == at
 
 
 def test_the_last_millisecond_of_the_calendar_ends_at_its_last_moment() -> None:
-    assert through(datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC)) == LAST
+    assert inclusive_upper_bound(datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC)) == LAST
 
 
 def test_a_day_or_a_time_without_an_offset_is_in_utc(subtests: pytest.Subtests) -> None:

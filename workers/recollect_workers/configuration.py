@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 def warn_of_missing_indexes(settings: Settings) -> None:
     """Log that no vector index is built where the worker has no connection of the tables' owner."""
     if settings.maintenance_database_url is None:
-        setting = settings.told_name("maintenance_database_url")
+        setting = settings.display_name("maintenance_database_url")
         log.warning("no vector index will be built, and recall gets slower as graphs grow", missing=setting)
 
 

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from recollect.embedding import create_embedder, create_previous_embedder
 from recollect.errors import RecollectError, Unavailable
 from recollect.fairness.presence import Presence
-from recollect.jobs.model import FAULTS_OF_OURS
+from recollect.jobs.model import SERVER_ERROR_CODES
 from recollect.outbound.requests import Outbound
 from recollect.postgres.connections import APP_ROLE
 from recollect.postgres.database import Database
@@ -121,7 +121,7 @@ async def _open(
     outbound = Outbound(settings)
     stack.push_async_callback(outbound.close)
     kinds = {**known_kinds(settings), **more}
-    begin_failed_jobs(kinds, FAULTS_OF_OURS)
+    begin_failed_jobs(kinds, SERVER_ERROR_CODES)
     pace = Pace(Presence(redis, settings.cell), settings.bulk_share_beside_calls, stopping)
     return WorkerContext(
         settings, database, embedder, wakeups, stopping, kinds, previous=previous, outbound=outbound, pace=pace

@@ -15,11 +15,11 @@ LONGEST_HEADING = 200
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Some blocks of a document that belong together. `place`: where they stand, such as `#Setup` or ` p. 3`."""
+    """Some blocks of a document that belong together. `anchor`: where they stand, such as `#Setup` or ` p. 3`."""
 
     text: str
     headings: tuple[str, ...] = ()
-    place: str = ""
+    anchor: str = ""
 
     @property
     def told(self) -> str:
@@ -39,16 +39,16 @@ class Document:
     links: list[str] = field(default_factory=list)
 
 
-def gathered(blocks: Iterable[str], headings: tuple[str, ...], place: str) -> Iterator[Passage]:
+def gathered(blocks: Iterable[str], headings: tuple[str, ...], anchor: str) -> Iterator[Passage]:
     """Blocks in passages, in order: as many in each as fit; one that is too long is cut between words."""
     text = ""
     for piece in (piece for block in blocks for piece in _pieces(block.strip())):
         if text and len(text) + 2 + len(piece) > LONGEST_PASSAGE:
-            yield Passage(text, headings, place)
+            yield Passage(text, headings, anchor)
             text = ""
         text = f"{text}\n\n{piece}" if text else piece
     if text:
-        yield Passage(text, headings, place)
+        yield Passage(text, headings, anchor)
 
 
 def _pieces(block: str) -> Iterator[str]:

@@ -25,14 +25,14 @@ class FoundFile:
 
     path: Path
     name: str
-    place: str
+    relative_path: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
     """A file that was left out, and why."""
 
-    place: str
+    relative_path: str
     reason: str
 
 
@@ -89,8 +89,8 @@ def find_files(root: Path) -> list[FoundFile]:
         raise InvalidInput(f"{root}: no documents ({', '.join(READERS)})")
     if len(paths) > MOST_FILES:
         raise InvalidInput(f"{root}: more than {MOST_FILES} documents; import its folders one by one")
-    places = [path.relative_to(folder).as_posix() for path in paths]
-    return _named(paths, places)
+    relative_paths = [path.relative_to(folder).as_posix() for path in paths]
+    return _named(paths, relative_paths)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -103,13 +103,13 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _named(paths: list[Path], places: list[str]) -> list[FoundFile]:
+def _named(paths: list[Path], relative_paths: list[str]) -> list[FoundFile]:
     """The files with their names; those that differ in their suffix alone keep it."""
-    names = [Path(place).with_suffix("").as_posix() for place in places]
+    names = [Path(relative_path).with_suffix("").as_posix() for relative_path in relative_paths]
     counts = Counter(names)
     return [
-        FoundFile(path, name if counts[name] == 1 else place, place)
-        for path, name, place in zip(paths, names, places, strict=True)
+        FoundFile(path, name if counts[name] == 1 else relative_path, relative_path)
+        for path, name, relative_path in zip(paths, names, relative_paths, strict=True)
     ]
 
 
@@ -120,9 +120,9 @@ def read_document(file: FoundFile) -> Document | UnreadFile:
             raise InvalidInput(f"It has more than {LARGEST_FILE // 1_000_000} MB")
         document = READERS[file.path.suffix.lower()](file.path)
     except InvalidInput as error:
-        return UnreadFile(file.place, str(error))
+        return UnreadFile(file.relative_path, str(error))
     except OSError as error:
-        return UnreadFile(file.place, error.strerror or "It cannot be read")
+        return UnreadFile(file.relative_path, error.strerror or "It cannot be read")
     except Exception as error:  # A library met what it does not know; the other files are read all the same.
-        return UnreadFile(file.place, f"It cannot be read: {type(error).__name__}")
-    return document if document.passages else UnreadFile(file.place, "It has no text")
+        return UnreadFile(file.relative_path, f"It cannot be read: {type(error).__name__}")
+    return document if document.passages else UnreadFile(file.relative_path, "It has no text")

@@ -26,15 +26,15 @@ class LinkTargets:
         self._by_path: dict[str, str] = {}
         self._by_last: dict[str, list[str]] = {}
         for file in files:
-            path = PurePosixPath(file.place)
-            for written in (file.place, path.with_suffix("").as_posix()):
+            path = PurePosixPath(file.relative_path)
+            for written in (file.relative_path, path.with_suffix("").as_posix()):
                 self._by_path.setdefault(written.casefold(), file.name)
             self._by_last.setdefault(path.stem.casefold(), []).append(file.name)
 
     def of(self, link: str, file: FoundFile) -> str | None:
         """The name that a link in a file means. A link that no document answers is a name of its own, unless a path."""
-        beside = _resolved(PurePosixPath(file.place).parent / link)
-        for path in (beside, _resolved(PurePosixPath(link))):
+        linked = _resolved(PurePosixPath(file.relative_path).parent / link)
+        for path in (linked, _resolved(PurePosixPath(link))):
             if path is not None and path.casefold() in self._by_path:
                 return self._by_path[path.casefold()]
         named = self._by_last.get(link.casefold(), [])
@@ -75,7 +75,7 @@ def write_records(target: IO[bytes], documents: Iterable[tuple[FoundFile, Docume
 
 def _entity(file: FoundFile, document: Document) -> dict[str, Any]:
     unique = {passage.told: passage for passage in document.passages}
-    metadata = {**document.metadata, "path": file.place} | ({"title": document.title} if document.title else {})
+    metadata = {**document.metadata, "path": file.relative_path} | ({"title": document.title} if document.title else {})
     tags = [tag[:MAX_TAG] for tag in dict.fromkeys(document.tags)][:MOST_TAGS]
     return {
         "name": file.name[-MAX_NAME:],
@@ -83,13 +83,13 @@ def _entity(file: FoundFile, document: Document) -> dict[str, Any]:
         "observations": list(unique),
         "said": [_said(file, passage) for passage in unique.values()],
         "metadata": metadata,
-        "source": file.place[-MAX_LABEL:],
+        "source": file.relative_path[-MAX_LABEL:],
     } | ({"tags": tags} if tags else {})
 
 
 def _said(file: FoundFile, passage: Passage) -> dict[str, str]:
     """Where a passage stands: its document is its thread, so that passages are understood by their neighbours."""
-    return {"thread": file.place[-MAX_LABEL:], "source": f"{file.place}{passage.place}"[-MAX_LABEL:]}
+    return {"thread": file.relative_path[-MAX_LABEL:], "source": f"{file.relative_path}{passage.anchor}"[-MAX_LABEL:]}
 
 
 def _links(file: FoundFile, document: Document, targets: LinkTargets) -> Iterator[dict[str, str]]:

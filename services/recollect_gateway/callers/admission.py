@@ -27,7 +27,7 @@ from recollect.fairness.slots import Slot, held_slot
 from recollect.settings import Settings
 from recollect.telemetry import metrics
 from recollect.valkey.rate_limits.limiter import RateLimiter
-from recollect.valkey.rate_limits.model import RateLimit, RateLimited, Standing
+from recollect.valkey.rate_limits.model import LimitState, RateLimit, RateLimited
 from recollect_gateway.callers.browser_sessions import TENANT_HEADER
 from recollect_http.address_limits import AddressLimits
 from recollect_http.client_addresses import site_of_client
@@ -59,12 +59,12 @@ class Admission:
         self._slots = FairQueue(settings.calls_at_work, settings.calls_at_work_beside_others)
         self._wait_seconds = settings.call_wait_seconds
 
-    def require_unrefused(self, scope: Scope) -> None:
+    def raise_if_recently_refused(self, scope: Scope) -> None:
         """Raise RateLimited for a credential that was refused a moment ago, without looking it up again."""
         try:
-            self._limiter.require_unrefused(*self._limits.get(_credential(scope), ()))
+            self._limiter.raise_if_recently_refused(*self._limits.get(_credential(scope), ()))
         except RateLimited as error:
-            _note_standings(scope, error.standings)
+            _note_standings(scope, error.states)
             raise
 
     @contextmanager
@@ -94,8 +94,8 @@ class Admission:
         key = caller.tenant_id, limit  # Where the plan changes, new calls have new places.
         async with AsyncExitStack() as stack:
             try:
-                place = self._calls.hold(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
-                await stack.enter_async_context(place)
+                permit = self._calls.hold(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
+                await stack.enter_async_context(permit)
             except TimeoutError:
                 metrics.record_refused_request("concurrent_calls")
                 raise TooManyRequests(
@@ -188,23 +188,23 @@ async def take_for_reset(request: AnyConnection, email: str) -> None:
 async def take(limiter: RateLimiter, scope: Scope, *limits: RateLimit) -> None:
     """Count a request against these limits, and have its answer tell what is left of them; raises RateLimited."""
     try:
-        _note_standings(scope, (await limiter.take(*limits)).standings)
+        _note_standings(scope, (await limiter.take(*limits)).states)
     except RateLimited as error:
-        _note_standings(scope, error.standings)
+        _note_standings(scope, error.states)
         raise
 
 
 async def add_limit_headers(message: Message, scope: Scope) -> None:
     """A hook before an answer is sent: add what is left of the limits against which its request was counted."""
-    standings = scope["state"].get(_STANDINGS)
-    if not standings or message["type"] != "http.response.start":
+    states = scope["state"].get(_STANDINGS)
+    if not states or message["type"] != "http.response.start":
         return
     headers = MutableScopeHeaders.from_message(message)
     headers["RateLimit-Policy"] = ", ".join(
-        f'"{standing.limit.policy}";q={standing.limit.quota};w={standing.limit.seconds}' for standing in standings
+        f'"{state.limit.policy}";q={state.limit.quota};w={state.limit.seconds}' for state in states
     )
     headers["RateLimit"] = ", ".join(
-        f'"{standing.limit.policy}";r={standing.remaining};t={standing.reset_seconds}' for standing in standings
+        f'"{state.limit.policy}";r={state.remaining};t={state.reset_seconds}' for state in states
     )
 
 
@@ -214,5 +214,5 @@ def _credential(scope: Scope) -> bytes:
     return hashlib.sha256(b"\n".join(headers)).digest()
 
 
-def _note_standings(scope: Scope, standings: Sequence[Standing]) -> None:
-    scope["state"][_STANDINGS] = standings  # Copies of a scope share its `state` and nothing else.
+def _note_standings(scope: Scope, states: Sequence[LimitState]) -> None:
+    scope["state"][_STANDINGS] = states  # Copies of a scope share its `state` and nothing else.

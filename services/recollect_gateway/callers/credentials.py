@@ -25,7 +25,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.accounts.token_issuers import Issuers
 from recollect.caller import Caller
-from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated, WrongPlace
+from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated, WrongEndpoint
 from recollect.postgres.database import Database
 from recollect_gateway.callers.browser_sessions import TENANT_HEADER, member_caller
 from recollect_gateway.callers.oauth_resources import Resources
@@ -125,12 +125,12 @@ class Authenticator:
         """The Caller of a request to a route: the holder of a key or, where the route takes any, of an access token;
         or a signed-in member, who is never remembered.
 
-        `remembered` and errors are as in `caller`. It raises WrongPlace for a token that the route does not take.
+        `remembered` and errors are as in `caller`. It raises WrongEndpoint for a token that the route does not take.
         """
         tenant = connection.headers.get(TENANT_HEADER)
         if tenant is None or "authorization" in connection.headers:
             takes_tokens = bool(connection.scope["route_handler"].opt.get(TOKENS_OPT))
-            _require_place(_secret(connection.headers), takes_tokens=takes_tokens)
+            _require_accepted_here(_secret(connection.headers), takes_tokens=takes_tokens)
             resource = self.resources.memories if takes_tokens and self.resources is not None else None
             return await self.caller(connection, resource=resource, remembered=remembered)
         member = await member_caller(connection, tenant)
@@ -162,7 +162,7 @@ class Authenticator:
         if self.failed_keys is None:
             return await look_up()
         key = hash_secret(secret, self.pepper)
-        self.failed_keys.require_not_void(key)
+        self.failed_keys.raise_if_known_invalid(key)
         await self.failed_keys.require_within_rate(key, site)
         try:
             found = await look_up()
@@ -209,12 +209,12 @@ class Authenticator:
             )
 
 
-def _require_place(secret: str, *, takes_tokens: bool) -> None:
-    """Raise WrongPlace for what has the form of a token that a route does not take, whether or not it is valid."""
+def _require_accepted_here(secret: str, *, takes_tokens: bool) -> None:
+    """Raise WrongEndpoint for what has the form of a token that a route does not take, whether or not it is valid."""
     if looks_like_token(secret):
-        raise WrongPlace(NOT_OF_ISSUER)
+        raise WrongEndpoint(NOT_OF_ISSUER)
     if kind_of(secret) == ACCESS and not takes_tokens:
-        raise WrongPlace(NOT_HERE)
+        raise WrongEndpoint(NOT_HERE)
 
 
 def _secret(headers: Headers) -> str:

@@ -18,7 +18,12 @@ from recollect_gateway.mcp_endpoint.request import Context
 
 _SCRIPTS = ("host.js", "places.js", "drawing.js")
 
-_NOWHERE: dict[str, list[str]] = {"connectDomains": [], "resourceDomains": [], "frameDomains": [], "baseUriDomains": []}
+_NO_ORIGIN: dict[str, list[str]] = {
+    "connectDomains": [],
+    "resourceDomains": [],
+    "frameDomains": [],
+    "baseUriDomains": [],
+}
 """The origins that a page may reach."""
 
 
@@ -34,7 +39,7 @@ def read_app(uri: str) -> ReadResourceResult | None:
     """Read the page at an address; None for an address of something else."""
     if uri != GRAPH_VIEW:
         return None
-    meta = {"ui": {"csp": _NOWHERE, "prefersBorder": True}}
+    meta = {"ui": {"csp": _NO_ORIGIN, "prefersBorder": True}}
     page = TextResourceContents(uri=uri, mime_type=APP_MIME_TYPE, text=graph_page(), _meta=meta)
     return ReadResourceResult(contents=[page])
 

@@ -11,7 +11,7 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 
 from recollect.errors import ErrorCode, Forbidden
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.rounds import Round
+from recollect_gateway.mcp_endpoint.rounds import ElicitationRound
 from recollect_gateway.mcp_endpoint.tool import Asker
 
 MAX_UNCONFIRMED = 100
@@ -29,7 +29,7 @@ def confirm(effect: str, counter: Counter, *, max_unconfirmed: int = MAX_UNCONFI
     `effect` completes the sentence "This …", with {size} and {graph} filled in.
     """
 
-    async def ask(call: Call, arguments: Any, round_: Round) -> InputRequiredResult | None:
+    async def ask(call: Call, arguments: Any, round_: ElicitationRound) -> InputRequiredResult | None:
         if not _can_ask(round_):
             return None
         count = await counter(call, arguments)
@@ -45,7 +45,7 @@ def confirm(effect: str, counter: Counter, *, max_unconfirmed: int = MAX_UNCONFI
     return ask
 
 
-def _can_ask(round_: Round) -> bool:
+def _can_ask(round_: ElicitationRound) -> bool:
     """Whether the client can show a form to a person; a client that names no kind of elicitation can."""
     elicitation = round_.capabilities.elicitation
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)

@@ -12,7 +12,7 @@ from recollect_gateway.mcp_endpoint.tools import DEFAULT_TOOLSETS, TOOLS
 
 
 @dataclass(frozen=True)
-class Offer:
+class ServerCatalogue:
     """Tools and prompts by name, and resources beside those of graphs.
 
     `default_toolsets`: those offered to a request that names none.
@@ -29,5 +29,5 @@ class Offer:
         return frozenset().union(*(tool.toolsets for tool in self.tools.values()))
 
 
-RECOLLECT = Offer(tools=TOOLS, prompts=PROMPTS, resources=(GRAPH_APP,), default_toolsets=DEFAULT_TOOLSETS)
+RECOLLECT = ServerCatalogue(tools=TOOLS, prompts=PROMPTS, resources=(GRAPH_APP,), default_toolsets=DEFAULT_TOOLSETS)
 """What Recollect offers."""

@@ -13,7 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ElicitationRound:
     """One round of a request: the client's capabilities, its answers, and the state that it sent back.
 
     `state` is ours: it was sent to this caller for this request, and has not expired.
@@ -24,9 +24,9 @@ class Round:
     state: str | None
 
 
-def round_of(context: ServerRequestContext[Any, Any], params: InputResponseRequestParams) -> Round | None:
+def round_of(context: ServerRequestContext[Any, Any], params: InputResponseRequestParams) -> ElicitationRound | None:
     """The round of a request; None at a revision that has no rounds."""
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return None
     capabilities = context.session.client_capabilities or ClientCapabilities()
-    return Round(capabilities, params.input_responses or {}, params.request_state)
+    return ElicitationRound(capabilities, params.input_responses or {}, params.request_state)

@@ -33,7 +33,7 @@ from recollect_gateway.calls import Call, Progress, Services, read_by_replica
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.observed import observed
-from recollect_gateway.mcp_endpoint.offer import Offer
+from recollect_gateway.mcp_endpoint.offer import ServerCatalogue
 from recollect_gateway.mcp_endpoint.prompts_and_resources import subscriptions
 from recollect_gateway.mcp_endpoint.prompts_and_resources.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PromptHandlers
@@ -41,7 +41,7 @@ from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import Resou
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
 from recollect_gateway.mcp_endpoint.request_state import sealed_state
 from recollect_gateway.mcp_endpoint.results import Answer, render_result
-from recollect_gateway.mcp_endpoint.rounds import Round, round_of
+from recollect_gateway.mcp_endpoint.rounds import ElicitationRound, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
@@ -157,7 +157,7 @@ class McpHandlers:
         return await parse_in_thread(request.caller.tenant_id, tool.arguments, arguments, partial(parser, zone=zone))
 
     async def _answer(
-        self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress, round_: Round | None
+        self, request: McpRequest, tool: ToolSpec, arguments: Any, progress: Progress, round_: ElicitationRound | None
     ) -> Answer:
         if isinstance(request.sender, Unavailable) and tool.substitute is not None:
             return await tool.substitute(self.services)
@@ -202,7 +202,7 @@ def _without(arguments: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in names} if names else arguments
 
 
-def create_server(services: Services, offer: Offer) -> Server[Any]:
+def create_server(services: Services, offer: ServerCatalogue) -> Server[Any]:
     """Make the SDK's server with handlers for all that is offered."""
     tools = offer.tools
     definitions = {dialect: definition(dialect) for tool in tools.values() for dialect in (tool, *tool.dialects)}

@@ -12,7 +12,7 @@ from recollect.errors import TooLarge
 from recollect.jobs.model import Job
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import tool_error
-from recollect_gateway.mcp_endpoint.rounds import Round
+from recollect_gateway.mcp_endpoint.rounds import ElicitationRound
 from recollect_http.requests.argument_types import AsOf, GraphChoice, as_text
 
 
@@ -84,7 +84,7 @@ class Listing:
 Handler = Callable[[Call, Any], Awaitable[Reply | Listing | CallToolResult]]
 """Answers a call with its arguments; a CallToolResult, which may hold more than text and structure, is sent as is."""
 
-Asker = Callable[[Call, Any, Round], Awaitable[InputRequiredResult | None]]
+Asker = Callable[[Call, Any, ElicitationRound], Awaitable[InputRequiredResult | None]]
 """Makes the question that a client must answer before a tool does anything; None: there is none, or it is answered."""
 
 JobRenderer = Callable[[Call, Job], Awaitable[Reply | CallToolResult]]

@@ -10,7 +10,7 @@ from authlib.oauth2.rfc6749.errors import InvalidScopeError
 
 from recollect.accounts.oauth.clients.model import Client
 from recollect_gateway.oauth.grants import CodeGrant
-from recollect_gateway.oauth.known import KnownClient
+from recollect_gateway.oauth.known import AuthlibClient
 from recollect_gateway.oauth.protocol import InvalidTarget, RequestServer
 
 
@@ -97,7 +97,7 @@ class AuthorizationEndpoint:
         server = RequestServer(parameters, client, method="GET")
         payload = server.request.payload.data
         try:
-            redirect_uri = CodeGrant.validate_authorization_redirect_uri(server.request, KnownClient(client))
+            redirect_uri = CodeGrant.validate_authorization_redirect_uri(server.request, AuthlibClient(client))
         except OAuth2Error as error:
             raise Unanswerable(error.description) from None
         try:

@@ -10,7 +10,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oauth2.rfc7662 import IntrospectionEndpoint
 
 from recollect.accounts.oauth.grants.model import PresentedCode, PresentedRefresh
-from recollect_gateway.oauth.known import KnownClient, KnownCode, KnownRefresh, KnownRequest, KnownToken
+from recollect_gateway.oauth.known import AuthlibClient, AuthlibCode, AuthlibRefreshToken, AuthlibRequest, AuthlibToken
 
 
 class PkceS256(CodeChallenge):
@@ -33,7 +33,7 @@ class CodeGrant(AuthorizationCodeGrant):
     TOKEN_ENDPOINT_AUTH_METHODS = ["none"]
 
     @staticmethod
-    def validate_authorization_redirect_uri(request: KnownRequest, client: KnownClient) -> str:
+    def validate_authorization_redirect_uri(request: AuthlibRequest, client: AuthlibClient) -> str:
         redirect_uri = request.payload.redirect_uri or client.get_default_redirect_uri()
         if not redirect_uri or not client.check_redirect_uri(redirect_uri):
             raise InvalidRequestError("The redirect_uri is missing, or not one that the client registered.")
@@ -42,19 +42,19 @@ class CodeGrant(AuthorizationCodeGrant):
     def generate_authorization_code(self) -> str:
         return str(self.server.code)
 
-    def save_authorization_code(self, code: str, request: KnownRequest) -> None:
+    def save_authorization_code(self, code: str, request: AuthlibRequest) -> None:
         pass
 
-    def query_authorization_code(self, code: str, client: KnownClient) -> KnownCode | None:
+    def query_authorization_code(self, code: str, client: AuthlibClient) -> AuthlibCode | None:
         presented = self.server.presented
         redirect_uri = self.request.payload.redirect_uri
-        return KnownCode(presented, redirect_uri) if isinstance(presented, PresentedCode) else None
+        return AuthlibCode(presented, redirect_uri) if isinstance(presented, PresentedCode) else None
 
-    def delete_authorization_code(self, authorization_code: KnownCode) -> None:
+    def delete_authorization_code(self, authorization_code: AuthlibCode) -> None:
         pass
 
-    def authenticate_user(self, authorization_code: KnownCode) -> UUID:
-        return authorization_code.presented.standing.person_id
+    def authenticate_user(self, authorization_code: AuthlibCode) -> UUID:
+        return authorization_code.presented.grant.person_id
 
 
 class RefreshGrant(RefreshTokenGrant):
@@ -63,14 +63,14 @@ class RefreshGrant(RefreshTokenGrant):
     TOKEN_ENDPOINT_AUTH_METHODS = ["none"]
     INCLUDE_NEW_REFRESH_TOKEN = True
 
-    def authenticate_refresh_token(self, refresh_token: str) -> KnownRefresh | None:
+    def authenticate_refresh_token(self, refresh_token: str) -> AuthlibRefreshToken | None:
         presented = self.server.presented
-        return KnownRefresh(presented) if isinstance(presented, PresentedRefresh) else None
+        return AuthlibRefreshToken(presented) if isinstance(presented, PresentedRefresh) else None
 
-    def authenticate_user(self, refresh_token: KnownRefresh) -> UUID:
-        return refresh_token.presented.standing.person_id
+    def authenticate_user(self, refresh_token: AuthlibRefreshToken) -> UUID:
+        return refresh_token.presented.grant.person_id
 
-    def revoke_old_credential(self, refresh_token: KnownRefresh) -> None:
+    def revoke_old_credential(self, refresh_token: AuthlibRefreshToken) -> None:
         pass
 
 
@@ -82,7 +82,7 @@ class Revocation(RevocationEndpoint):
     def query_token(self, token_string: str, token_type_hint: str | None) -> Any:
         return self.server.known_token()
 
-    def revoke_token(self, token: KnownToken, request: KnownRequest) -> None:
+    def revoke_token(self, token: AuthlibToken, request: AuthlibRequest) -> None:
         self.server.revoked_token = token.facts
 
 
@@ -94,10 +94,10 @@ class Introspection(IntrospectionEndpoint):
     def query_token(self, token_string: str, token_type_hint: str | None) -> Any:
         return self.server.known_token()
 
-    def check_permission(self, token: KnownToken, client: KnownClient, request: KnownRequest) -> bool:
+    def check_permission(self, token: AuthlibToken, client: AuthlibClient, request: AuthlibRequest) -> bool:
         return token.check_client(client)
 
-    def introspect_token(self, token: KnownToken) -> dict[str, Any]:
+    def introspect_token(self, token: AuthlibToken) -> dict[str, Any]:
         facts = token.facts
         return {
             "active": True,

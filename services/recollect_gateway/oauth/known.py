@@ -12,7 +12,7 @@ from recollect.accounts.oauth.clients.model import Client
 from recollect.accounts.oauth.grants.model import DEFAULT_SCOPES, SCOPES, PresentedCode, PresentedRefresh, TokenFacts
 
 
-class KnownRequest(OAuth2Request):
+class AuthlibRequest(OAuth2Request):
     """A request whose parameters are known already, each once."""
 
     def __init__(self, parameters: Mapping[str, str], *, method: str) -> None:
@@ -31,7 +31,7 @@ class KnownRequest(OAuth2Request):
         return self._parameters
 
 
-class KnownClient:
+class AuthlibClient:
     """A client in the form that Authlib takes."""
 
     def __init__(self, client: Client) -> None:
@@ -58,7 +58,7 @@ class KnownClient:
         return grant_type == "authorization_code" or (grant_type == "refresh_token" and self.client.refreshes)
 
 
-class KnownCode:
+class AuthlibCode:
     """A code in the form that Authlib takes. `redirect_uri`: that of the token request, if it has one."""
 
     code_challenge_method = "S256"
@@ -74,29 +74,29 @@ class KnownCode:
         return self.presented.redirect_uri if self._requested_uri else None
 
     def get_scope(self) -> str:
-        return " ".join(self.presented.standing.allowed)
+        return " ".join(self.presented.grant.allowed)
 
 
-class KnownRefresh:
+class AuthlibRefreshToken:
     """A refresh token in the form that Authlib takes."""
 
     def __init__(self, presented: PresentedRefresh) -> None:
         self.presented = presented
 
-    def check_client(self, client: KnownClient) -> bool:
-        return client.client_id == self.presented.standing.client_id
+    def check_client(self, client: AuthlibClient) -> bool:
+        return client.client_id == self.presented.grant.client_id
 
     def get_scope(self) -> str:
-        return " ".join(self.presented.standing.scopes)
+        return " ".join(self.presented.grant.scopes)
 
 
-class KnownToken:
+class AuthlibToken:
     """A valid token that a client introspects or revokes, in the form that Authlib takes."""
 
     def __init__(self, facts: TokenFacts) -> None:
         self.facts = facts
 
-    def check_client(self, client: KnownClient) -> bool:
+    def check_client(self, client: AuthlibClient) -> bool:
         return client.client_id == self.facts.client_id
 
     def is_expired(self) -> bool:

@@ -15,14 +15,14 @@ from authlib.oauth2.rfc6749 import AuthorizationServer
 from recollect.accounts.oauth.clients.model import Client
 from recollect.accounts.oauth.grants.model import (
     SCOPES,
-    GrantStanding,
+    GrantStatus,
     IssuedTokens,
     PresentedCode,
     PresentedRefresh,
     TokenFacts,
 )
 from recollect_gateway.oauth.grants import CodeGrant, Introspection, PkceS256, RefreshGrant, Revocation
-from recollect_gateway.oauth.known import KnownClient, KnownRequest, KnownToken
+from recollect_gateway.oauth.known import AuthlibClient, AuthlibRequest, AuthlibToken
 
 NOT_STORED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 """Headers of answers that no cache may store."""
@@ -74,7 +74,7 @@ class RequestServer(AuthorizationServer):
         method: str = "POST",
     ) -> None:
         super().__init__(scopes_supported=list(SCOPES))
-        self.request = KnownRequest(without_unknown_scopes(parameters), method=method)
+        self.request = AuthlibRequest(without_unknown_scopes(parameters), method=method)
         self.presented, self.issuer = presented, issuer
         self.revoked_token: TokenFacts | None = None
         self.code = ""
@@ -84,15 +84,15 @@ class RequestServer(AuthorizationServer):
         self.register_endpoint(Revocation)
         self.register_endpoint(Introspection)
 
-    def query_client(self, client_id: str) -> KnownClient | None:
+    def query_client(self, client_id: str) -> AuthlibClient | None:
         """The client of the request."""
-        return KnownClient(self._client) if self._client is not None and self._client.id == client_id else None
+        return AuthlibClient(self._client) if self._client is not None and self._client.id == client_id else None
 
-    def known_token(self) -> KnownToken | None:
+    def known_token(self) -> AuthlibToken | None:
         """The token that the client introspects or revokes, if it holds."""
-        return KnownToken(self.presented) if isinstance(self.presented, TokenFacts) else None
+        return AuthlibToken(self.presented) if isinstance(self.presented, TokenFacts) else None
 
-    def create_oauth2_request(self, request: Any) -> KnownRequest:
+    def create_oauth2_request(self, request: Any) -> AuthlibRequest:
         """The request that is answered."""
         return self.request
 
@@ -114,7 +114,7 @@ class RequestServer(AuthorizationServer):
         grant = self.get_token_grant(self.request)
         grant.validate_token_request()
         uri = self.request.payload.data.get("resource")
-        if uri is not None and find_resource(uri) != self._standing().resource:
+        if uri is not None and find_resource(uri) != self._grant_status().resource:
             raise InvalidTarget
         return grant
 
@@ -138,6 +138,6 @@ class RequestServer(AuthorizationServer):
         answer: OAuthAnswer = self.create_endpoint_response(name, self.request)
         return answer
 
-    def _standing(self) -> GrantStanding:
+    def _grant_status(self) -> GrantStatus:
         assert isinstance(self.presented, PresentedCode | PresentedRefresh)
-        return self.presented.standing
+        return self.presented.grant

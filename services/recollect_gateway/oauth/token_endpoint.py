@@ -158,7 +158,7 @@ async def _id_token(state: State, presented: PresentedCode, client: Client) -> s
     now = int(time.time())
     claims = {
         "iss": state.resources.base,
-        "sub": str(presented.standing.person_id),
+        "sub": str(presented.grant.person_id),
         "aud": client.id,
         "iat": now,
         "exp": now + int(ID_TOKEN_LIFETIME.total_seconds()),

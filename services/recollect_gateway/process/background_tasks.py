@@ -1,6 +1,6 @@
-"""Errands: work that goes on beside the answer, so that the answer reveals nothing of it, not by its duration either.
+"""Background tasks continue after the answer was sent, so that it reveals nothing of them, not even by its duration.
 
-They are few and short. A gateway that stops waits for those under way for a moment, and then leaves them.
+They are few and short. A gateway that stops waits for them for a moment, and then cancels them.
 """
 
 import asyncio
@@ -8,38 +8,38 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-MOST = 100
-"""Errands that a gateway has under way at most; one more is not begun."""
+MAX_RUNNING = 100
+"""At most this many background tasks run at once; further ones are dropped."""
 
 log = structlog.get_logger(__name__)
 
 
-class Errands:
-    """The errands that are under way."""
+class BackgroundTasks:
+    """The background tasks of a gateway."""
 
     def __init__(self) -> None:
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()
 
-    def begin(self, name: str, errand: Callable[[], Awaitable[None]]) -> None:
-        """Do an errand beside the request. A failure is logged, and so is an errand left because there are too many."""
-        if len(self._under_way) >= MOST:
+    def begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Start a task that the request does not wait for. A failure is logged, and so is a task that is dropped."""
+        if len(self._running) >= MAX_RUNNING:
             log.warning("errand dropped", errand=name)
             return
-        task = asyncio.create_task(self._run(name, errand))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        task = asyncio.create_task(self._run(name, work))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     async def settle(self, seconds: float) -> None:
-        """Wait for those under way, for `seconds` at most, and leave the others."""
-        if not self._under_way:
+        """Wait for the running tasks, for `seconds` at most, and cancel the others."""
+        if not self._running:
             return
-        _, left = await asyncio.wait(self._under_way, timeout=seconds)
-        for task in left:
+        _, unfinished = await asyncio.wait(self._running, timeout=seconds)
+        for task in unfinished:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*unfinished, return_exceptions=True)
 
-    async def _run(self, name: str, errand: Callable[[], Awaitable[None]]) -> None:
+    async def _run(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await errand()
+            await work()
         except Exception as error:
             log.error("errand failed", errand=name, exc_info=error)

@@ -22,12 +22,12 @@ def retry_after(milliseconds: int) -> bytes:
     return b"retry: %d\n\n" % milliseconds
 
 
-def event(name: str, data: Any, *, place: str | None = None) -> bytes:
-    """An event with JSON data, which never holds a line's end; `place`: its id, by which a client goes on after it."""
-    id_line = b"" if place is None else b"id: %s\n" % place.encode()
+def event(name: str, data: Any, *, event_id: str | None = None) -> bytes:
+    """An event with JSON data in one line. `event_id`: a client that reconnects continues after it."""
+    id_line = b"" if event_id is None else b"id: %s\n" % event_id.encode()
     return b"%sevent: %s\ndata: %s\n\n" % (id_line, name.encode(), msgspec.json.encode(data))
 
 
-def id_only(place: str) -> bytes:
+def id_only(event_id: str) -> bytes:
     """Only the id after which a client goes on, without an event: nothing up to there was for it."""
-    return b"id: %s\n\n" % place.encode()
+    return b"id: %s\n\n" % event_id.encode()

@@ -49,7 +49,7 @@ class ForgottenController(Controller):
         if state.mailer is None:
             return page(request, "forgot.html", mails=False)
         await take_for_reset(request, email)
-        state.errands.begin("password reset", lambda: _send_link(state, state.mailer, email))
+        state.background_tasks.begin("password reset", lambda: _send_link(state, state.mailer, email))
         return page(request, "message.html", title="Check your mail", text=ON_ITS_WAY)
 
 
@@ -99,7 +99,7 @@ async def _send_link(state: State, mailer: Mailer, email: str) -> None:
         secret = await resets.begin_reset(state.db, account.id, pepper=state.pepper, within=account.confined_to)
         links[account.tenant] = f"{state.settings.base_url}/reset/{secret}"
     try:
-        await mailer.send(resets.reset_letter(accounts[0].email, links))
+        await mailer.send(resets.reset_email(accounts[0].email, links))
     except MailFailed:
         return  # The mailer has logged it.
 

@@ -9,7 +9,7 @@ from recollect.outbound.mail import Mailer
 
 
 def send_notice(request: Request[Any, Any, Any], send: Callable[[Mailer], Awaitable[None]]) -> None:
-    """Send a notice as an errand, where the deployment sends mail; the answer does not wait for it."""
+    """Send a notice as a background task, where the deployment sends mail; the answer does not wait for it."""
     mailer: Mailer | None = request.app.state.mailer
     if mailer is not None:
-        request.app.state.errands.begin("notice", lambda: send(mailer))
+        request.app.state.background_tasks.begin("notice", lambda: send(mailer))

@@ -101,8 +101,8 @@ def passkey_context(request: AnyRequest) -> dict[str, Any]:
     return {"has_passkeys": passkey_site(request).is_named, "named_address": origins.local_name}
 
 
-def next_place(address: str | None) -> str:
-    """The address to go on to: one of ours, without its origin; any other is replaced by the account's."""
+def safe_next_url(address: str | None) -> str:
+    """The path to which to redirect: the one given if it is one of ours, otherwise that of the account page."""
     if address is None or len(address) > MAX_NEXT or not address.isascii() or not address.isprintable():
         return HOME
     # A browser takes a backslash as a slash, and two slashes as the start of another host.

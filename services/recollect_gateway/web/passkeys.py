@@ -17,7 +17,7 @@ from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, random_cookie, read_form
 from recollect_gateway.web.notices import send_notice
-from recollect_gateway.web.pages import go_to, next_place, passkey_site
+from recollect_gateway.web.pages import go_to, passkey_site, safe_next_url
 from recollect_gateway.web.sessions import browser_of, session_cookie
 from recollect_gateway.web.sign_in import sign_in_page
 from recollect_http.client_addresses import site_of_client
@@ -43,18 +43,18 @@ class PasskeyController(Controller):
     async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
         """Begin a session and go on, or show the sign-in page again."""
         form, state = await read_form(request), request.app.state
-        place = next_place(field(form, "next"))
+        next_url = safe_next_url(field(form, "next"))
         try:
             passkey = await passkeys.sign_in(
                 state.db, _browser(request), passkey_site(request), field(form, "credential")
             )
         except Unauthenticated as error:
-            return await sign_in_page(request, place, status=401, fault=error.message)
+            return await sign_in_page(request, next_url, status=401, fault=error.message)
         confinement = Confinement.of_account(passkey.confined_to)
         issued = await people.begin_session(
             state.db, passkey.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
         )
-        answer = go_to(place)
+        answer = go_to(next_url)
         answer.set_cookie(session_cookie(request, issued))
         return answer
 

@@ -24,7 +24,7 @@ from recollect.accounts.identity_providers.model import (
     SignInRefused,
     SignInSecrets,
 )
-from recollect.accounts.identity_providers.service import Journey
+from recollect.accounts.identity_providers.service import PendingSignIn
 from recollect.accounts.members import service as members
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement, PersonSession
@@ -35,7 +35,7 @@ from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.requests.urlencoded import MalformedParameters, parameters
 from recollect_gateway.web.forms import MAX_FIELDS, field, own_cookie, random_cookie, read_form
-from recollect_gateway.web.pages import go_to, next_place, page
+from recollect_gateway.web.pages import go_to, page, safe_next_url
 from recollect_gateway.web.sessions import browser_of, session_cookie
 
 AnyRequest = Request[Any, Any, Any]
@@ -65,8 +65,8 @@ class ProviderSignInController(Controller):
         provider = await _chosen(request, field(form, "organization"), field(form, "provider"))
         purpose = await _purpose(request, form, provider)
         cookie = random_cookie(request, COOKIE) or secrets.token_urlsafe(32)
-        journey = Journey(SignInSecrets.new(cookie, state.pepper), redirect_uri(request, provider.id))
-        url = await providers.begin(state.db, state.relying_party, provider, purpose, journey)
+        pending = PendingSignIn(SignInSecrets.new(cookie, state.pepper), redirect_uri(request, provider.id))
+        url = await providers.begin(state.db, state.relying_party, provider, purpose, pending)
         answer = page(request, "to_provider.html", url=url, name=provider.name)
         answer.set_cookie(own_cookie(request, COOKIE, cookie, max_age=COOKIE_SECONDS))
         return answer
@@ -76,15 +76,15 @@ class ProviderSignInController(Controller):
         """Begin a session of the person who came back, and go on."""
         callback = _callback_parameters(request)
         state, session = request.app.state, await signed_in(request)
-        journey = Journey(
+        pending = PendingSignIn(
             SignInSecrets(callback.get("state", ""), random_cookie(request, COOKIE) or "", state.pepper),
             redirect_uri(request, provider_id),
         )
         returned = Returned(callback.get("code"), callback.get("iss"))
         proven = await providers.finish(
-            state.db, state.relying_party, state.text_records, provider_id, returned, journey, session
+            state.db, state.relying_party, state.text_records, provider_id, returned, pending, session
         )
-        answer = go_to(next_place(proven.place))
+        answer = go_to(safe_next_url(proven.return_to))
         if session is None or session.person_id != proven.person_id or session.by_provider:
             await _sign_in(request, answer, proven, session)
         return answer
@@ -114,15 +114,15 @@ def callback_of(base_url: str, provider_id: UUID) -> str:
     return f"{base_url}{CALLBACK}/{provider_id}"
 
 
-async def find_organization(request: AnyRequest, place: str, entered: str | None) -> str:
-    """The organisation whose providers a sign-in page offers: the one entered, or else the one that `place` is for.
+async def find_organization(request: AnyRequest, next_url: str, entered: str | None) -> str:
+    """The organisation whose providers a sign-in page offers: the one entered, or else the one that `next_url` is for.
 
-    An email address stands for the organisation that has its domain. `place`, the address to go on to, may be a
+    An email address stands for the organisation that has its domain. `next_url`, the address to go on to, may be a
     client's request for an organisation's endpoint. Empty where there is none, or it is malformed.
     """
     if entered is None:
         resources: Resources = request.app.state.resources
-        uri = parse_qs(urlsplit(place).query).get("resource", [""])[0]
+        uri = parse_qs(urlsplit(next_url).query).get("resource", [""])[0]
         resource = resources.find(uri)
         slug = (resource.tenant if resource else None) or ""
     else:
@@ -146,18 +146,18 @@ async def _chosen(request: AnyRequest, organization: str, provider_id: str) -> O
 
 async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: OfferedProvider) -> Purpose:
     """The purpose of the sign-in. Raises NotFound for an invitation that does not hold, or is of another tenant."""
-    place, state = next_place(field(form, "next")), request.app.state
+    next_url, state = safe_next_url(field(form, "next")), request.app.state
     if secret := field(form, "invitation"):
         invitation = await members.open_invitation(state.db, secret, pepper=state.pepper)
         if invitation.tenant_id != provider.tenant_id:
             raise NotFound("There is no such identity provider, or it can no longer be used to sign in.")
-        return Purpose(next_place(None), invitation_id=invitation.id)
+        return Purpose(safe_next_url(None), invitation_id=invitation.id)
     if field(form, "connect"):
         session = await signed_in(request)
         if session is None or session.by_provider:
             raise SignInRefused("Sign in with your password first, and then connect the provider.")
-        return Purpose(next_place(None), person_id=session.person_id)
-    return Purpose(place)
+        return Purpose(safe_next_url(None), person_id=session.person_id)
+    return Purpose(next_url)
 
 
 def _callback_parameters(request: AnyRequest) -> dict[str, str]:

@@ -19,7 +19,7 @@ from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_browser, known_cookie
 from recollect_gateway.web.notices import send_notice
-from recollect_gateway.web.pages import go_to, next_place, page, passkey_context
+from recollect_gateway.web.pages import go_to, page, passkey_context, safe_next_url
 from recollect_gateway.web.providers import find_organization, offered_to
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, to_sign_in
 from recollect_http.client_addresses import site_of_client
@@ -46,14 +46,14 @@ class SignInController(Controller):
     ) -> Response[str] | Redirect:
         """The form, with the identity providers of the organisation; a signed-in person goes on at once."""
         if await signed_in(request) is not None:
-            return go_to(next_place(next))
-        return await sign_in_page(request, next_place(next), organization=organization)
+            return go_to(safe_next_url(next))
+        return await sign_in_page(request, safe_next_url(next), organization=organization)
 
     @post("/sign-in", guards=[by_address("sign-in", lambda settings: settings.sign_ins_per_minute)])
     async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
         """Begin a session and go on, or show the form again."""
         form = await read_form(request)
-        place, email = next_place(field(form, "next")), field(form, "email")
+        next_url, email = safe_next_url(field(form, "next")), field(form, "email")
         state = request.app.state
         await take_for_account(request, email.strip().lower(), browser=known_browser(request, email))
         try:
@@ -63,13 +63,13 @@ class SignInController(Controller):
                 field(form, "password"),
                 browser_of(request),
                 pepper=state.pepper,
-                tenant=await find_organization(request, place, field(form, "organization") or None),
+                tenant=await find_organization(request, next_url, field(form, "organization") or None),
             )
         except Unauthenticated as error:
-            refusal = await sign_in_page(request, place, status=401, email=email, fault=error.message)
+            refusal = await sign_in_page(request, next_url, status=401, email=email, fault=error.message)
             refusal.background = BackgroundTask(_note_refused, state.db, email, browser_of(request))
             return refusal
-        answer = go_to(place)
+        answer = go_to(next_url)
         answer.set_cookie(session_cookie(request, issued))
         answer.set_cookie(known_cookie(request, email))
         return answer
@@ -167,7 +167,7 @@ class AccountController(Controller):
 
 async def sign_in_page(
     request: AnyRequest,
-    place: str,
+    next_url: str,
     *,
     organization: str | None = None,
     status: int = 200,
@@ -175,12 +175,12 @@ async def sign_in_page(
     fault: str = "",
 ) -> Response[str]:
     """The page on which to sign in, with every way that there is."""
-    found = await find_organization(request, place, organization)
+    found = await find_organization(request, next_url, organization)
     return page(
         request,
         "sign_in.html",
         status=status,
-        next=place,
+        next=next_url,
         email=email,
         fault=fault,
         organization=(organization or found)[:MAX_EMAIL],

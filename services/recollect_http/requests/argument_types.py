@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.graph.nodes.model import ACTIVE
-from recollect.times import MAX_ZONE, in_plain_words
+from recollect.times import MAX_ZONE, explain_time_error
 
 END = r"$(?!\n)"
 """The end of a text in a pattern. In Python `$` alone also matches before a final newline, which it does not in JSON
@@ -86,7 +86,7 @@ def plain_words(message: str) -> str:
     """A message of the parser in the usual words of JSON validators, which the reference servers use."""
     match = _BOUND.match(message)
     if match is None:
-        return plain_pattern(in_plain_words(message))
+        return plain_pattern(explain_time_error(message))
     bound = match["bound"].removesuffix(".0")
     if not match["of"]:
         return f"Number must be {_SIGNS[match['sign']]} {bound}"

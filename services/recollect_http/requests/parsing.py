@@ -17,7 +17,7 @@ from recollect.errors import InvalidInput, InvalidInputs
 from recollect.fairness.computing import compute, in_one_slice
 from recollect.text.digits import MAX_DIGITS, has_too_many_digits
 from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
-from recollect.times import storable, through
+from recollect.times import inclusive_upper_bound, storable
 from recollect_http.requests.argument_types import VISIBLE, plain_words
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -253,7 +253,7 @@ def utc(time: datetime | None, path: str) -> datetime | None:
 def utc_through(time: datetime | None, path: str) -> datetime | None:
     """As `utc`, for an upper bound: the end of its millisecond, where it has no microseconds."""
     moment = utc(time, path)
-    return None if moment is None else through(moment)
+    return None if moment is None else inclusive_upper_bound(moment)
 
 
 def _choices(type_: Any) -> str:

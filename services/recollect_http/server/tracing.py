@@ -42,7 +42,7 @@ class Routes:
 
 def traced(app: Litestar, settings: Settings) -> Any:
     """The ASGI application with HTTP spans and metrics, if telemetry is exported; else the application itself."""
-    if not settings.tells_metrics:
+    if not settings.exports_metrics:
         return app
     routes = Routes(route.path_format for route in app.routes)
 

@@ -49,5 +49,5 @@ def served_in_both(before: Mapping[str, list[str]], after: Mapping[str, list[str
     return bool(_serving(before) & _serving(after))
 
 
-def _serving(places_by_cell: Mapping[str, list[str]]) -> set[str]:
-    return {cell for cell, places in places_by_cell.items() if {"here", "leaving"} & set(places)}
+def _serving(states_by_cell: Mapping[str, list[str]]) -> set[str]:
+    return {cell for cell, states in states_by_cell.items() if {"here", "leaving"} & set(states)}

@@ -2,7 +2,7 @@
 -- In which cell these tenants are, as far as the directory names them; asked at home, before a tenant is known.
 SELECT tenant_id, slug, cell FROM find_cells(:tenants, :slugs);
 
--- name: find_places
+-- name: find_tenant_states
 -- What this cell says of these tenants, or of those with a credential that has one of these keyed hashes.
 SELECT place FROM find_places(:tenants, :slugs, :hashes);
 

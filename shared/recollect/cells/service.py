@@ -39,7 +39,7 @@ class Cells(Database):
 
     _others: Mapping[str, Database]
     _schemas: Mapping[str, SchemaCheck]
-    _places: LRUCache[UUID, str]
+    _cells_of_tenants: LRUCache[UUID, str]
     _holders: LRUCache[bytes, str]
     _asking: set[asyncio.Task[Any]]
 
@@ -67,7 +67,7 @@ class Cells(Database):
             home = await connect(cls, HOME)
             home._others = {name: await connect(Database, name) for name in settings.cells}
             home._schemas = {name: SchemaCheck(other) for name, other in home._others.items()}
-            home._places, home._holders, home._asking = LRUCache(REMEMBERED), LRUCache(REMEMBERED), set()
+            home._cells_of_tenants, home._holders, home._asking = LRUCache(REMEMBERED), LRUCache(REMEMBERED), set()
             try:
                 yield home
             finally:
@@ -85,7 +85,7 @@ class Cells(Database):
 
     def known_cell(self, tenant_id: UUID) -> str | None:
         """As of one database."""
-        return self._places.get(tenant_id)
+        return self._cells_of_tenants.get(tenant_id)
 
     @asynccontextmanager
     async def transaction(self, caller: Caller, **options: Unpack[TransactionOptions]) -> AsyncIterator[Transaction]:
@@ -115,12 +115,12 @@ class Cells(Database):
         try:
             return cell, await stack.enter_async_context(begin(cell))
         except TenantMoving:
-            self._places.pop(tenant_id, None)
+            self._cells_of_tenants.pop(tenant_id, None)
             current = await self._cell_of(tenant_id)
             if current == cell:
                 if not await end_switches(self._short_session_at, [cell], tenants=[tenant_id]):
                     raise
-                self._places.pop(tenant_id, None)
+                self._cells_of_tenants.pop(tenant_id, None)
                 current = await self._cell_of(tenant_id)
             return current, await stack.enter_async_context(begin(current))
 
@@ -145,13 +145,13 @@ class Cells(Database):
         if found is not None or (stored_hashes is None and slugs is None):
             return found
         hashes = stored_hashes() if stored_hashes else []
-        before = await self._places_of(slugs, hashes)
+        before = await self._states_of(slugs, hashes)
         if not any(before.values()):
             return None
         # Both cells of a move may have been asked at the wrong moment: the source after the switch, the target before.
         found = await self._find_among(await self._cells_named(slugs), key, query, person_id)
-        if found is None and not served_in_both(before, after := await self._places_of(slugs, hashes)):
-            sources = [name for name, places in after.items() if "departed" in places]
+        if found is None and not served_in_both(before, after := await self._states_of(slugs, hashes)):
+            sources = [name for name, states in after.items() if "departed" in states]
             if await end_switches(self._short_session_at, sources, slugs=slugs or (), hashes=hashes):
                 found = await self._find_among(await self._cells_named(slugs), key, query, person_id)
             if found is None:
@@ -166,7 +166,7 @@ class Cells(Database):
         if found is not None:
             self._holders[key] = cell
             if (tenant_id := tenant_of(found)) is not None:
-                self._places[tenant_id] = cell
+                self._cells_of_tenants[tenant_id] = cell
         return found
 
     async def list_from_all_cells(
@@ -200,10 +200,10 @@ class Cells(Database):
     async def is_erased(self, tenant_id: UUID) -> bool:
         """As of one database: whether no cell names a place of the tenant, whether it serves it or not."""
 
-        async def find_places(session: Session) -> list[str]:
-            return await store.find_places(session, tenants=[tenant_id])
+        async def find_tenant_states(session: Session) -> list[str]:
+            return await store.find_tenant_states(session, tenants=[tenant_id])
 
-        return not any((await self._ask_each(self.names, find_places)).values())
+        return not any((await self._ask_each(self.names, find_tenant_states)).values())
 
     async def do_in_other_cells(self, person_id: UUID, query: CellQuery[object], *, strict: bool = False) -> None:
         """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
@@ -217,16 +217,16 @@ class Cells(Database):
                     raise
                 log.warning("cell unavailable, change by a person not applied", cell=name, reason=str(error))
 
-    async def _places_of(self, slugs: Sequence[str] | None, hashes: Sequence[bytes]) -> dict[str, list[str]]:
+    async def _states_of(self, slugs: Sequence[str] | None, hashes: Sequence[bytes]) -> dict[str, list[str]]:
         """By cell: the places that it names for tenants of these slugs, or with a credential of one of these hashes.
 
         Asks the cells of the slugs, or all.
         """
 
-        async def find_places(session: Session) -> list[str]:
-            return await store.find_places(session, slugs=slugs or (), hashes=hashes)
+        async def find_tenant_states(session: Session) -> list[str]:
+            return await store.find_tenant_states(session, slugs=slugs or (), hashes=hashes)
 
-        return await self._ask_each(await self._cells_named(slugs), find_places)
+        return await self._ask_each(await self._cells_named(slugs), find_tenant_states)
 
     async def _ask_each(self, cells: list[str], query: CellQuery[T]) -> dict[str, T]:
         """The answer of each of these cells. Raises Unavailable where one is away."""
@@ -248,10 +248,10 @@ class Cells(Database):
 
     async def _cell_of(self, tenant_id: UUID) -> str:
         """The tenant's cell, remembered or from the directory. Raises Unavailable."""
-        if (cell := self._places.get(tenant_id)) is None:
+        if (cell := self._cells_of_tenants.get(tenant_id)) is None:
             async with self.system() as session:
                 cell = self._require_known(await store.find_cell(session, tenant_id))
-            self._places[tenant_id] = cell
+            self._cells_of_tenants[tenant_id] = cell
         return cell
 
     @asynccontextmanager

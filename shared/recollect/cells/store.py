@@ -29,18 +29,20 @@ async def _find_cells(session: Session, *, tenants: Sequence[UUID] = (), slugs: 
     return await session.fetch(queries.find_cells, tenants=list(tenants), slugs=list(slugs))
 
 
-async def find_places(
+async def find_tenant_states(
     session: Session, *, tenants: Sequence[UUID] = (), slugs: Sequence[str] = (), hashes: Sequence[bytes] = ()
 ) -> list[str]:
-    """The places that this cell names for these tenants, or for those with a credential of one of these hashes."""
-    rows = await session.fetch(queries.find_places, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes))
+    """The states that this cell has for these tenants, or for those with a credential of one of these hashes."""
+    rows = await session.fetch(
+        queries.find_tenant_states, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes)
+    )
     return [row["place"] for row in rows]
 
 
 async def find_departures(
     session: Session, *, tenants: Sequence[UUID] = (), slugs: Sequence[str] = (), hashes: Sequence[bytes] = ()
 ) -> list[TenantDeparture]:
-    """Those of these tenants, given as for `find_places`, that departed from this cell and should have arrived."""
+    """Of these tenants, given as for `find_tenant_states`, those that departed from here and should have arrived."""
     rows = await session.fetch(queries.find_departures, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes))
     return [TenantDeparture(**row) for row in rows]
 

@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.25
 AWAY_SECONDS = 1.0
 """How long Redis is not asked again after it did not answer."""
 
-MOST = 2
+MAX_CALLING_TENANTS = 2
 """Tenants of a cell that are reported, and looked up, at a time: of two, at least one is not the worker's tenant."""
 
 _KEY = "recollect:present"
@@ -76,7 +76,7 @@ class PresenceTeller:
             return
         now = self._clock()
         recent = {tenant: at for tenant, at in self._pending.get(cell, {}).items() if now - at < PRESENT_SECONDS}
-        if len(recent) < MOST:
+        if len(recent) < MAX_CALLING_TENANTS:
             recent[tenant_id] = now
         self._pending[cell] = recent
         if now < self._next_at or (self._sending is not None and not self._sending.done()):
@@ -119,7 +119,7 @@ class Presence:
         valid_seconds = LOOK_SECONDS
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                self._tenants = frozenset(await self._script(keys=[key_of(self._cell)], args=[MOST]))
+                self._tenants = frozenset(await self._script(keys=[key_of(self._cell)], args=[MAX_CALLING_TENANTS]))
         except (RedisError, OSError, TimeoutError) as error:
             self._tenants, valid_seconds = frozenset(), AWAY_SECONDS
             log.debug("presence not read", reason=type(error).__name__)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class _Share:
-    places: asyncio.Semaphore
+    permits: asyncio.Semaphore
     users: int = 0
 
 
@@ -30,18 +30,18 @@ class Shares:
 
         `limit`: a limit for this key, instead of the common one. `queue`: how many may wait; one more raises at once.
         """
-        places = self.limit if limit is None else limit
-        share = self._shares.setdefault(key, _Share(asyncio.Semaphore(places)))
-        if queue is not None and share.users >= places + queue:
+        permits = self.limit if limit is None else limit
+        share = self._shares.setdefault(key, _Share(asyncio.Semaphore(permits)))
+        if queue is not None and share.users >= permits + queue:
             raise TimeoutError
         share.users += 1
         try:
             async with asyncio.timeout(wait_seconds):
-                await share.places.acquire()
+                await share.permits.acquire()
             try:
                 yield
             finally:
-                share.places.release()
+                share.permits.release()
         finally:
             share.users -= 1
             if not share.users:

@@ -154,7 +154,7 @@ async def released_slot() -> AsyncIterator[None]:
 
 
 @contextmanager
-def giving_no_way() -> Iterator[None]:
+def without_preemption() -> Iterator[None]:
     """Keep the current call from giving way inside the block, whose work is timed and must not include such waits."""
     token = _SLOT.set(None)
     try:

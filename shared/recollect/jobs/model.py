@@ -200,7 +200,7 @@ class Failure:
     is_retryable: bool
 
 
-FAULTS_OF_OURS = (ErrorCode.INTERNAL, ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.BUSY)
+SERVER_ERROR_CODES = (ErrorCode.INTERNAL, ErrorCode.DATABASE_UNAVAILABLE, ErrorCode.BUSY)
 """Codes of failures that the tenant neither caused nor can fix; failures of embedders have an alert of their own."""
 
 

@@ -131,10 +131,10 @@ WITH kept AS (
     RETURNING id
 )
 INSERT INTO job_inputs (tenant_id, job_id, ordinal, chunk)
-SELECT :tenant_id, kept.id, c.place - 1 + (
+SELECT :tenant_id, kept.id, c.position - 1 + (
         SELECT coalesce(max(ordinal) + 1, 0) FROM job_inputs WHERE tenant_id = :tenant_id AND job_id = :job_id
     ), c.chunk
-FROM kept, unnest(:chunks::bytea[]) WITH ORDINALITY AS c (chunk, place)
+FROM kept, unnest(:chunks::bytea[]) WITH ORDINALITY AS c (chunk, position)
 RETURNING ordinal;
 
 -- name: insert_outputs
@@ -144,10 +144,10 @@ WITH kept AS (
     RETURNING id
 )
 INSERT INTO job_outputs (tenant_id, job_id, ordinal, chunk)
-SELECT :tenant_id, kept.id, c.place - 1 + (
+SELECT :tenant_id, kept.id, c.position - 1 + (
         SELECT coalesce(max(ordinal) + 1, 0) FROM job_outputs WHERE tenant_id = :tenant_id AND job_id = :job_id
     ), c.chunk
-FROM kept, unnest(:chunks::bytea[]) WITH ORDINALITY AS c (chunk, place);
+FROM kept, unnest(:chunks::bytea[]) WITH ORDINALITY AS c (chunk, position);
 
 -- name: find_input
 -- One chunk of what a job reads.

@@ -19,7 +19,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
-from recollect.graph.relations.model import Edge, EdgePlace, Walk
+from recollect.graph.relations.model import Edge, EdgePosition, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import MAX_PATH_DEPTH, Paths, PathSearch
 from recollect.memory.model import (
@@ -108,7 +108,7 @@ async def traced(tx: Transaction, search: PathSearch, found: Paths) -> Neighbour
 
 
 async def edges_at(
-    view: GraphView, node_id: UUID, walk: Walk, *, after: EdgePlace | None = None, offset: int = 0, limit: int
+    view: GraphView, node_id: UUID, walk: Walk, *, after: EdgePosition | None = None, offset: int = 0, limit: int
 ) -> EdgePage:
     """A page of the edges at a node, by ordinal and age, also from other graphs that the caller may use.
 

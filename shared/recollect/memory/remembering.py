@@ -30,10 +30,10 @@ async def remember(
     keeps those that the item leaves out. What items supersede becomes outdated. Raises InvalidInput for a kind that the
     graph's whitelist leaves out, and for a lifetime that is too short, and as `outdate_superseded` does.
     """
-    for place, item in enumerate(items):
-        require_lifetime(item.ttl_days, f"items.{place}.ttl_days")
+    for index, item in enumerate(items):
+        require_lifetime(item.ttl_days, f"items.{index}.ttl_days")
         if item.kind is not None:
-            revision.graph.require_kind(item.kind, f"items.{place}.kind")
+            revision.graph.require_kind(item.kind, f"items.{index}.kind")
     named, look_alikes = await _ensure_entities(tx, revision, items)
     entity_ids = [named[item.about[0]].id if item.about else None for item in items]
     near = await recall.find_near_duplicates(tx, revision.graph, questions, entity_ids)
@@ -43,7 +43,7 @@ async def remember(
     ]
     fact_outcomes = await _remember_facts(tx, revision, items, close)
     observation_outcomes = await _remember_observations(tx, revision, items, named, close)
-    remembered = [fact_outcomes.get(place) or observation_outcomes[place] for place in range(len(items))]
+    remembered = [fact_outcomes.get(index) or observation_outcomes[index] for index in range(len(items))]
     await outdate_superseded(tx, revision, items, named, remembered)
     return remembered
 
@@ -54,7 +54,7 @@ async def remember_turns(tx: Transaction, revision: Revision, turns: Sequence[Ne
     They are compared with nothing older: in a conversation, nothing replaces what was said before.
     """
     outcomes = await _remember_facts(tx, revision, turns, [[] for _ in turns])
-    return [outcomes[place] for place in range(len(turns))]
+    return [outcomes[index] for index in range(len(turns))]
 
 
 def _close(item: NewMemory, near: Sequence[NearDuplicate]) -> list[NearDuplicate]:
@@ -71,7 +71,7 @@ async def _ensure_entities(
     Also returns those whose names look like that of a new one, by its id.
     """
     subjects = [NewEntity(name, item.kind) for item in items for name in item.about]
-    paths = [f"items.{place}.kind" for place, item in enumerate(items) for _ in item.about]
+    paths = [f"items.{index}.kind" for index, item in enumerate(items) for _ in item.about]
     if not subjects:
         return {}, {}
     look_alikes: dict[UUID, list[LookAlike]] = {}
@@ -101,14 +101,14 @@ def _names_like(entity_ids: Iterable[UUID], look_alikes: Mapping[UUID, list[Look
 async def _remember_facts(
     tx: Transaction, revision: Revision, items: Sequence[NewMemory], close: Sequence[list[NearDuplicate]]
 ) -> dict[int, Remembered]:
-    places: dict[tuple[str, str | None], list[int]] = {}
-    for place, item in enumerate(items):
+    indexes: dict[tuple[str, str | None], list[int]] = {}
+    for index, item in enumerate(items):
         if not item.about:
-            places.setdefault((item.text, item.thread), []).append(place)
-    if not places:
+            indexes.setdefault((item.text, item.thread), []).append(index)
+    if not indexes:
         return {}
-    merged = await map_yielding(places.values(), lambda group: _merged(items[place] for place in group))
-    paths = [f"items.{group[0]}.kind" for group in places.values()]
+    merged = await map_yielding(indexes.values(), lambda group: _merged(items[index] for index in group))
+    paths = [f"items.{group[0]}.kind" for group in indexes.values()]
     new_facts = await map_yielding(merged, lambda item: _fact(item, revision.at))
     facts = await nodes.create_facts(tx, revision, new_facts, paths=paths)
     heads = await nodes.read_heads(tx, revision.graph, [fact.id for fact in facts if fact.known])
@@ -120,9 +120,9 @@ async def _remember_facts(
     changed = {node_id for node_id, updated in fields.items() if not updated.is_same_as(heads[node_id].fields)}
     await nodes.rewrite(tx, revision, [Rewrite(heads[node_id], fields[node_id]) for node_id in changed])
     return {
-        place: Remembered(fact.id, fact.id, _outcome(not fact.known, fact.id in changed, nth), close[place])
-        for fact, group in zip(facts, places.values(), strict=True)
-        for nth, place in enumerate(group)
+        index: Remembered(fact.id, fact.id, _outcome(not fact.known, fact.id in changed, nth), close[index])
+        for fact, group in zip(facts, indexes.values(), strict=True)
+        for nth, index in enumerate(group)
     }
 
 
@@ -134,12 +134,12 @@ async def _remember_observations(
     close: Sequence[list[NearDuplicate]],
 ) -> dict[int, Remembered]:
     groups: dict[Key, list[int]] = {}
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         for name in item.about:
-            groups.setdefault((named[name].id, item.text, item.thread), []).append(place)
+            groups.setdefault((named[name].id, item.text, item.thread), []).append(index)
     if not groups:
         return {}
-    merged_items = await map_yielding(groups.values(), lambda group: _merged(items[place] for place in group))
+    merged_items = await map_yielding(groups.values(), lambda group: _merged(items[index] for index in group))
     merged = dict(zip(groups, merged_items, strict=True))
     names = {node.id: name for name, node in named.items()}
     new = await map_yielding(merged, lambda key: _observation(merged[key], names[key[0]], revision.at))
@@ -148,8 +148,8 @@ async def _remember_observations(
     outcomes = {key: (RememberOutcome.NEW if key in added else known[key][1]) for key in groups}
     ids = {key: (added[key] if key in added else known[key][0]).id for key in groups}
     return {
-        place: Remembered(ids[keys[0]], keys[0][0], _combined_outcome(keys, outcomes, groups, place), close[place])
-        for place, item in enumerate(items)
+        index: Remembered(ids[keys[0]], keys[0][0], _combined_outcome(keys, outcomes, groups, index), close[index])
+        for index, item in enumerate(items)
         if (keys := [(named[name].id, item.text, item.thread) for name in item.about])
     }
 
@@ -177,10 +177,10 @@ def _outcome(is_new: bool, is_changed: bool, nth: int) -> RememberOutcome:
 
 
 def _combined_outcome(
-    keys: Sequence[Key], outcomes: dict[Key, RememberOutcome], groups: dict[Key, list[int]], place: int
+    keys: Sequence[Key], outcomes: dict[Key, RememberOutcome], groups: dict[Key, list[int]], index: int
 ) -> RememberOutcome:
     """The outcome of an item about several entities: new if it is new for any of them, else updated if for any."""
-    own = {outcomes[key] for key in keys if groups[key][0] == place}
+    own = {outcomes[key] for key in keys if groups[key][0] == index}
     return next(
         (outcome for outcome in (RememberOutcome.NEW, RememberOutcome.UPDATED) if outcome in own), RememberOutcome.KNOWN
     )

@@ -41,9 +41,9 @@ async def outdate_superseded(
 
 
 def _paths(items: Sequence[NewMemory]) -> Iterator[tuple[str, UUID]]:
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         for number, old in enumerate(item.supersedes):
-            yield f"items.{place}.supersedes.{number}", old
+            yield f"items.{index}.supersedes.{number}", old
 
 
 def _require_older_memory(
@@ -53,9 +53,9 @@ def _require_older_memory(
         raise NotFound("There is no memory with this id", code=ErrorCode.NODE_NOT_FOUND, path=path)
     if isinstance(old, NodeHead) and old.name is not None:
         raise InvalidInput("This is an entity, and only memories are superseded: forget it instead", path=path)
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if _is_remembered_by(item, old, named):
-            raise InvalidInput(f"The same call remembers this memory (items.{place}), which then holds", path=path)
+            raise InvalidInput(f"The same call remembers this memory (items.{index}), which then holds", path=path)
 
 
 def _is_remembered_by(item: NewMemory, old: Observation | NodeHead, named: Mapping[str, NodeRef]) -> bool:

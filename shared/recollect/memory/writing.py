@@ -139,12 +139,12 @@ async def _make_entity(tx: Transaction, revision: Revision, name: str, fields: N
 async def _put_all(tx: Transaction, revision: Revision, specs: Sequence[NodeSpec]) -> list[PutOutcome | RecollectError]:
     """The outcome of each spec; a spec whose ref an earlier one has is not written."""
     refs: dict[str | None, int] = {}
-    repeated = {place for place, spec in enumerate(specs) if refs.setdefault(spec.ref, place) != place and spec.ref}
-    drafts = [spec.draft for place, spec in enumerate(specs) if place not in repeated]
+    repeated = {index for index, spec in enumerate(specs) if refs.setdefault(spec.ref, index) != index and spec.ref}
+    drafts = [spec.draft for index, spec in enumerate(specs) if index not in repeated]
     written = iter(await lineages.put_nodes(tx, revision, drafts))
     return [
         InvalidInput(f"This call has another node with the ref {spec.ref!r}", path="ref")
-        if place in repeated
+        if index in repeated
         else next(written)
-        for place, spec in enumerate(specs)
+        for index, spec in enumerate(specs)
     ]

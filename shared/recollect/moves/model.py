@@ -28,13 +28,13 @@ PostgreSQL 15 drops it once the target has followed the log to the point of the 
 if much is written in the source, each table has one.
 """
 
-ORIGINS_HAVE_A_SETTING = 180_000
+MIN_SERVER_VERSION_FOR_ORIGIN_LIMIT = 180_000
 """The first version in which `max_replication_slots` does not limit replication origins."""
 
 WORKERS = 2
 """Processes that the target needs: one follows the log, and one copies a table; it uses more if there are any."""
 
-NEARLY_THERE = 16_000_000
+MAX_LAG_BYTES_AT_SWITCH = 16_000_000
 """Bytes of the log that the target may lag when the writes are held: PostgreSQL sends them in about a second."""
 
 
@@ -50,7 +50,7 @@ class Step(StrEnum):
     UNDO = "undo"
 
 
-class TenantPlace(StrEnum):
+class TenantState(StrEnum):
     """The state of a tenant in a cell that has rows of it."""
 
     HERE = "here"
@@ -160,7 +160,11 @@ def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities, 
     """The requirements of this move, with this many tables, that the servers do not meet; [] where they meet all."""
     slots = OWN + target.copies
     origins = OWN + (target.copies if target.version >= ORIGIN_ENDS_WITH_COPY else tables)
-    setting = "max_active_replication_origins" if target.version >= ORIGINS_HAVE_A_SETTING else "max_replication_slots"
+    setting = (
+        "max_active_replication_origins"
+        if target.version >= MIN_SERVER_VERSION_FOR_ORIGIN_LIMIT
+        else "max_replication_slots"
+    )
     requirements = [
         (source.wal_level == "logical", f"wal_level of {move.source} is {source.wal_level}, not logical"),
         (source.free_slots >= slots, f"{move.source} has {source.free_slots} free replication slots, not {slots}"),
@@ -182,7 +186,7 @@ def lacking(move: Move, source: ServerCapabilities, target: ServerCapabilities, 
     return [problem for is_met, problem in requirements if not is_met]
 
 
-def unlike_schema(cell: str, applied: Sequence[str], own: Sequence[str]) -> str | None:
+def schema_mismatch(cell: str, applied: Sequence[str], own: Sequence[str]) -> str | None:
     """Why a process with its `own` migrations cannot work on a cell where others are `applied`, and what to do.
 
     None where they are the same.

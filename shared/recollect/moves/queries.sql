@@ -41,7 +41,7 @@ RETURNING id;
 -- A tenant's id, what this cell says of it, and whether it is deleted.
 SELECT id, place, erase_at IS NOT NULL AS deleted FROM tenants WHERE slug = :slug;
 
--- name: find_place
+-- name: find_tenant_state
 -- What this cell says of a tenant.
 SELECT place FROM tenants WHERE id = :id;
 
@@ -49,10 +49,10 @@ SELECT place FROM tenants WHERE id = :id;
 -- Wait for writes of the tenant that are about to commit; none does until this transaction ends.
 SELECT lock_writes(:id, true);
 
--- name: set_place
+-- name: set_tenant_state
 -- Say something else of a tenant, where this cell says one of :among of it; whether it does now. What was noted of the hold,
 -- or the departure, that this ends goes with it.
-UPDATE tenants SET place = :place, held_until = NULL, switch_secret = NULL, departed_to = NULL
+UPDATE tenants SET place = :state, held_until = NULL, switch_secret = NULL, departed_to = NULL
 WHERE id = :id AND place = ANY (:among::text[]) RETURNING id;
 
 -- name: hold

@@ -18,7 +18,7 @@ from recollect.cells.directory import service as directory
 from recollect.errors import Conflict, ErrorCode, NotFound, Unavailable
 from recollect.moves import copying, store
 from recollect.moves.connections import CellConnections, MoveContext, Tell
-from recollect.moves.model import Move, MoveOptions, Step, TenantPlace, differences
+from recollect.moves.model import Move, MoveOptions, Step, TenantState, differences
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 
@@ -59,7 +59,9 @@ async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, tel
     """Undo a move, so that the tenant stays in the source. Raises NotFound, and Conflict after the switch."""
     context = await _context_of(cells, await _interrupted(cells, slug), options, tell)
     move = context.move
-    stays = await store.set_place(context.source, move.id, TenantPlace.HERE, (TenantPlace.HERE, TenantPlace.LEAVING))
+    stays = await store.set_tenant_state(
+        context.source, move.id, TenantState.HERE, (TenantState.HERE, TenantState.LEAVING)
+    )
     if not stays and not await _is_erased(context):
         raise Conflict(
             f"{slug!r} has left {move.source}: continue the move, and then move the tenant back.",
@@ -97,8 +99,8 @@ async def _locked(cells: CellConnections, slug: str) -> Operator:
 
 async def _is_erased(context: MoveContext) -> bool:
     """Whether the tenant was deleted and erased while its rows were copied."""
-    places = [await store.find_place(cell, context.move.id) for cell in (context.source, context.target)]
-    return places[0] is None and places[1] in (None, TenantPlace.ARRIVING)
+    states = [await store.find_tenant_state(cell, context.move.id) for cell in (context.source, context.target)]
+    return states[0] is None and states[1] in (None, TenantState.ARRIVING)
 
 
 async def _interrupted(cells: CellConnections, slug: str) -> Move:
@@ -124,7 +126,7 @@ async def _go_on(context: MoveContext) -> None:
 
 async def _has_departed(context: MoveContext) -> bool:
     """Whether the tenant departed, regardless of the recorded step: if not, writes may have gone on since."""
-    return await store.find_place(context.source, context.move.id) is TenantPlace.DEPARTED
+    return await store.find_tenant_state(context.source, context.move.id) is TenantState.DEPARTED
 
 
 async def _leave(context: MoveContext) -> None:
@@ -183,8 +185,8 @@ def _too_late(context: MoveContext) -> Unavailable:
 
 async def _let_writes_go_on(context: MoveContext) -> None:
     """Let writes go on, unless the tenant has departed: a departure is never taken back."""
-    move, among = context.move, (TenantPlace.HERE, TenantPlace.LEAVING)
-    if await store.set_place(context.source, move.id, TenantPlace.HERE, among):
+    move, among = context.move, (TenantState.HERE, TenantState.LEAVING)
+    if await store.set_tenant_state(context.source, move.id, TenantState.HERE, among):
         await store.record_step(context.home, move.id, Step.COPY)
 
 
@@ -223,8 +225,8 @@ async def _arrive(context: MoveContext) -> None:
     move = context.move
     if await store.find_subscription(context.target, move.id):
         await store.stop_following(context.target, move.id)
-    among = TenantPlace.ARRIVING, TenantPlace.HERE  # Somebody else may have ended the switch.
-    if not await store.set_place(context.target, move.id, TenantPlace.HERE, among):
+    among = TenantState.ARRIVING, TenantState.HERE  # Somebody else may have ended the switch.
+    if not await store.set_tenant_state(context.target, move.id, TenantState.HERE, among):
         raise _unknown(context)
     await copying.end_old_sessions(context)  # Of passwords that were changed before the target was asked to end any.
     async with context.home.transaction():

@@ -16,7 +16,7 @@ from recollect.moves.model import (
     ServerCapabilities,
     Step,
     SubscriptionWorkers,
-    TenantPlace,
+    TenantState,
     create_publication,
     create_subscription,
     drop_publication,
@@ -68,16 +68,16 @@ async def set_cell(home: Operator, tenant_id: UUID, slug: str, cell: str) -> boo
     return await home.fetchval(queries.set_cell, id=tenant_id, slug=slug, cell=cell) is not None
 
 
-async def find_tenant(cell: Operator, slug: str) -> tuple[UUID, TenantPlace, bool] | None:
+async def find_tenant(cell: Operator, slug: str) -> tuple[UUID, TenantState, bool] | None:
     """A tenant's id, its place, and whether it is deleted; None if this cell does not know it."""
     row = await cell.fetchrow(queries.find_tenant, slug=slug)
-    return (row["id"], TenantPlace(row["place"]), row["deleted"]) if row else None
+    return (row["id"], TenantState(row["place"]), row["deleted"]) if row else None
 
 
-async def find_place(cell: Operator, tenant_id: UUID) -> TenantPlace | None:
+async def find_tenant_state(cell: Operator, tenant_id: UUID) -> TenantState | None:
     """The place of a tenant as a cell has it; None if the cell does not know it."""
-    place: str | None = await cell.fetchval(queries.find_place, id=tenant_id)
-    return None if place is None else TenantPlace(place)
+    state: str | None = await cell.fetchval(queries.find_tenant_state, id=tenant_id)
+    return None if state is None else TenantState(state)
 
 
 async def lock_writes(cell: Operator, tenant_id: UUID) -> None:
@@ -85,9 +85,9 @@ async def lock_writes(cell: Operator, tenant_id: UUID) -> None:
     await cell.execute(queries.lock_writes, id=tenant_id)
 
 
-async def set_place(cell: Operator, tenant_id: UUID, place: TenantPlace, among: Sequence[TenantPlace]) -> bool:
+async def set_tenant_state(cell: Operator, tenant_id: UUID, state: TenantState, among: Sequence[TenantState]) -> bool:
     """Change the place of a tenant; False if its present place is none of `among`."""
-    return await cell.fetchval(queries.set_place, id=tenant_id, place=place, among=list(among)) is not None
+    return await cell.fetchval(queries.set_tenant_state, id=tenant_id, state=state, among=list(among)) is not None
 
 
 async def hold(source: Operator, tenant_id: UUID, most: timedelta) -> datetime | None:

@@ -59,7 +59,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WatchState:
     """The state that a listener last saw of a watched part: a graph (None: it did not exist), a revision, a node."""
 
     graph_id: UUID | None

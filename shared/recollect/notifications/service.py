@@ -9,7 +9,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import spelled_id
 from recollect.graph.nodes import service as nodes
 from recollect.notifications import store
-from recollect.notifications.model import MAX_JUDGED_CHANGES, ChangeFilter, FoundChanges, Seen, Watched
+from recollect.notifications.model import MAX_JUDGED_CHANGES, ChangeFilter, FoundChanges, Watched, WatchState
 from recollect.postgres.transactions import Transaction
 
 
@@ -30,7 +30,7 @@ async def changes_after(
     return FoundChanges(tuple(change for change, passes in page if passes), reached, len(changes) > limit)
 
 
-async def look(tx: Transaction, watched: Sequence[Watched]) -> list[Seen | None]:
+async def read_states(tx: Transaction, watched: Sequence[Watched]) -> list[WatchState | None]:
     """The present state of each; None for a graph that the caller may not use, or could not use if it existed.
 
     Each graph is read once, and so are the names of all its watched nodes.
@@ -42,7 +42,7 @@ async def look(tx: Transaction, watched: Sequence[Watched]) -> list[Seen | None]
     return [_seen(part, states[part.graph]) for part in watched]
 
 
-async def has_changed(tx: Transaction, watched: Watched, before: Seen, now: Seen) -> bool:
+async def has_changed(tx: Transaction, watched: Watched, before: WatchState, now: WatchState) -> bool:
     """Whether the watched part was written between two looks; True if finding that out would cost too much."""
     if now.graph_id is None or before.graph_id != now.graph_id or now.revision < before.revision:
         return now.graph_id != before.graph_id or now.revision != before.revision
@@ -83,9 +83,9 @@ async def _state(tx: Transaction, graph: str, names: Sequence[str]) -> _GraphSta
     return _GraphState(view.graph.id, revision, {name: node.id for name, node in found.items()})
 
 
-def _seen(watched: Watched, state: _GraphState | None) -> Seen | None:
+def _seen(watched: Watched, state: _GraphState | None) -> WatchState | None:
     if state is None:
         return None
     if state.graph_id is None or watched.node is None:
-        return Seen(state.graph_id, state.revision)
-    return Seen(state.graph_id, state.revision, state.nodes.get(watched.node) or spelled_id(watched.node))
+        return WatchState(state.graph_id, state.revision)
+    return WatchState(state.graph_id, state.revision, state.nodes.get(watched.node) or spelled_id(watched.node))

@@ -32,7 +32,7 @@ AT_ONCE = 4
 MAX_WAITING = 100
 """Messages that wait or are being sent; one more is refused."""
 
-FAREWELL_SECONDS = 1.0
+QUIT_SECONDS = 1.0
 """How long a server that accepted a message may take to answer QUIT."""
 
 MAX_SUBJECT = 200
@@ -55,7 +55,7 @@ class MailFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Email:
     """A message to one address."""
 
     to: str
@@ -69,7 +69,7 @@ def is_sendable(address: str) -> bool:
 
 
 class Mailer:
-    """Sends letters. A process has one: its limits hold for all letters of the process."""
+    """Sends e-mails. A process has one mailer, whose limits apply to all e-mails of the process."""
 
     def __init__(self, server: MailServer, sender: str, *, seconds: float, tls: ssl.SSLContext | None = None) -> None:
         name, address = parseaddr(sender)
@@ -85,16 +85,16 @@ class Mailer:
         server = read_mail_url(settings.mail_url.get_secret_value())
         return cls(server, settings.mail_from, seconds=settings.mail_seconds, tls=tls)
 
-    async def send(self, letter: Letter) -> None:
-        """Hand a letter to the server; raises MailFailed, also where no mail can be sent to the address."""
+    async def send(self, email: Email) -> None:
+        """Send an e-mail by the server; raises MailFailed, also where no mail can be sent to the address."""
         try:
-            message = self._message(letter)
+            message = self._message(email)
             async with (
                 released_slot(),
                 asyncio.timeout(self._seconds),
                 self._places.hold(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
             ):
-                await self._hand_over(message, letter.to)
+                await self._hand_over(message, email.to)
         except (aiosmtplib.SMTPException, HeaderParseError, ValueError, OSError) as error:
             # No text of the server: it may repeat the recipient.
             code = getattr(error, "code", None)
@@ -118,21 +118,21 @@ class Mailer:
             await client.connect()
             await client.send_message(message, sender=self._sender.addr_spec, recipients=[to])
             with suppress(aiosmtplib.SMTPException, OSError):  # The message is already accepted.
-                await client.quit(timeout=FAREWELL_SECONDS)
+                await client.quit(timeout=QUIT_SECONDS)
         finally:
             client.close()  # Not as a context manager: that would wait for QUIT even after a cancellation.
 
-    def _message(self, letter: Letter) -> EmailMessage:
-        if not is_sendable(letter.to):
+    def _message(self, email: Email) -> EmailMessage:
+        if not is_sendable(email.to):
             raise ValueError("no address to which mail can be sent")
-        if controls(letter.subject) or len(letter.subject) > MAX_SUBJECT or len(letter.text) > MAX_TEXT:
+        if controls(email.subject) or len(email.subject) > MAX_SUBJECT or len(email.text) > MAX_TEXT:
             raise ValueError("no subject, or too long a text")
         message = EmailMessage(policy=SMTP)
         message["From"] = self._sender
-        message["To"] = Address(addr_spec=letter.to)
-        message["Subject"] = letter.subject
+        message["To"] = Address(addr_spec=email.to)
+        message["Subject"] = email.subject
         message["Date"] = format_datetime(datetime.now(UTC))
         message["Message-ID"] = make_msgid(domain=self._sender.domain)
         message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no automatic reply answers it.
-        message.set_content(letter.text)
+        message.set_content(email.text)
         return message

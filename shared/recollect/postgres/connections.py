@@ -80,7 +80,7 @@ def translated_connection_errors(url: str, role: str | None, settings: Settings)
         raise Unavailable(f"The server has no database with that name: check {name}.") from error
     except asyncpg.InsufficientPrivilegeError as error:
         needs_owner_url = role == OWNER_ROLE and url == settings.database_url
-        owner_setting = settings.told_name("owner_database_url")
+        owner_setting = settings.display_name("owner_database_url")
         advice = f"set {owner_setting} to one that may" if needs_owner_url else f"check {name}"
         raise Unavailable(
             f"The login of {name} may not connect to the database{f' as {role}' if role else ''}: {advice}."

@@ -132,9 +132,9 @@ class Settings(
     def setting_of(self, url: str) -> str:
         """The name of the setting with this database address, for operators, such as `RECOLLECT_DATABASE_URL`."""
         name = next((name for name in DATABASE_SETTINGS if getattr(self, name) == url), None)
-        return "its address" if name is None else self.told_name(name)
+        return "its address" if name is None else self.display_name(name)
 
-    def told_name(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         """The name of this database setting, for operators, in the cell of these settings."""
         return f"RECOLLECT_{name.upper()}" if self.cell == HOME else f"{name} of {self.cell} in RECOLLECT_CELLS"
 

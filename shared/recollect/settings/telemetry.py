@@ -57,6 +57,6 @@ class TelemetrySettings(BaseSettings):
         return None if url is None else read_web_url(url)
 
     @property
-    def tells_metrics(self) -> bool:
+    def exports_metrics(self) -> bool:
         """Whether this process reports its metrics to anybody."""
         return self.otlp_endpoint is not None or self.metrics_port is not None

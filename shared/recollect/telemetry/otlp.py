@@ -35,7 +35,7 @@ def install_exporters(settings: Settings, service_name: str) -> Callable[[], Non
     """
     os.environ.setdefault("OTEL_SEMCONV_STABILITY_OPT_IN", "http,database")  # The names that are stable, not the old.
     resource = Resource.create({"service.name": service_name, "service.version": __version__})
-    shutdowns = [install_metrics(settings, resource)] if settings.tells_metrics else []
+    shutdowns = [install_metrics(settings, resource)] if settings.exports_metrics else []
     instrumentors: tuple[Any, ...] = ()
     if settings.otlp_endpoint is not None:
         tracing = _tracer_provider(settings, f"{settings.otlp_endpoint.rstrip('/')}/v1/traces", resource)

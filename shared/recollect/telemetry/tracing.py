@@ -26,7 +26,7 @@ def configure_tracing(settings: Settings, service_name: str) -> Shutdown:
     Does nothing where neither `otlp_endpoint` nor `metrics_port` is set. Shutting down waits at most about three
     seconds for a collector that does not answer. Raises InvalidInput where the port cannot be listened on.
     """
-    if not settings.tells_metrics:
+    if not settings.exports_metrics:
         return lambda: None
     from recollect.telemetry.otlp import install_exporters  # Takes long to load, and most processes need none.
 

@@ -71,15 +71,15 @@ def _speaks(name: str, counts: dict[str, int]) -> bool:
 def _turns_of_lines(lines: Sequence[str], begins: Sequence[re.Match[str] | None], zone: tzinfo) -> Iterator[Turn]:
     number = 0
 
-    def turn_number(place: int) -> int:
+    def turn_number(index: int) -> int:
         nonlocal number
-        number += begins[place] is not None
+        number += begins[index] is not None
         return number
 
-    for _, places in groupby(range(len(lines)), turn_number):
-        first, *others = places
+    for _, indexes in groupby(range(len(lines)), turn_number):
+        first, *others = indexes
         head = begins[first]
-        said = [lines[first][head.end() :] if head else lines[first], *(lines[place] for place in others)]
+        said = [lines[first][head.end() :] if head else lines[first], *(lines[index] for index in others)]
         words = "\n".join(said).strip()
         if head is None:
             yield Turn(words)

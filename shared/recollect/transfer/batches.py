@@ -15,7 +15,7 @@ from recollect.errors import ErrorCode, TooLarge
 from recollect.transfer.expired import ExpiringRecords
 from recollect.transfer.formats import reader_named
 from recollect.transfer.formats.decoding import ParsedRecord, Read, decoded
-from recollect.transfer.model import CYCLE, ELSEWHERE, ImportProblem
+from recollect.transfer.model import CYCLE, TOO_LARGE_ADVICE, ImportProblem
 from recollect.transfer.records import EntityRecord, Placement
 
 BATCH_ITEMS = 500
@@ -87,7 +87,7 @@ def read_small(
     problems: list[ImportProblem] = []
     observations = 0
     if sum(chunk.count(b"\n") for chunk in chunks) > SMALL_LINES:
-        raise TooLarge(f"More than {SMALL_LINES} lines at once. {ELSEWHERE}", code=ErrorCode.REQUEST_TOO_LARGE)
+        raise TooLarge(f"More than {SMALL_LINES} lines at once. {TOO_LARGE_ADVICE}", code=ErrorCode.REQUEST_TOO_LARGE)
     for number, item in enumerate(read_items(format_name, chunks)):
         if number % SLICE == 0:
             yield
@@ -99,7 +99,7 @@ def read_small(
         if len(items) + len(problems) > max_items or observations > max_observations:
             raise TooLarge(
                 f"More than {max_items} entities, facts and relations, or {max_observations} observations, at once. "
-                f"{ELSEWHERE}",
+                f"{TOO_LARGE_ADVICE}",
                 code=ErrorCode.REQUEST_TOO_LARGE,
             )
     return items, problems
@@ -118,10 +118,10 @@ def _parts_of(item: ParsedRecord, record: EntityRecord) -> Read:
     """The entity with its first observations, and then records of the same name with the others."""
     starts = [0]
     size = 0
-    for place, text in enumerate(record.observations):
+    for index, text in enumerate(record.observations):
         size += len(text)
-        if place - starts[-1] >= BATCH_OBSERVATIONS or (size > BATCH_BYTES and place > starts[-1]):
-            starts.append(place)
+        if index - starts[-1] >= BATCH_OBSERVATIONS or (size > BATCH_BYTES and index > starts[-1]):
+            starts.append(index)
             size = len(text)
     for start, end in pairwise([*starts, len(record.observations)]):
         texts, said = record.observations[start:end], record.said[start:end]

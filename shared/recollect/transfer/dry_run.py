@@ -31,7 +31,7 @@ MAX_SEEN = 1_000_000
 MAX_ADDED = 100_000
 """Most entities and facts that others may write during a dry run."""
 
-MEANWHILE = "somebody else created it during the import"
+CONFLICT_REASON = "somebody else created it during the import"
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ async def without_concurrent_writes(
     ]
     return (  # Items of one line have one place: each is judged by itself.
         [item for item, is_written in zip(items, written, strict=True) if not is_written],
-        [ImportProblem(item.where, MEANWHILE) for item in compress(items, written)],
+        [ImportProblem(item.where, CONFLICT_REASON) for item in compress(items, written)],
     )
 
 

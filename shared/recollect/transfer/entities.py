@@ -68,8 +68,8 @@ async def import_entities(
     await observations.outdate_former(tx, revision, [e.head for e in known.values() if e.comes_back(strategy)])
     changed = await _rewrite(tx, revision, ids, fresh, known, strategy)
     touched, added = await _observe(tx, revision, fresh, known, strategy)
-    placed, problems = await _place(tx, revision, merged, ids, found, known, strategy)
-    updated = changed | touched | placed
+    moved, problems = await _set_parents(tx, revision, merged, ids, found, known, strategy)
+    updated = changed | touched | moved
     unchanged = existing_names - known.keys() if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
     return _count(merged, set(fresh), updated, added, problems), unchanged
 
@@ -304,7 +304,7 @@ def _statements(record: EntityRecord) -> Iterable[NewObservation]:
         )
 
 
-async def _place(
+async def _set_parents(
     tx: Transaction,
     revision: Revision,
     merged: Mapping[str, MergedRecord],
@@ -346,12 +346,12 @@ def _count(
     added_keys = {(observation.entity, observation.content) for observation in added}
     created, changed, skipped = len(fresh), 0, 0
     for name, entity in merged.items():
-        for place, record in enumerate(entity.records):
+        for index, record in enumerate(entity.records):
             new = {(name, content) for content in record.observations} & added_keys
             added_keys -= new
-            if place == 0 and name in fresh:
+            if index == 0 and name in fresh:
                 continue
-            if new or (place == 0 and name in updated):
+            if new or (index == 0 and name in updated):
                 changed += 1
             else:
                 skipped += 1

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.records import AnyRecord, EntityRecord, FactKey, FactRecord, Placement, RelationRecord
 
-LEAST = timedelta(minutes=1)
+MIN_REMAINING_LIFE = timedelta(minutes=1)
 """Items that expire sooner are not imported: they would be gone before all that belongs to them is imported."""
 
-SOON = timedelta(days=1)
+SAFE_REMAINING_LIFE = timedelta(days=1)
 """Items that expire later are still there when the items that refer to them have been read and written."""
 
 MAX_NOTED = 100_000
@@ -22,7 +22,7 @@ MAX_NOTED = 100_000
 
 
 def is_expired(record: AnyRecord, now: datetime) -> bool:
-    """Whether an entity or a fact has expired, or will within LEAST."""
+    """Whether an entity or a fact has expired, or will within MIN_REMAINING_LIFE."""
     return isinstance(record, EntityRecord | FactRecord) and _is_past(record.expires_at, now)
 
 
@@ -38,7 +38,7 @@ def earlier(first: datetime | None, second: datetime | None) -> datetime | None:
 
 @dataclass(slots=True)
 class ExpiringRecords:
-    """The expiries of entities and facts of a file that expire within SOON, by hashes: a name or a text may be long.
+    """The entities and facts of a file that expire within SAFE_REMAINING_LIFE, by hash: a name or text may be long.
 
     Only the first MAX_NOTED of a file are noted; items that refer to others become problems.
     """
@@ -50,7 +50,7 @@ class ExpiringRecords:
         if not isinstance(record, EntityRecord | FactRecord):
             return
         key = _key(record.name if isinstance(record, EntityRecord) else record.end)
-        if record.expires_at is None or record.expires_at > datetime.now(UTC) + SOON:
+        if record.expires_at is None or record.expires_at > datetime.now(UTC) + SAFE_REMAINING_LIFE:
             self.ends.pop(key, None)
         elif key in self.ends or len(self.ends) < MAX_NOTED:
             self.ends[key] = record.expires_at
@@ -72,7 +72,7 @@ def with_expiries(items: Sequence[ParsedRecord]) -> list[ParsedRecord]:
 
 
 def _is_past(moment: datetime | None, now: datetime) -> bool:
-    return moment is not None and moment <= now + LEAST
+    return moment is not None and moment <= now + MIN_REMAINING_LIFE
 
 
 def _key(end: str | FactKey) -> int:

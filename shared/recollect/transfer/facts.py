@@ -19,7 +19,7 @@ async def import_facts(
 ) -> ImportResult:
     """Write the facts among some items; return the counts. Raises Conflict under FAIL for a fact that exists."""
     records: dict[FactKey, FactRecord] = {}
-    first_places: dict[FactKey, str] = {}
+    first_locations: dict[FactKey, str] = {}
     for item in items:
         assert isinstance(item.record, FactRecord)
         end = item.record.end
@@ -29,10 +29,10 @@ async def import_facts(
             records[end] = merge_fact_records(records[end], item.record)
         elif end not in records or strategy is Strategy.REPLACE:
             records[end] = item.record
-        first_places.setdefault(end, item.where)
+        first_locations.setdefault(end, item.where)
     found = await store.find_facts(tx, revision.graph, list(records)) if records else {}
     if found and strategy is Strategy.FAIL:
-        raise _fact_exists(next(where for end, where in first_places.items() if end in found))
+        raise _fact_exists(next(where for end, where in first_locations.items() if end in found))
     new_records = [record for end, record in records.items() if end not in found]
     fields = [fields_of(record) for record in new_records]
     await nodes.create_nodes(tx, revision, fields, began=[record.created_at for record in new_records])

@@ -15,7 +15,7 @@ MAX_LINES = 1_000
 MAX_OBSERVATIONS = 10_000
 """The most that one request may hold: it is one transaction, for which the other writers of the graph wait."""
 
-ELSEWHERE = (
+TOO_LARGE_ADVICE = (
     "Use `recollect import`, several requests to POST /v1/graphs/{graph}/import, or a job: "
     "POST /v1/graphs/{graph}/imports"
 )

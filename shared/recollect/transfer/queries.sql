@@ -84,7 +84,7 @@ WITH live AS (
                 OR :since::timestamptz IS NOT NULL OR :until::timestamptz IS NOT NULL))
     ) AS v ON true
 ), sized AS (
-    SELECT v.*, row_number() OVER upwards AS place, sum(o.bytes + coalesce(octet_length(v.content), 0)
+    SELECT v.*, row_number() OVER upwards AS position, sum(o.bytes + coalesce(octet_length(v.content), 0)
         + coalesce(octet_length(v.summary), 0) + coalesce(pg_column_size(v.metadata), 0)) OVER upwards AS bytes
     FROM found v
     CROSS JOIN LATERAL (
@@ -135,7 +135,7 @@ CROSS JOIN LATERAL (
         ) AS said
     ) AS s
 ) AS o
-WHERE v.place = 1 OR v.bytes <= :max_bytes
+WHERE v.position = 1 OR v.bytes <= :max_bytes
 ORDER BY v.lineage;
 
 -- name: relations_as_of
@@ -194,7 +194,7 @@ WITH live AS (
     LEFT JOIN ends f ON f.node_id = p.from_node
     LEFT JOIN ends t ON t.node_id = p.to_node
 ), sized AS (
-    SELECT *, row_number() OVER upwards AS place, sum(CASE WHEN shown THEN pg_column_size(metadata)
+    SELECT *, row_number() OVER upwards AS position, sum(CASE WHEN shown THEN pg_column_size(metadata)
         + coalesce(octet_length(source_text), 0) + coalesce(octet_length(target_text), 0) ELSE 0 END) OVER upwards AS bytes
     FROM ties
     WINDOW upwards AS (ORDER BY id)
@@ -202,13 +202,13 @@ WITH live AS (
 SELECT id, shown, from_node, to_node, type, metadata, ordinal, created_at, coalesce(updated_at, created_at) AS updated_at,
     source, source_text, source_thread, source_status, target, target_text, target_thread, target_status
 FROM sized
-WHERE place = 1 OR bytes <= :max_bytes
+WHERE position = 1 OR bytes <= :max_bytes
 ORDER BY id;
 
 -- name: find_facts
 -- The oldest live fact with each of these texts, threads and statuses; looked up as in nodes.insert_facts.
-SELECT i.place, n.id
-FROM unnest(:texts::text[], :threads::text[], :statuses::text[]) WITH ORDINALITY AS i (content, thread, status, place)
+SELECT i.position, n.id
+FROM unnest(:texts::text[], :threads::text[], :statuses::text[]) WITH ORDINALITY AS i (content, thread, status, position)
 CROSS JOIN LATERAL (
     SELECT f.id FROM search_nodes f
     WHERE f.tenant_id = :tenant_id AND f.graph_id = :graph_id AND f.removed_revision IS NULL AND f.name IS NULL
@@ -218,7 +218,7 @@ CROSS JOIN LATERAL (
     ORDER BY hashtextextended(f.content, 0), f.id
     LIMIT 1
 ) AS n
-ORDER BY i.place;
+ORDER BY i.position;
 
 -- name: added_since
 -- Live entities and facts that changed after the time :since; at most :limit.

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, field
 
 from recollect.text.digits import has_too_many_digits
 from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
-from recollect.times import in_plain_words, storable
+from recollect.times import explain_time_error, storable
 from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_TEXT, ImportProblem, UnreadableLine
 
 R = TypeVar("R", bound="Record")
@@ -46,7 +46,7 @@ Status = Annotated[str, Meta(pattern=r"^(active|outdated|archived)\Z")]
 """A pattern, since the error of a Literal repeats text of the file. `$` would also match before a final newline."""
 
 
-Standing = Annotated[str, Meta(pattern=r"^(active|outdated)\Z")]
+ObservationStatus = Annotated[str, Meta(pattern=r"^(active|outdated)\Z")]
 """The status of an observation."""
 Reason = Annotated[str, Meta(max_length=1_000)]
 
@@ -66,7 +66,7 @@ class ObservationRecord(Record, frozen=True):
     importance: Importance | None = None
     source: Label | None = None
     metadata: dict[str, Any] = {}
-    status: Standing = ACTIVE
+    status: ObservationStatus = ACTIVE
     reason: Reason | None = None
 
 
@@ -197,8 +197,8 @@ def parsed(type_: type[R], value: Any, *, strict: bool = True) -> R:
     record = _storable(record)
     require_visible(_shown_texts(record))
     _require_small(record, "metadata")
-    for place, attributes in enumerate(record.said if isinstance(record, EntityRecord) else ()):
-        _require_small(attributes, f"said.{place}.metadata")
+    for index, attributes in enumerate(record.said if isinstance(record, EntityRecord) else ()):
+        _require_small(attributes, f"said.{index}.metadata")
     return record
 
 
@@ -216,7 +216,7 @@ def _shown_texts(record: Record) -> dict[str, str | None]:
     """
     match record:
         case EntityRecord():
-            aliases = {f"aliases.{place}": name for place, name in enumerate(record.aliases)}
+            aliases = {f"aliases.{index}": name for index, name in enumerate(record.aliases)}
             return {"name": record.name, "parentId": record.parent_id, "text": record.text, **aliases}
         case FactRecord():
             return {"text": record.text}
@@ -256,7 +256,7 @@ def statement_fault(text: Any) -> str | None:
         _refuse_unstorable(text)
         msgspec.convert(text, Statement)
     except (UnreadableLine, msgspec.ValidationError) as error:
-        return in_plain_words(str(error))
+        return explain_time_error(str(error))
     return None
 
 
@@ -265,13 +265,13 @@ def without_faults(type_: type[Record], value: Any, where: str) -> tuple[Any, li
     texts = value.get("observations") if type_ is EntityRecord and isinstance(value, dict) else None
     if not isinstance(texts, list) or len(texts) > MAX_LISTED:
         return value, []
-    faults = {place: fault for place, text in enumerate(texts) if (fault := statement_fault(text))}
-    sound = {**value, "observations": [text for place, text in enumerate(texts) if place not in faults]}
+    faults = {index: fault for index, text in enumerate(texts) if (fault := statement_fault(text))}
+    sound = {**value, "observations": [text for index, text in enumerate(texts) if index not in faults]}
     attributes = value.get("said")
     if isinstance(attributes, list) and len(attributes) == len(texts):
-        sound["said"] = [item for place, item in enumerate(attributes) if place not in faults]
+        sound["said"] = [item for index, item in enumerate(attributes) if index not in faults]
     return sound, [
-        ImportProblem(f"{where}.observations.{place}", fault, of_part=True) for place, fault in faults.items()
+        ImportProblem(f"{where}.observations.{index}", fault, of_part=True) for index, fault in faults.items()
     ]
 
 
@@ -282,15 +282,15 @@ _FIELDS = frozenset(
 )
 """Keys that errors name. Any other key is text of the file: errors give its number instead."""
 
-_PLACE = re.compile(rf" - at `\$((?:\[(?:\d+|\.\.\.)\]|\.(?:{'|'.join(sorted(_FIELDS))}))+)`$")
+_PATH = re.compile(rf" - at `\$((?:\[(?:\d+|\.\.\.)\]|\.(?:{'|'.join(sorted(_FIELDS))}))+)`$")
 """The path at the end of msgspec's message. A key of the file that looks like a path is not at the end."""
 
 
 def _fault_message(message: str, type_: type[Record], value: Any) -> str:
     """The message of msgspec with the path first, in the form of the tools: `observations.2: Expected …`."""
-    place = _PLACE.search(message)
-    message = in_plain_words(message[: place.start()] if place else message)
-    path = place[1].replace("[", ".").replace("]", "").replace("...", "*").strip(".") if place else ""
+    match = _PATH.search(message)
+    message = explain_time_error(message[: match.start()] if match else message)
+    path = match[1].replace("[", ".").replace("]", "").replace("...", "*").strip(".") if match else ""
     if message.startswith("Object contains unknown field `"):
         unknown = (number for number, key in enumerate(value, 1) if key not in type_.__struct_encode_fields__)
         return f"{path or f'field {next(unknown)}'}: Unknown"
@@ -329,7 +329,7 @@ def _storable(record: R, path: str = "") -> R:
             if moment != value:
                 changed[field_name] = moment
     if isinstance(record, EntityRecord) and record.said:
-        changed["said"] = [_storable(item, f"said.{place}.") for place, item in enumerate(record.said)]
+        changed["said"] = [_storable(item, f"said.{index}.") for index, item in enumerate(record.said)]
     return msgspec.structs.replace(record, **changed) if changed else record
 
 
@@ -347,8 +347,8 @@ def _texts(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
             yield where, key
             yield from _texts(item, where, depth + 1)
     elif isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from _texts(item, f"{path}.{place}", depth + 1)
+        for index, item in enumerate(value):
+            yield from _texts(item, f"{path}.{index}", depth + 1)
 
 
 def _encodable(text: str) -> bool:

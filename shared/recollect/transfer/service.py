@@ -150,18 +150,18 @@ def _without_unlisted_kinds(graph: Graph, item: ParsedRecord) -> tuple[ParsedRec
     if graph.kind_whitelist is None or not isinstance(record, EntityRecord):
         return item, []
     faults = {}
-    for place, observation in enumerate(record.said):
+    for index, observation in enumerate(record.said):
         try:
             if observation.kind is not None:
                 graph.require_kind(observation.kind, "kind")
         except InvalidInput as error:
-            faults[place] = ImportProblem(f"{item.where}.observations.{place}", error.message, of_part=True)
+            faults[index] = ImportProblem(f"{item.where}.observations.{index}", error.message, of_part=True)
     if not faults:
         return item, []
-    kept = [place for place in range(len(record.said)) if place not in faults]
+    kept = [index for index in range(len(record.said)) if index not in faults]
     without_faults = structs.replace(
         record,
-        observations=[record.observations[place] for place in kept],
-        said=[record.said[place] for place in kept],
+        observations=[record.observations[index] for index in kept],
+        said=[record.said[index] for index in kept],
     )
     return replace(item, record=without_faults), list(faults.values())

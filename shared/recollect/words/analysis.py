@@ -90,13 +90,13 @@ class Lexemes:
                     continue
                 if word[0].isupper() and (is_name or _is_name(text, word, chunk.start())):
                     variants = (*variants, word)
-            place = str(min(self.count, _MAX_POSITION)) + weight
+            position = str(min(self.count, _MAX_POSITION)) + weight
             for lexeme in main:
-                positions.setdefault(lexeme, []).append(place)
+                positions.setdefault(lexeme, []).append(position)
             if variants:
-                place += "" if weight else "C"
+                position += "" if weight else "C"
                 for lexeme in variants:
-                    positions.setdefault(lexeme, []).append(place)
+                    positions.setdefault(lexeme, []).append(position)
 
     def add_labels(self, labels: Iterable[str]) -> None:
         """Add the lexemes of labels that are not there yet, with the least weight."""
@@ -112,7 +112,7 @@ class Lexemes:
 
     def text(self) -> str:
         """All of them as the text of a tsvector."""
-        return " ".join([f"{_quoted(lexeme)}:{','.join(places)}" for lexeme, places in self.positions.items()])
+        return " ".join([f"{_quoted(lexeme)}:{','.join(positions)}" for lexeme, positions in self.positions.items()])
 
     def _put_signs(self, run: str, weight: str) -> None:
         for word in bigrams(run):

@@ -38,8 +38,8 @@ class RecollectSession:
         last, now = await self._newest(1), datetime.now(UTC)
         first = last[0].metadata[KIND]["number"] + 1 if last else 1
         memories = [
-            self._memory(dict(item), first + place, now + timedelta(microseconds=place))
-            for place, item in enumerate(items)
+            self._memory(dict(item), first + index, now + timedelta(microseconds=index))
+            for index, item in enumerate(items)
         ]
         for start in range(0, len(memories), MAX_BATCH):
             await self.client.remember(memories[start : start + MAX_BATCH])

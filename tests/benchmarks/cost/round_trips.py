@@ -1,4 +1,4 @@
-"""Round trips to PostgreSQL, counted where they happen: on a socket in front of the server's own.
+"""ElicitationRound trips to PostgreSQL, counted where they happen: on a socket in front of the server's own.
 
 Statements that are sent together are one round trip, so the number of statements would be wrong.
 """

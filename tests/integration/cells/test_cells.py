@@ -201,11 +201,11 @@ async def test_a_confined_session_is_looked_up_in_its_tenants_cell(
         await people.find_membership(cells, person_id, resident.tenant, within=tenant_id)
     await put(owner, resident, "here")
     await owner.execute("UPDATE tenant_cells SET cell = 'home' WHERE id = $1", tenant_id)
-    cells._places[tenant_id] = OTHER
+    cells._cells_of_tenants[tenant_id] = OTHER
     assert await people.find_membership(cells, person_id, resident.tenant, within=tenant_id) is not None
-    cells._places[tenant_id] = OTHER
+    cells._cells_of_tenants[tenant_id] = OTHER
     assert await people.session_of(cells, confined.secret, pepper=PEPPER) is not None
-    assert cells._places[tenant_id] == HOME
+    assert cells._cells_of_tenants[tenant_id] == HOME
     await people.end_session(cells, person_id, confined.id, within=None)
     revoked = "SELECT revoked_at IS NOT NULL FROM sessions WHERE id = $1"
     assert [await each.fetchval(revoked, confined.id) for each in (owner, owner_b)] == [True, False]

@@ -15,7 +15,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.curation.duplicates import deduplication, store
 from recollect.curation.duplicates import service as duplicates
-from recollect.curation.duplicates.model import Deduplication, DedupStep, Mode, PassCursor, RequestedPass
+from recollect.curation.duplicates.model import Deduplication, DedupStep, Mode, RequestedPass, ScanCursor
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange
 from recollect.errors import InvalidInput, TooLarge
@@ -70,7 +70,7 @@ async def configure(owner: asyncpg.Connection, agent: Agent, threshold: float) -
     )
 
 
-async def step(agent: Agent, cursor: PassCursor | None, limit: int, asked: RequestedPass | None = None) -> DedupStep:
+async def step(agent: Agent, cursor: ScanCursor | None, limit: int, asked: RequestedPass | None = None) -> DedupStep:
     wanted: dict[str, Any] = {} if asked is None else asdict(asked)
     done = await deduplication.deduplicate(agent.db, agent.caller, await graph_id(agent), cursor, limit=limit, **wanted)
     async with agent.db.transaction(agent.caller) as tx:
@@ -83,7 +83,7 @@ async def graph_id(agent: Agent) -> UUID:
 
 
 async def run(
-    agent: Agent, limit: int = 5_000, *, asked: RequestedPass | None = None, cursor: PassCursor | None = None
+    agent: Agent, limit: int = 5_000, *, asked: RequestedPass | None = None, cursor: ScanCursor | None = None
 ) -> list[DedupStep]:
     """A whole pass, or the rest of one from a cursor."""
     steps = list[DedupStep]()

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.fairness.fair_queue import FairQueue
 from recollect.fairness.slots import held_slot
-from recollect.outbound.mail import Letter, Mailer
+from recollect.outbound.mail import Email, Mailer
 from recollect.outbound.requests import Outbound
 from recollect.outbound.txt_records import TextRecords
 from recollect.settings import Settings
@@ -24,7 +24,7 @@ async def mail() -> AsyncIterator[Ask]:
         settings = Settings(mail_url=f"smtp://127.0.0.1:{port}", mail_from="memory@example.com")  # type: ignore[arg-type]
         mailer = Mailer.of(settings)
         assert mailer is not None
-        yield lambda: mailer.send(Letter("ada@example.com", "Hello", "Hello."))
+        yield lambda: mailer.send(Email("ada@example.com", "Hello", "Hello."))
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from msgspec import Struct
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.offer import RECOLLECT, Offer
+from recollect_gateway.mcp_endpoint.offer import RECOLLECT, ServerCatalogue
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.transport import endpoint
 from recollect_gateway.mcp_endpoint.transport.plain_calls import PlainCall, plain_call
@@ -76,7 +76,7 @@ def _fail_to_tell(error: Exception) -> Any:
     raise error
 
 
-def _offer() -> Offer:
+def _offer() -> ServerCatalogue:
     def tool(name: str, handler: Any, arguments: type[Struct] = Nothing) -> ToolSpec:
         return ToolSpec(name, name, name, RECOLLECT.default_toolsets, arguments, Nothing, handler, read_only=True)
 

@@ -26,7 +26,7 @@ async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.
         yield client
 
 
-async def place_of(thing: str, http: httpx2.AsyncClient, db: Database, caller: Caller) -> str:
+async def position_of(thing: str, http: httpx2.AsyncClient, db: Database, caller: Caller) -> str:
     """The address of a new resource of this kind."""
     match thing:
         case "key":
@@ -57,7 +57,7 @@ class TestReading:
     async def test_an_unchanged_resource_is_not_sent_again(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, thing: str
     ) -> None:
-        place = await place_of(thing, http, db, caller)
+        place = await position_of(thing, http, db, caller)
         tag = await tag_of(http, place)
         assert tag == await tag_of(http, place)
         for known in (tag, f'"other", {tag}', f"W/{tag}", "*"):
@@ -92,7 +92,7 @@ class TestChanging:
     async def test_an_unchanged_resource_can_be_changed(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, thing: str
     ) -> None:
-        place = await place_of(thing, http, db, caller)
+        place = await position_of(thing, http, db, caller)
         tag = await tag_of(http, place)
         answer = await self.change(thing, http, place, **{"If-Match": f'"other", {tag}'})
         assert answer.is_success, answer.text
@@ -108,7 +108,7 @@ class TestChanging:
         thing: str,
         known: str,
     ) -> None:
-        place = await place_of(thing, http, db, caller)
+        place = await position_of(thing, http, db, caller)
         tag = await tag_of(http, place)
         refused(
             await self.change(thing, http, place, **{"If-Match": known.format(tag=tag)}), 412, "precondition_failed"
@@ -119,7 +119,7 @@ class TestChanging:
     async def test_a_member_whose_role_was_changed_cannot_be_changed_with_the_old_tag(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
-        place = await place_of("member", http, db, caller)
+        place = await position_of("member", http, db, caller)
         tag = await tag_of(http, place)
         assert (await http.patch(place, json={"role": "admin"})).is_success
         refused(await http.patch(place, json={"role": "reader"}, headers={"If-Match": tag}), 412, "precondition_failed")
@@ -130,7 +130,7 @@ class TestChanging:
     async def test_replacing_a_graphs_configuration_requires_a_tag(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, body: dict[str, Any]
     ) -> None:
-        place = await place_of("graph", http, db, caller)
+        place = await position_of("graph", http, db, caller)
         tag = await tag_of(http, place)
         refused(await http.patch(place, json=body), 428, "precondition_required")
         assert await tag_of(http, place) == tag
@@ -145,14 +145,14 @@ class TestChanging:
     async def test_use_of_a_key_and_writes_to_a_graph_do_not_fail_a_precondition(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller, owner: asyncpg.Connection
     ) -> None:
-        place = await place_of("key", http, db, caller)
+        place = await position_of("key", http, db, caller)
         tag = await tag_of(http, place)
         await owner.execute("UPDATE api_keys SET last_used_at = now() WHERE id = $1::uuid", place.rpartition("/")[2])
         assert await tag_of(http, place) != tag
         rotated = await http.post(f"{place}/rotate", json={}, headers={"If-Match": tag})
         assert rotated.is_success, rotated.text
         refused(await http.delete(place, headers={"If-Match": tag}), 412, "precondition_failed")  # It expires now.
-        graph = await place_of("graph", http, db, caller)
+        graph = await position_of("graph", http, db, caller)
         tag = await tag_of(http, graph)
         assert (await http.post(f"{graph}/memories", json={"items": [{"text": "tea"}]})).is_success
         assert (await http.delete(graph, headers={"If-Match": tag})).is_success
@@ -161,7 +161,7 @@ class TestChanging:
     async def test_of_concurrent_changes_with_the_same_tag_one_is_made(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
-        place = await place_of("member", http, db, caller)
+        place = await position_of("member", http, db, caller)
         tag = await tag_of(http, place)
         roles = ["admin", "reader", "admin", "reader"]
         answers: list[Any] = await asyncio.gather(
@@ -172,7 +172,7 @@ class TestChanging:
     async def test_a_repeated_request_is_answered_before_its_precondition_is_checked(
         self, http: httpx2.AsyncClient, db: Database, caller: Caller
     ) -> None:
-        place = await place_of("member", http, db, caller)
+        place = await position_of("member", http, db, caller)
         headers = {"If-Match": await tag_of(http, place), "Idempotency-Key": "one"}
         answers = [await http.patch(place, json={"role": "admin"}, headers=headers) for _ in range(2)]
         assert [answer.status_code for answer in answers] == [200, 200]
@@ -186,7 +186,7 @@ class TestTenants:
         other = operator_caller(await new_tenant())
         mine, theirs = [(await issue(each, kind="admin")).secret for each in (caller, other)]
         async with gateway.http(mine) as http:
-            places = {thing: await place_of(thing, http, db, caller) for thing in THINGS}
+            places = {thing: await position_of(thing, http, db, caller) for thing in THINGS}
             tags = {thing: await tag_of(http, place) for thing, place in places.items()}
         async with gateway.http(theirs) as http:
             for thing in ("key", "member", "job"):

@@ -32,7 +32,7 @@ async def revise(agent: Agent, memory_id: UUID, patch: MemoryPatch) -> None:
 
 
 @pytest.mark.proves("memgraph: describe-schema")
-async def test_they_are_those_of_nodes_and_of_observations(agent: Agent) -> None:
+async def test_vocabulary_lists_node_types_and_observation_tags(agent: Agent) -> None:
     await agent.remember(
         NewMemory("bees make honey", kind="note", tags=("Topic:Bees", "food")),
         NewMemory("likes tea", about=("Ada",), kind="taste", tags=("food", "topic:tea")),

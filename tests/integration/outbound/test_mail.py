@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from recollect.outbound.mail import AT_ONCE, MAX_WAITING, Letter, Mailer, MailFailed
+from recollect.outbound.mail import AT_ONCE, MAX_WAITING, Email, Mailer, MailFailed
 from recollect.settings import Settings
 from tests.support.gateway import eventually
 from tests.support.mail_server import MailServer, mail_server
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.web_server import CertificateAuthority
 
-LETTER = Letter("ada@example.com", "Grüße from Recollect", "First line.\n\nhttps://memory.example.com/join/x\n.\n")
+LETTER = Email("ada@example.com", "Grüße from Recollect", "First line.\n\nhttps://memory.example.com/join/x\n.\n")
 SENDER = "Recollect <memory@example.com>"
 
 
@@ -29,7 +29,7 @@ def mailer(url: str, authority: CertificateAuthority | None = None, seconds: flo
     return made
 
 
-async def refused(sender: Mailer, letter: Letter = LETTER) -> dict[str, object]:
+async def refused(sender: Mailer, letter: Email = LETTER) -> dict[str, object]:
     """The log line of a letter that is not sent."""
     with capture_logs() as told, pytest.raises(MailFailed):
         await sender.send(letter)
@@ -104,21 +104,21 @@ class TestHostileLetters:
         async with mail_server() as server:
             sender = mailer(f"smtp://127.0.0.1:{server.port}")
             with pytest.raises(MailFailed):
-                await sender.send(Letter(to, "x", "y"))
+                await sender.send(Email(to, "x", "y"))
         assert server.envelopes == []
 
     @pytest.mark.proves("security: mail")
     @pytest.mark.parametrize("subject", ["x\r\nBcc: eve@example.com", "x\nX-Other: y", "x\u2028y", "x" * 201])
     async def test_a_subject_cannot_inject_a_header(self, subject: str) -> None:
         async with mail_server() as server:
-            await refused(mailer(f"smtp://127.0.0.1:{server.port}"), Letter(LETTER.to, subject, "y"))
+            await refused(mailer(f"smtp://127.0.0.1:{server.port}"), Email(LETTER.to, subject, "y"))
         assert server.envelopes == []
 
     @pytest.mark.proves("security: mail")
     async def test_a_text_cannot_end_the_message(self) -> None:
         text = "one\r\n.\r\nMAIL FROM:<eve@example.com>\r\n"
         async with mail_server() as server:
-            await mailer(f"smtp://127.0.0.1:{server.port}").send(Letter(LETTER.to, "x", text))
+            await mailer(f"smtp://127.0.0.1:{server.port}").send(Email(LETTER.to, "x", text))
         (message,) = server.messages
         assert message.get_content() == text
 

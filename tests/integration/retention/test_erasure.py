@@ -41,7 +41,7 @@ from recollect.memory.model import MemoryPatch, NewMemory, Target
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.retention.erasure import service as erasure
-from recollect.retention.erasure.model import REMAINS, Receipt, redacted, texts_to_search
+from recollect.retention.erasure.model import WHERE_COPIES_REMAIN, Receipt, redacted, texts_to_search
 from recollect.retention.erasure.name_patterns import pattern_of
 from recollect.retention.expiry import service as expiry
 from recollect.settings import Settings
@@ -592,7 +592,7 @@ async def test_planner_statistics_contain_nothing_of_an_erased_person_or_graph(
         else:
             receipt = await erasure.erase_person(tx, "diary", None, created_by=agent.caller.subject)
     assert receipt.statistics == ()
-    assert receipt.remains.keys() == REMAINS.keys()
+    assert receipt.remains.keys() == WHERE_COPIES_REMAIN.keys()
     assert await statistics_with(superuser, mark) == []
 
 

@@ -21,7 +21,7 @@ from recollect.memory.model import NewMemory, Target
 from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, plain
-from recollect.retrieval.recall.pages import BEFORE_ALL, Order, Page, Place
+from recollect.retrieval.recall.pages import BEFORE_ALL, ListPosition, Order, Page
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.histories import HISTORIES, HOURS, NAMED, NAMES, written
@@ -258,7 +258,7 @@ async def _listed(agent: Agent, only: RecallFilter, order: Order, as_of: str | N
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, agent.graph, as_of)
             pages.append(await recall.recall(view, [], only, limit=5, token_budget=10_000, page=page))
-        page = Page(order, Place.of_cursor(pages[-1].next_cursor) if pages[-1].next_cursor else None)
+        page = Page(order, ListPosition.of_cursor(pages[-1].next_cursor) if pages[-1].next_cursor else None)
     return pages
 
 

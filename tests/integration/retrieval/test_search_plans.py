@@ -23,9 +23,9 @@ from recollect.retrieval.search.fuzzy import NearForm, bounds, least_similarity
 from recollect.retrieval.search.model import LabelQuery, like_pattern
 from recollect.retrieval.search.store import (
     EXAMINED,
-    GATHERED,
+    MAX_SCANNED_ENTITIES,
+    MAX_SUBSTRING_ROWS,
     SAMPLED,
-    WALKED,
     near_parameters,
     substring_patterns,
     term_patterns,
@@ -110,11 +110,11 @@ def indexes(plan: dict[str, Any]) -> set[str]:
 
 
 def substring(text: str) -> Search:
-    return "search_substring", {**substring_patterns(text), "gathered": GATHERED, **PAGE}
+    return "search_substring", {**substring_patterns(text), "gathered": MAX_SUBSTRING_ROWS, **PAGE}
 
 
 def common_substring(text: str) -> Search:
-    return "search_common_substring", {**substring_patterns(text), "walked": WALKED, **PAGE}
+    return "search_common_substring", {**substring_patterns(text), "walked": MAX_SCANNED_ENTITIES, **PAGE}
 
 
 def ranked(*words: str) -> Search:

@@ -90,7 +90,7 @@ class TestWithRedis:
         self, two: list[RateLimiter], limit: RateLimit
     ) -> None:
         assert await flood(two, QUOTA - 1, limit) == QUOTA - 1
-        assert (await two[0].look(limit)).standings[0].remaining == 1
+        assert (await two[0].peek(limit)).states[0].remaining == 1
         assert await flood(two, 3 * QUOTA, limit) == 1
         for limiter in two:
             with pytest.raises(RateLimited) as refused:
@@ -103,9 +103,9 @@ class TestWithRedis:
         narrow = RateLimit("key", f"{limit.subject}:key", quota=5)
         other = RateLimit("key", f"{limit.subject}:other", quota=1_000)
         assert await flood(two, 3 * QUOTA, narrow, limit) == narrow.quota
-        assert (await two[0].look(limit)).standings[0].remaining == QUOTA - narrow.quota
+        assert (await two[0].peek(limit)).states[0].remaining == QUOTA - narrow.quota
         assert await flood(two, 3 * QUOTA, other, limit) == QUOTA - narrow.quota
-        assert (await two[0].look(other)).standings[0].remaining == other.quota - (QUOTA - narrow.quota)
+        assert (await two[0].peek(other)).states[0].remaining == other.quota - (QUOTA - narrow.quota)
 
     async def test_requests_pass_again_after_a_window(self, two: list[RateLimiter], limit: RateLimit) -> None:
         """With a window of one second: some pass when it is over, and never more than the quota in one window."""
@@ -201,8 +201,8 @@ class TestWithoutRedis:
         with structlog.testing.capture_logs() as logs:
             running.stop()
             assert await flood([limiter], 3 * QUOTA, limit) == QUOTA // 4
-            standings = (await limiter.look(RateLimit("key", "another", 100))).standings
-            assert standings[0].limit.quota == 25
+            states = (await limiter.peek(RateLimit("key", "another", 100))).states
+            assert states[0].limit.quota == 25
             running.start()
             await eventually(lambda: shared_again(limiter))
         said = [line["event"] for line in logs]
@@ -228,7 +228,7 @@ class TestWithoutRedis:
             assert told() == (0, 0), "the first absence is an increase only from a count that was there"
             running.stop()
             for _ in range(3):
-                await limiter.look(limit)
+                await limiter.peek(limit)
                 assert told() == (1, 1)
             running.start()
             await eventually(is_back)
@@ -241,7 +241,7 @@ class TestWithoutRedis:
     ) -> None:
         running.stop()
         before = asyncio.all_tasks()
-        await limiter.look(limit)
+        await limiter.peek(limit)
         assert len(asyncio.all_tasks() - before) == 1
         await limiter.aclose()
         assert asyncio.all_tasks() - before == set()
@@ -274,4 +274,4 @@ class TestWithoutRedis:
 async def shared_again(limiter: RateLimiter) -> bool:
     """Whether it grants whole limits."""
     asked = RateLimit("tenant", "test:rate:again", 1_000)
-    return (await limiter.look(asked)).standings[0].limit.quota == asked.quota
+    return (await limiter.peek(asked)).states[0].limit.quota == asked.quota

@@ -100,7 +100,7 @@ async def chain(db: Database, tenant_caller: Caller) -> str:
     async with agent.writing() as (tx, revision):
         made = await entities.create_entities(tx, revision, [NewEntity(name, "link") for name in links])
     async with agent.writing() as (tx, revision):
-        await hierarchy.place_entities(tx, revision, dict(zip(links[1:], links[:-1], strict=True)))
+        await hierarchy.set_parents_by_name(tx, revision, dict(zip(links[1:], links[:-1], strict=True)))
     async with agent.writing() as (tx, revision):
         heads = await nodes.read_heads(tx, revision.graph, [node_id for node_id, _ in made])
         await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, importance=7.0)) for h in heads.values()])

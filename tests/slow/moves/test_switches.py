@@ -18,7 +18,7 @@ from recollect.cells.service import Cells
 from recollect.errors import TenantMoving
 from recollect.ids import new_id
 from recollect.moves import store as moves
-from recollect.moves.model import TenantPlace
+from recollect.moves.model import TenantState
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
@@ -184,7 +184,7 @@ async def test_a_worker_completes_a_switch_in_either_direction(
     two_cells: TwoCells, worker: WorkerContext, agent: Agent, tenant: Tenant
 ) -> None:
     """The target has the tenant, and the directory does not say so. On the way back, home is the target."""
-    async with killed_after("set_place"):
+    async with killed_after("set_tenant_state"):
         await two_cells.move(tenant.slug, switch=AT_ONCE)
     assert await places(two_cells, tenant) == ["departed", "here"]
     await switches.end(worker)
@@ -238,6 +238,6 @@ async def test_notes_of_a_departure_are_deleted_when_a_cell_serves_the_tenant_ag
         held_until = await moves.hold(source, tenant.id, timedelta(minutes=1))
         assert held_until is not None
         assert await moves.depart(source, tenant.id, held_until, target=AWAY, secret=uuid4(), most=AT_ONCE)
-        assert await moves.set_place(source, tenant.id, TenantPlace.HERE, [TenantPlace.DEPARTED])
+        assert await moves.set_tenant_state(source, tenant.id, TenantState.HERE, [TenantState.DEPARTED])
     async with two_cells.bare(HOME) as home:
         assert await home.fetchval(noted, tenant.id) == 0

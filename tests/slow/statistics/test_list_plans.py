@@ -12,7 +12,7 @@ from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import Recalled, RecallFilter
-from recollect.retrieval.recall.pages import Page, Place
+from recollect.retrieval.recall.pages import ListPosition, Page
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
@@ -77,9 +77,9 @@ async def test_a_page_reads_little_more_than_it_holds(watching: tuple[Agent, Wat
     first = await listed(agent, min_importance=None)
     assert len(first.hits) == LIMIT
     assert watch.rows["recall.list_memories"] < SIZE / 4
-    last = first.places[first.hits[-1].key]
+    last = first.positions[first.hits[-1].key]
     watch.clear()
-    far = Place(last.importance, last.at.replace(year=2026, month=1, day=20), last.passage_id)
+    far = ListPosition(last.importance, last.at.replace(year=2026, month=1, day=20), last.passage_id)
     assert len((await listed(agent, Page(after=far))).hits) == LIMIT
     assert watch.rows["recall.list_memories"] < SIZE / 4
 

@@ -50,7 +50,7 @@ class TestMarkdown:
             "Setup › Database: - one\n- two\n\n```\n# no heading\n```",
             "End: last",
         ]
-        assert [passage.place for passage in document.passages] == ["", "#Setup", "#Database", "#End"]
+        assert [passage.anchor for passage in document.passages] == ["", "#Setup", "#Database", "#End"]
         assert (document.title, document.tags, document.metadata) == ("Alpha", ["work", "pier"], {"day": "2027-01-31"})
 
     def test_what_is_no_front_matter_is_text(self, subtests: pytest.Subtests) -> None:
@@ -112,7 +112,7 @@ class TestFolders:
         (tmp_path / "large.txt").write_bytes(b"x" * 1_001)
         for suffix in ("pdf", "docx", "pptx", "xlsx"):
             (tmp_path / f"broken.{suffix}").write_bytes(b"no such file format")
-        read = {file.place: read_document(file) for file in find_files(tmp_path)}
+        read = {file.relative_path: read_document(file) for file in find_files(tmp_path)}
         assert len(read) == 6
         assert all(isinstance(document, UnreadFile) and document.reason for document in read.values())
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recollect.curation.duplicates.service import group_similar, still_similar
 from recollect.curation.duplicates.similarity import (
-    RARE,
+    COMMON_ABOVE,
     ROUNDING,
     DuplicateFinder,
     Profile,
@@ -120,7 +120,7 @@ def test_few_pairs_are_compared_where_statements_tell_entities_apart() -> None:
 
 def test_a_common_statement_yields_no_pairs_but_counts_in_the_score() -> None:
     profiles = [profile(f"{letter * 9}", statements="ab") for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
-    assert len(profiles) > RARE
+    assert len(profiles) > COMMON_ABOVE
     profiles.append(profile("aaaaaaaab", statements="ab"))
     assert finish(DuplicateFinder(profiles, 0.8).groups()) == [[0, len(profiles) - 1]]
 

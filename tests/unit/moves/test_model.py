@@ -16,7 +16,7 @@ from recollect.moves.model import (
     differences,
     lacking,
     name_of,
-    unlike_schema,
+    schema_mismatch,
 )
 
 TENANT = UUID("01a2088c-7f2c-707d-8055-f4df1c7adf6c")
@@ -72,7 +72,7 @@ def test_a_missing_capability_of_a_server_is_reported(
     ],
 )
 def test_a_cell_of_another_schema_version_is_reported_with_advice(applied: list[str], expected: str | None) -> None:
-    message = unlike_schema("b", applied, ["0001", "0002"])
+    message = schema_mismatch("b", applied, ["0001", "0002"])
     assert message is None if expected is None else message is not None and message.startswith(expected)
 
 

@@ -12,7 +12,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import CollectorRegistry, generate_latest
 
 from recollect.errors import ErrorCode
-from recollect.jobs.model import FAULTS_OF_OURS
+from recollect.jobs.model import SERVER_ERROR_CODES
 from recollect.postgres.connections import OWNER_ROLE
 from recollect.telemetry import metrics
 from recollect.telemetry.metric_readers import HTTP_ATTRIBUTES
@@ -73,7 +73,7 @@ def test_every_expression_uses_existing_error_codes() -> None:
 def test_failed_jobs_are_counted_from_zero_for_each_code_in_alerts() -> None:
     [asked] = [rule["expr"] for rule in RULES if rule["alert"] == "RecollectJobsFail"]
     [codes] = re.findall(r"error_type=~\"([^\"]+)\"", asked)
-    assert set(codes.split("|")) == set(FAULTS_OF_OURS)
+    assert set(codes.split("|")) == set(SERVER_ERROR_CODES)
 
 
 def test_the_table_of_alerts_lists_exactly_the_alerts() -> None:

@@ -34,7 +34,9 @@ def test_every_place_names_the_version_of_the_package() -> None:
 
 
 def test_a_new_version_is_written_to_every_place_and_nothing_else_changes(tmp_path: Path) -> None:
-    places = release("from release.places import _PLACES; print(json.dumps(sorted({f for f, _ in _PLACES})))")
+    places = release(
+        "from release.places import _VERSION_PATTERNS; print(json.dumps(sorted({f for f, _ in _VERSION_PATTERNS})))"
+    )
     copied = [place for place in places if (ROOT / place).exists()]
     for place in copied:
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)

@@ -8,25 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
-from recollect.retrieval.recall.pages import BEFORE_ALL, Place
+from recollect.retrieval.recall.pages import BEFORE_ALL, ListPosition
 
 TIMES = st.datetimes(timezones=st.just(UTC))
 
 
 @given(st.floats(-1, 10), TIMES | st.just(BEFORE_ALL), st.uuids())
 def test_a_cursor_tells_its_place(importance: float, at: datetime, passage_id: UUID) -> None:
-    place = Place(importance, at, passage_id)
-    assert Place.of_cursor(place.cursor) == place
+    place = ListPosition(importance, at, passage_id)
+    assert ListPosition.of_cursor(place.cursor) == place
 
 
 def test_a_time_with_an_offset_is_the_same_moment() -> None:
     at = datetime.fromisoformat("2026-11-27T12:00:00+05:30")
-    told = Place.of_cursor(Place(0.0, at, UUID(int=1)).cursor)
+    told = ListPosition.of_cursor(ListPosition(0.0, at, UUID(int=1)).cursor)
     assert (told.at, told.at.utcoffset()) == (at, timedelta())
 
 
 def test_other_texts_are_refused(subtests: pytest.Subtests) -> None:
-    good = Place(0.0, BEFORE_ALL, UUID(int=1)).cursor
+    good = ListPosition(0.0, BEFORE_ALL, UUID(int=1)).cursor
     for text in (
         "",
         "next",
@@ -37,5 +37,5 @@ def test_other_texts_are_refused(subtests: pytest.Subtests) -> None:
         "₀" * 5,
     ):
         with subtests.test(text), pytest.raises(InvalidInput) as refused:
-            Place.of_cursor(text)
+            ListPosition.of_cursor(text)
         assert refused.value.path == "cursor"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.transfer import expired
-from recollect.transfer.expired import SOON, ExpiringRecords
+from recollect.transfer.expired import SAFE_REMAINING_LIFE, ExpiringRecords
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.records import FactKey, FactRecord, RelationRecord
 
@@ -20,7 +20,7 @@ def until(expiring: ExpiringRecords, text: str) -> datetime | None:
 
 def test_a_record_that_expires_much_later_is_not_noted() -> None:
     expiring = ExpiringRecords()
-    for text, ends in (("over", PAST), ("later", datetime.now(UTC) + 2 * SOON), ("never", None)):
+    for text, ends in (("over", PAST), ("later", datetime.now(UTC) + 2 * SAFE_REMAINING_LIFE), ("never", None)):
         expiring.note(FactRecord(text=text, expires_at=ends))
     assert [until(expiring, text) for text in ("over", "later", "never")] == [PAST, None, None]
     expiring.note(FactRecord(text="over"))

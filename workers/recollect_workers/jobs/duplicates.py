@@ -10,7 +10,7 @@ from recollect.accounts.identity.model import worker_caller
 from recollect.caller import Caller
 from recollect.curation.duplicates import deduplication
 from recollect.curation.duplicates.deduplication import ComparisonStep
-from recollect.curation.duplicates.model import PassCursor
+from recollect.curation.duplicates.model import ScanCursor
 from recollect.curation.duplicates.similarity import SimilarPair
 from recollect.jobs.model import Job, StepFunction, StepRefused, StepResult
 from recollect.postgres.transactions import Transaction
@@ -42,7 +42,7 @@ async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunct
         context.database,
         caller,
         job.graph_id,
-        msgspec.convert(job.cursor["at"], PassCursor) if "at" in job.cursor else None,
+        msgspec.convert(job.cursor["at"], ScanCursor) if "at" in job.cursor else None,
         mode=job.arguments.get("mode", "off"),
         threshold=job.arguments.get("threshold"),
     )

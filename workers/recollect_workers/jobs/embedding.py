@@ -219,7 +219,7 @@ async def _embed_next(
         if claimed := await _claim(context, tenant_id, embedder, small_only=small_only, most=most):
             seconds = context.settings.embedding_lease_seconds / 2
             outcome = await embed_bisecting(embedder, _without_vector(claimed), seconds=seconds)
-            is_last = len(claimed) < claimed[0].places and embedder is context.embedders[-1]
+            is_last = len(claimed) < claimed[0].max_per_graph and embedder is context.embedders[-1]
             return EmbeddingBatch(embedder, claimed, outcome, is_last)
     return None
 

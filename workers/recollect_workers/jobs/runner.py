@@ -166,7 +166,7 @@ async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     try:
         async with asyncio.timeout(bounds.lease.total_seconds()), AsyncExitStack() as stack:
             stack.enter_context(step_span(f"step {job.kind}", job_kind=job.kind, tenant_id=str(caller.tenant_id)))
-            await _require_standing(context, caller, job)
+            await _require_subject_active(context, caller, job)
             do_step = await kind.prepare(context, caller, job) if isinstance(kind, PreparedKind) else kind
             tx = await stack.enter_async_context(context.database.transaction(caller))
             step = await do_step(tx, job)
@@ -186,11 +186,11 @@ async def take_step(context: WorkerContext, caller: Caller, job: Job) -> Job:
     return job
 
 
-async def _require_standing(context: WorkerContext, caller: Caller, job: Job) -> None:
+async def _require_subject_active(context: WorkerContext, caller: Caller, job: Job) -> None:
     """Raise StepRefused if the key that started the job is not valid any more, StepPostponed for a suspended tenant."""
     try:
         async with context.database.transaction(caller, read_only=True) as tx:
-            await identity.require_standing(tx, "worker" if job.kind in FINISHING else job.created_by)
+            await identity.require_subject_active(tx, "worker" if job.kind in FINISHING else job.created_by)
     except TenantSuspended as error:
         raise _until_resumed(error) from None
     except Unauthenticated as error:

@@ -152,9 +152,9 @@ def _step_result(job: Job, batch: ImportBatch, imported: ImportResult, *, report
         "problems": problems_before + len(imported.problems)
     }
     reported = imported.problems[: max(MAX_REPORTED - problems_before, 0)] if reports_problems else ()
-    items_read = job.cursor.get("gone", 0) + batch.read
+    items_read = job.cursor.get("items_read", 0) + batch.read
     done = items_read // (2 if file_jobs.needs_dry_run(job) and not job.arguments.get("check") else 1)
-    cursor = {**job.cursor, "batches": batch.number + 1, "counts": counts, "gone": items_read}
+    cursor = {**job.cursor, "batches": batch.number + 1, "counts": counts, "items_read": items_read}
     if reads_in_parts(job):
         cursor["parts"] = True
     return StepResult(cursor, done, job.total, output=_lines(reported))
@@ -162,7 +162,7 @@ def _step_result(job: Job, batch: ImportBatch, imported: ImportResult, *, report
 
 def _lasting_cursor(job: Job) -> dict[str, Any]:
     """The part of a tried file's cursor that stays when the file is written."""
-    return {name: job.cursor[name] for name in ("gone", "uncounted") if name in job.cursor}
+    return {name: job.cursor[name] for name in ("items_read", "uncounted") if name in job.cursor}
 
 
 def _strategy(job: Job) -> Strategy:

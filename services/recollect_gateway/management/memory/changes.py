@@ -27,7 +27,7 @@ from recollect_gateway.management.memory.nodes import Kinds, Tags
 from recollect_gateway.streaming import server_sent_events
 from recollect_gateway.streaming.streams import DRAINING, PollResult, Stream
 from recollect_http.fields import SUBJECT, GraphInPath
-from recollect_http.pages import Cursor, Limit, NextCursor, place_of
+from recollect_http.pages import Cursor, Limit, NextCursor, position_of
 from recollect_http.problems import RESPONSES
 from recollect_http.requests.parsing import check_text
 
@@ -124,11 +124,11 @@ class ChangeController(Controller):
         check_text({"kind": kind, "tag": tag})
         filters = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
         if server_sent_events.MEDIA_TYPE in request.headers.get("accept", ""):
-            changes = await _open(request, services, name, filters, _last_event(request) or Place(after_revision))
+            changes = await _open(request, services, name, filters, _last_event(request) or ResumePoint(after_revision))
             return StreamResponse(  # type: ignore[return-value]  # the OpenAPI document describes the page
                 changes.events(), media_type=server_sent_events.MEDIA_TYPE, headers=server_sent_events.HEADERS
             )
-        after = place_of(cursor, _revision)
+        after = position_of(cursor, _revision)
         since = (after_revision or 0) if after is None else after
         async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
             graph = await graphs.get_graph(tx, name)
@@ -138,7 +138,7 @@ class ChangeController(Controller):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResumePoint:
     """Where a client goes on: after a revision (None: with new ones) of the graph with this mark (None: of any)."""
 
     revision: int | None
@@ -166,11 +166,11 @@ class ChangeStream:
     async def events(self) -> AsyncIterator[bytes]:
         """The server-sent events for the client."""
         yield server_sent_events.retry_after(RETRY_MILLISECONDS)
-        place = _event_id(self.graph_id, self.reached)
+        event_id = _event_id(self.graph_id, self.reached)
         if self.is_lost:
-            yield server_sent_events.event("refetch", {"revision": self.reached}, place=place)
+            yield server_sent_events.event("refetch", {"revision": self.reached}, event_id=event_id)
         else:
-            yield server_sent_events.id_only(place)
+            yield server_sent_events.id_only(event_id)
         async for page in self.stream.follow(self._poll):
             yield server_sent_events.KEEP_ALIVE if page is None else _events_of(self.graph_id, page)
         yield server_sent_events.event("end", {"reason": self.stream.ended or DRAINING})
@@ -187,7 +187,7 @@ class ChangeStream:
 
 
 async def _open(
-    request: AnyRequest, services: Services, name: str, filters: ChangeFilter, after: Place
+    request: AnyRequest, services: Services, name: str, filters: ChangeFilter, after: ResumePoint
 ) -> ChangeStream:
     """A stream of a graph's changes after a place; raises NotFound, or TooManyRequests."""
     async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
@@ -200,14 +200,14 @@ async def _open(
     return ChangeStream(stream, services, graph.id, filters, reached, is_lost)
 
 
-def _last_event(request: AnyRequest) -> Place | None:
+def _last_event(request: AnyRequest) -> ResumePoint | None:
     """The place that a client read last: the id of an earlier event, or a revision; raises InvalidInput."""
     event_id = request.headers.get(LAST_EVENT, "").strip()
     if not event_id:
         return None
     graph, dash, revision = event_id.rpartition("-")
     try:
-        return Place(_revision(revision if graph else event_id), graph if dash else None)
+        return ResumePoint(_revision(revision if graph else event_id), graph if dash else None)
     except ValueError:
         raise InvalidInput("This is not an id that an earlier stream sent", path=LAST_EVENT) from None
 
@@ -229,9 +229,11 @@ def _mark(graph_id: UUID) -> str:
 
 
 def _events_of(graph_id: UUID, page: FoundChanges) -> bytes:
-    places = [_event_id(graph_id, change.revision) for change in page.changes]
-    placed_changes = zip(page.changes, places, strict=True)
-    events = [server_sent_events.event("change", _change(change), place=place) for change, place in placed_changes]
+    event_ids = [_event_id(graph_id, change.revision) for change in page.changes]
+    changes_with_ids = zip(page.changes, event_ids, strict=True)
+    events = [
+        server_sent_events.event("change", _change(change), event_id=event_id) for change, event_id in changes_with_ids
+    ]
     if not page.changes or page.changes[-1].revision < page.reached:
         events.append(server_sent_events.id_only(_event_id(graph_id, page.reached)))
     return b"".join(events)

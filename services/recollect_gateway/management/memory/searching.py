@@ -19,7 +19,7 @@ from recollect_gateway.management.guards import mirrors
 from recollect_gateway.management.memory.nodes import Kinds, StatusFilter, Tags
 from recollect_gateway.operations.nodes import NodeItemBody, node_item
 from recollect_http.fields import GraphInPath
-from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, place_of
+from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, position_of
 from recollect_http.problems import RESPONSES
 from recollect_http.requests.parsing import check_text
 
@@ -77,7 +77,7 @@ class SearchController(Controller):
         All pages together hold about a hundred results.
         """
         check_text({"q": q, "kind": kind, "tag": tag, "as_of": as_of})
-        begin = place_of(cursor, integer) or 0
+        begin = position_of(cursor, integer) or 0
         filters = RecallFilter(
             kinds=tuple(kind or ()),
             tags=tuple(tag or ()),

@@ -25,11 +25,11 @@ from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
 from recollect.transfer.formats import FORMATS, IMPORTED, FormatName, ImportName, format_named
 from recollect.transfer.model import (
-    ELSEWHERE,
     FACTS_HEADER,
     MAX_LINES,
     MAX_OBSERVATIONS,
     REVISION_HEADER,
+    TOO_LARGE_ADVICE,
     ExportSelection,
     ImportResult,
     Strategy,
@@ -261,7 +261,7 @@ async def _body(request: AnyRequest) -> bytes:
     try:
         return await request.body()
     except RequestEntityTooLarge:
-        message = f"The body is larger than a request may be. {ELSEWHERE}"
+        message = f"The body is larger than a request may be. {TOO_LARGE_ADVICE}"
         raise TooLarge(message, code=ErrorCode.REQUEST_TOO_LARGE) from None
 
 
@@ -269,7 +269,7 @@ async def _import(
     call: Call, name: str, body: bytes, read_as: str, strategy: Strategy, strict: bool, check: bool
 ) -> ImportBody:
     reading = read_small(read_as, [body], max_items=MAX_LINES, max_observations=MAX_OBSERVATIONS)
-    items, problems = await call.compute(reading, advice=ELSEWHERE)
+    items, problems = await call.compute(reading, advice=TOO_LARGE_ADVICE)
     async with call.changing(name, commit=not check) as tx:
         if strict:
             transfer.require_sound(problems)

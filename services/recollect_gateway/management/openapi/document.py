@@ -154,12 +154,12 @@ def _in_order(paths: dict[str, Any], handlers: dict[str, HTTPRouteHandler]) -> d
     """The paths in the order of their tags and, within one, of the source: the framework sorts them by name."""
     groups = list(TAGS)
 
-    def place(path: str) -> tuple[int, int]:
+    def position(path: str) -> tuple[int, int]:
         method, operation = next(iter(paths[path].items()))
         handler: Any = handlers[f"{method.upper()} {path}"].fn
         return groups.index(operation["tags"][0]), handler.__code__.co_firstlineno
 
-    return {path: paths[path] for path in sorted(paths, key=place)}
+    return {path: paths[path] for path in sorted(paths, key=position)}
 
 
 def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRouteHandler]) -> dict[str, Any]:

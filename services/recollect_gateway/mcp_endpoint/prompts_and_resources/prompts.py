@@ -21,7 +21,7 @@ from recollect.errors import InvalidInput
 from recollect.graph.graphs.model import graph_name
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.request import Context, McpRequest, request_of
-from recollect_gateway.mcp_endpoint.rounds import Round, round_of
+from recollect_gateway.mcp_endpoint.rounds import ElicitationRound, round_of
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_http.requests.parsing import check_text
 
@@ -53,7 +53,7 @@ class PromptSpec:
     arguments: tuple[PromptArgument, ...]
     tools: frozenset[str]
     text: Callable[[Arguments], str | Sequence[PromptMessage]]
-    ask: Callable[[Arguments, Round], InputRequiredResult | None] | None = None
+    ask: Callable[[Arguments, ElicitationRound], InputRequiredResult | None] | None = None
 
     def messages(self, arguments: Arguments) -> list[PromptMessage]:
         """Its messages for these arguments; a text becomes one message of the user."""

@@ -34,7 +34,7 @@ from msgspec import Struct
 from recollect.caller import Caller
 from recollect.errors import Forbidden
 from recollect.notifications import service as notifications
-from recollect.notifications.model import Seen, Watched
+from recollect.notifications.model import Watched, WatchState
 from recollect_gateway.calls import Call, Services
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import (
@@ -75,7 +75,7 @@ class News:
     """What one look found: the addresses of written resources, and the present state of all that is watched."""
 
     updated: tuple[str, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[WatchState, ...]
     names: GraphNames
 
 
@@ -96,7 +96,7 @@ class Subscription:
     list_uris: tuple[str, ...]
     lists: bool
     tools: bool
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[WatchState] = field(default_factory=list)
     names: GraphNames = frozenset()
     offered: frozenset[str] = frozenset()
 
@@ -148,8 +148,8 @@ class Subscription:
 
     async def _news(self, caller: Caller) -> News:
         async with self._reading(caller) as tx:
-            found = await notifications.look(tx, list(self.watched.values()))
-            seen = tuple(now or Seen(None) for now in found)
+            found = await notifications.read_states(tx, list(self.watched.values()))
+            seen = tuple(now or WatchState(None) for now in found)
             updated = [
                 uri
                 for (uri, part), before, now in zip(self.watched.items(), self.seen, seen, strict=True)
@@ -162,7 +162,7 @@ class Subscription:
         if not self.tasks.reported:
             return []
         async with self._reading(caller) as tx:
-            found = await self.tasks.look(tx)
+            found = await self.tasks.read_states(tx)
         return await self.tasks.news(caller, found)
 
     @property
@@ -172,11 +172,11 @@ class Subscription:
     def _reading(self, caller: Caller) -> Any:
         return Call(caller, self.services, METHOD, read_only=True).transaction()
 
-    async def _state(self, caller: Caller) -> tuple[list[Seen | None], GraphNames]:
+    async def _state(self, caller: Caller) -> tuple[list[WatchState | None], GraphNames]:
         async with self._reading(caller) as tx:
             names = await notifications.graph_names(tx) if self._wants_names else frozenset()
             await self.tasks.begin(tx)
-            return await notifications.look(tx, list(self.watched.values())), names
+            return await notifications.read_states(tx, list(self.watched.values())), names
 
     def _offered(self, caller: Caller) -> frozenset[str]:
         return frozenset(tool.name for tool in self.catalogue if self.request.selection.offers(tool, caller))

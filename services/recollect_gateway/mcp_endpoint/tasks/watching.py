@@ -45,7 +45,7 @@ class WatchedTasks:
         self.graphs = {job_id: found[job_id].graph_id for job_id in self.requested if job_id in found}
         self.reported = dict.fromkeys(self.graphs)
 
-    async def look(self, tx: Transaction) -> list[Job | None]:
+    async def read_states(self, tx: Transaction) -> list[Job | None]:
         """The job of each watched task as it is now; None where it is gone."""
         found = await self.handlers.find_all(tx, self.reported) if self.reported else {}
         return [found.get(job_id) for job_id in self.reported]

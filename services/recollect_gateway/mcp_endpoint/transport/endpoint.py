@@ -41,7 +41,7 @@ from recollect_gateway.callers.credentials import Authenticator
 from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.pacing import PacedExchange
 from recollect_gateway.calls import Services
-from recollect_gateway.mcp_endpoint.offer import Offer
+from recollect_gateway.mcp_endpoint.offer import ServerCatalogue
 from recollect_gateway.mcp_endpoint.prompts_and_resources.subscriptions import listens
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
@@ -99,7 +99,7 @@ class McpEndpoint:
         admission: Admission,
         resources: Resources,
         streams: Streams,
-        offer: Offer,
+        offer: ServerCatalogue,
     ) -> None:
         self._authenticator, self._admission, self._resources = authenticator, admission, resources
         self._streams, self._offer = streams, offer
@@ -245,7 +245,7 @@ class McpEndpoint:
         address = _address_of(request)
         if request.method != "POST":
             raise MethodNotAllowed("MCP is served by POST only: GET opens no stream of server messages.")
-        self._admission.require_unrefused(request.scope)
+        self._admission.raise_if_recently_refused(request.scope)
         with self._admission.expect_caller(request.scope):
             caller = await self._caller(request, address.tenant)
             if isinstance(caller, Caller):
@@ -341,7 +341,7 @@ def _path_of(request: AnyRequest) -> str:
     return request.scope["raw_path"].decode("latin-1").partition("?")[0]
 
 
-def _selection(offer: Offer, address: McpAddress, headers: Headers) -> Selection:
+def _selection(offer: ServerCatalogue, address: McpAddress, headers: Headers) -> Selection:
     names = address.toolset or headers.get("x-mcp-toolsets") or ""
     chosen = frozenset(name.strip() for name in names.split(",") if name.strip()) or offer.default_toolsets
     toolsets = offer.toolsets

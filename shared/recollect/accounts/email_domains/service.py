@@ -32,7 +32,7 @@ async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
     claimed already or the tenant has the most claims that it may have.
     """
     domain, role = normalized_domain(domain), joining_role(role)
-    tx.caller.require_reach_of(role)
+    tx.caller.require_can_grant(role)
     await store.lock_domains(tx)
     if len(await store.list_domains(tx)) >= MAX_DOMAINS:
         raise Conflict(
@@ -55,7 +55,7 @@ async def verify_domain(db: Database, records: TextRecords, caller: Caller, doma
         claim = await store.find_domain(tx, domain_id)
     if claim is None:
         raise _no_domain()
-    caller.require_reach_of(claim.role)
+    caller.require_can_grant(claim.role)
     verified = await _check(db, records, caller, claim)
     if verified is None:
         raise Conflict(
@@ -69,7 +69,7 @@ async def verify_domain(db: Database, records: TextRecords, caller: Caller, doma
 async def change_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain:
     """Change the role in which people join. Raises NotFound, InvalidInput, or Forbidden as `claim_domain`."""
     before = await store.lock_domain(tx, domain_id)
-    tx.caller.require_reach_of(joining_role(role))
+    tx.caller.require_can_grant(joining_role(role))
     changed = await store.set_role(tx, domain_id, role)
     if before is None or changed is None:
         raise _no_domain()

@@ -15,7 +15,7 @@ PREFIX = "rcl_"
 PUBLIC_KINDS = frozenset({"client"})
 """Kinds of what has the form of a key and is no secret: ids of OAuth clients."""
 
-MAX_PLACES = 20
+MAX_FAULTS = 20
 """Places of one call that its error lists, at most."""
 
 REASON = "holds a key or a token of this service"
@@ -47,12 +47,12 @@ def secrets_in(value: Any, path: str = "") -> Iterator[str]:
 
 def refuse_secrets(value: Any, path: str = "") -> None:
     """Raise InvalidInput, or InvalidInputs, with the path of each text of a value that holds a secret."""
-    faults = [_fault(place) for place, _ in zip(secrets_in(value, path), range(MAX_PLACES), strict=False)]
+    faults = [_fault(location) for location, _ in zip(secrets_in(value, path), range(MAX_FAULTS), strict=False)]
     if faults:
         raise faults[0] if len(faults) == 1 else InvalidInputs(faults)
 
 
-def _fault(place: str) -> InvalidInput:
+def _fault(location: str) -> InvalidInput:
     return InvalidInput(
-        f"Not stored: it {REASON}. Leave it out; revoke it if others may have read it", path=place or None
+        f"Not stored: it {REASON}. Leave it out; revoke it if others may have read it", path=location or None
     )

@@ -88,7 +88,7 @@ SELECT EXISTS (
         AND (expires_at IS NULL OR expires_at > statement_timestamp())
 );
 
--- name: find_standing
+-- name: find_subject_state
 -- Whether the tenant is active, and whether a key of it (:key_id) holds, a person (:person_id) is its member, or a grant
 -- (:grant_id) was not revoked and is a member's, or an issuer (:issuer_id) is trusted.
 SELECT t.status = 'active' AND NOT t.read_only AS is_active, EXISTS (

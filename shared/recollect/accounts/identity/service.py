@@ -212,7 +212,7 @@ async def revoke_key(tx: Transaction, key_id: UUID, *, check: Check[ApiKey] = un
     return key
 
 
-async def require_standing(tx: Transaction, subject: str) -> None:
+async def require_subject_active(tx: Transaction, subject: str) -> None:
     """Raise Unauthenticated where the subject of a job may not do it any more, TenantSuspended for a suspended tenant.
 
     `subject`: that of the Caller that started it: a key that must be valid, a person who must be a member, a grant of
@@ -220,7 +220,7 @@ async def require_standing(tx: Transaction, subject: str) -> None:
     """
     kinds = (KEY_SUBJECT, PERSON_SUBJECT, GRANT_SUBJECT, ISSUER_SUBJECT)
     key_id, person_id, grant_id, issuer_id = (_id_in(subject, kind) for kind in kinds)
-    is_active, is_allowed = await store.find_standing(
+    is_active, is_allowed = await store.find_subject_state(
         tx, key_id=key_id, person_id=person_id, grant_id=grant_id, issuer_id=issuer_id
     )
     if key_id and not is_allowed:

@@ -128,7 +128,7 @@ async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
     return is_default
 
 
-async def find_standing(
+async def find_subject_state(
     tx: Transaction, *, key_id: UUID | None, person_id: UUID | None, grant_id: UUID | None, issuer_id: UUID | None
 ) -> tuple[bool, bool]:
     """Whether the tenant is active, and whether the subject of a job may still do it.
@@ -136,7 +136,7 @@ async def find_standing(
     That is a valid key, a person who is a member, a grant of a member, or a trusted issuer.
     """
     row = await tx.fetchrow(
-        queries.find_standing, key_id=key_id, person_id=person_id, grant_id=grant_id, issuer_id=issuer_id
+        queries.find_subject_state, key_id=key_id, person_id=person_id, grant_id=grant_id, issuer_id=issuer_id
     )
     return (row["is_active"], row["holds"]) if row else (False, False)
 

@@ -106,13 +106,13 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """The purpose of a sign-in: to sign in and go on to `place`, a path of ours.
+    """The purpose of a sign-in: to sign in and go on to `return_to`, a path of ours.
 
     `invitation_id`: the invitation by which to join, if necessary. `person_id`: the person who has signed in already
     and connects the provider.
     """
 
-    place: str
+    return_to: str
     invitation_id: UUID | None = None
     person_id: UUID | None = None
 
@@ -178,12 +178,12 @@ class ProvenIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSession:
-    """A person who has signed in by a provider, and the tenant to which that is confined. `place`: the next path."""
+    """A person who has signed in by a provider, confined to one tenant. `return_to`: the path to go on to."""
 
     person_id: UUID
     tenant_id: UUID
     provider_id: UUID
-    place: str
+    return_to: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ WHERE tenant_id = :tenant_id AND (expires_at <= clock_timestamp() OR id IN (
 INSERT INTO provider_sign_ins (
     tenant_id, id, provider_id, hash, browser, invitation_id, person_id, place, expires_at
 ) VALUES (
-    :tenant_id, :id, :provider_id, :hash, :browser, :invitation_id, :person_id, :place,
+    :tenant_id, :id, :provider_id, :hash, :browser, :invitation_id, :person_id, :return_to,
     clock_timestamp() + :lifetime::interval
 );
 
@@ -74,7 +74,7 @@ SELECT tenant_id FROM find_provider_sign_in(:hash);
 DELETE FROM provider_sign_ins
 WHERE tenant_id = :tenant_id AND hash = :hash AND browser = :browser AND provider_id = :provider_id
     AND expires_at > clock_timestamp()
-RETURNING place, invitation_id, person_id;
+RETURNING place AS return_to, invitation_id, person_id;
 
 -- name: find_identity
 -- The person of an identity, which is noted as used.

@@ -46,16 +46,16 @@ from recollect.postgres.transactions import Transaction
 SUBJECT = "sign-in"
 """The subject of the Caller that acts in a tenant while a person signs in."""
 
-OVER = "This sign-in has ended, or was begun in another browser. Go back to Recollect and begin again."
-STRANGER = (
+SIGN_IN_EXPIRED = "This sign-in has ended, or was begun in another browser. Go back to Recollect and begin again."
+ACCOUNT_NOT_LINKED = (
     "Your account at this provider is not connected to Recollect yet. Open the link in your invitation and continue "
     "with your provider there. Or sign in with your password and connect the provider under “Account”."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Journey:
-    """A browser's way to a provider and back to `redirect_uri`, an address of ours."""
+class PendingSignIn:
+    """An OAuth sign-in under way. `redirect_uri`: the address of ours to which the provider sends the browser back."""
 
     secrets: SignInSecrets
     redirect_uri: str
@@ -72,7 +72,7 @@ async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> I
     Raises InvalidInput; Forbidden if the caller may do less than an admin, since the provider may let admins in;
     Conflict if the tenant has a provider of the same issuer, or the most that it may have.
     """
-    tx.caller.require_reach_of(Role.ADMIN)
+    tx.caller.require_can_grant(Role.ADMIN)
     new = checked(new)
     await store.lock_providers(tx)
     if len(await store.list_providers(tx)) >= MAX_PROVIDERS:
@@ -95,7 +95,7 @@ async def change_provider(
 
     Raises NotFound, InvalidInput, or Forbidden as `add_provider` does.
     """
-    tx.caller.require_reach_of(Role.ADMIN)
+    tx.caller.require_can_grant(Role.ADMIN)
     check_fields(change.name, change.client_id, change.client_secret, change.algorithm)
     secret = change.client_secret
     encrypted = None if secret is None else _encrypted(tx, provider_id, secret, pepper)
@@ -124,15 +124,15 @@ async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
 
 
 async def begin(
-    db: Database, party: RelyingParty, provider: OfferedProvider, purpose: Purpose, journey: Journey
+    db: Database, party: RelyingParty, provider: OfferedProvider, purpose: Purpose, pending: PendingSignIn
 ) -> str:
     """Begin a sign-in; return the address to which to send the browser. Raises SignInRefused."""
     caller = _sign_in_caller(provider.tenant_id)
     async with db.transaction(caller, read_only=True) as tx:
-        registration = await _registration(tx, provider.id, journey.secrets.pepper)
-    url = await party.authorization_url(provider.tenant_id, registration, journey.secrets, journey.redirect_uri)
+        registration = await _registration(tx, provider.id, pending.secrets.pepper)
+    url = await party.authorization_url(provider.tenant_id, registration, pending.secrets, pending.redirect_uri)
     async with db.transaction(caller) as tx:
-        await store.insert_sign_in(tx, provider.id, journey.secrets, purpose, lifetime=SIGN_IN_LIFETIME)
+        await store.insert_sign_in(tx, provider.id, pending.secrets, purpose, lifetime=SIGN_IN_LIFETIME)
         await store.forget_sign_ins(tx, kept=MAX_UNDER_WAY)
     return url
 
@@ -143,32 +143,32 @@ async def finish(
     records: TextRecords,
     provider_id: UUID,
     returned: Returned,
-    journey: Journey,
+    pending: PendingSignIn,
     signed_in: PersonSession | None,
 ) -> ProviderSession:
     """Finish a sign-in, once; return the session of the person. Raises SignInRefused.
 
     `signed_in`: the session that this browser has already, which must be of the person who connects the provider.
     """
-    state = journey.secrets.hash
+    state = pending.secrets.hash
     tenant_id = await db.find_in_any_cell(
         state.hex(), lambda session: store.find_sign_in(session, state), stored_hashes=lambda: [state]
     )
     if tenant_id is None:
-        raise SignInRefused(OVER)
+        raise SignInRefused(SIGN_IN_EXPIRED)
     caller = _sign_in_caller(tenant_id)
     async with db.transaction(caller) as tx:
-        purpose = await store.use_sign_in(tx, provider_id, journey.secrets)
-        registration = await _registration(tx, provider_id, journey.secrets.pepper) if purpose else None
+        purpose = await store.use_sign_in(tx, provider_id, pending.secrets)
+        registration = await _registration(tx, provider_id, pending.secrets.pepper) if purpose else None
     if purpose is None or registration is None:
-        raise SignInRefused(OVER)
+        raise SignInRefused(SIGN_IN_EXPIRED)
     if not returned.code or returned.issuer not in (None, registration.issuer):
         raise SignInRefused("Your identity provider did not sign you in.")
-    identity = await party.identity(tenant_id, registration, journey.secrets, returned.code, journey.redirect_uri)
+    identity = await party.identity(tenant_id, registration, pending.secrets, returned.code, pending.redirect_uri)
     role = await _role_by_domain(db, records, caller, provider_id, identity, purpose)
     async with db.transaction(caller) as tx:
         person_id = await _person(tx, provider_id, identity, purpose, signed_in, role)
-    return ProviderSession(person_id, tenant_id, provider_id, purpose.place)
+    return ProviderSession(person_id, tenant_id, provider_id, purpose.return_to)
 
 
 async def _role_by_domain(
@@ -205,7 +205,7 @@ async def _person(
     if known is not None:
         return known
     if purpose.invitation_id is None and role is None:
-        raise SignInRefused(STRANGER)
+        raise SignInRefused(ACCOUNT_NOT_LINKED)
     person_id = new_id()
     await store.act_as_person(tx, person_id)
     await store.insert_person(tx, person_id, identity)
@@ -214,7 +214,7 @@ async def _person(
     elif role is not None:
         await members.add_member(tx, person_id, role)
     if not await store.insert_identity(tx, provider_id, identity.subject, person_id):
-        raise SignInRefused(OVER)  # The same subject signed in by another browser just now.
+        raise SignInRefused(SIGN_IN_EXPIRED)  # The same subject signed in by another browser just now.
     return person_id
 
 

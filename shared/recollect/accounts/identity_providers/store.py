@@ -115,7 +115,7 @@ async def insert_sign_in(
         browser=secrets.browser_hash,
         invitation_id=purpose.invitation_id,
         person_id=purpose.person_id,
-        place=purpose.place,
+        return_to=purpose.return_to,
         lifetime=lifetime,
     )
 

@@ -88,7 +88,7 @@ def require_may_give(caller: Caller, role: Role, *, instead_of: Role | None = No
     if instead_of is not None:
         require_may_take(caller, instead_of)
     if instead_of is None or not ROLE_SCOPES[role] <= ROLE_SCOPES[instead_of]:
-        caller.require_reach_of(role)
+        caller.require_can_grant(role)
 
 
 def require_may_take(caller: Caller, *roles: Role) -> None:

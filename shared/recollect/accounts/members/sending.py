@@ -14,7 +14,7 @@ from recollect.accounts.members.model import Invitation
 from recollect.accounts.people.model import normalized_email
 from recollect.caller import Caller, Role
 from recollect.errors import ErrorCode, InvalidInput, TooManyRequests, Unavailable
-from recollect.outbound.mail import Letter, Mailer, MailFailed, is_sendable
+from recollect.outbound.mail import Email, Mailer, MailFailed, is_sendable
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 
@@ -74,7 +74,7 @@ async def _send(db: Database, caller: Caller, invitation: Invitation, link: str,
     """Send an invitation that is already counted as sent; whether it was. If not, it is void, except for operators."""
     is_sent = True
     try:
-        await mailer.send(invitation_letter(invitation, caller.tenant, link))
+        await mailer.send(invitation_email(invitation, caller.tenant, link))
     except MailFailed:
         is_sent = False
     async with db.transaction(caller) as tx:
@@ -88,9 +88,9 @@ async def _send(db: Database, caller: Caller, invitation: Invitation, link: str,
     return is_sent
 
 
-def invitation_letter(invitation: Invitation, tenant: str, link: str) -> Letter:
+def invitation_email(invitation: Invitation, tenant: str, link: str) -> Email:
     """The mail to the invited person. It names the tenant by its slug alone: it has no text that members chose."""
-    return Letter(
+    return Email(
         to=invitation.email,
         subject=f"You are invited to {tenant} on Recollect",
         text=(

@@ -233,9 +233,9 @@ async def join(
     if isinstance(person, PersonSession) and person.confined_to is not None:
         raise Forbidden(_CONFINED if person.account_tenant is None else _OF_ONE_TENANT)
     person_id = person.id if isinstance(person, Person) else person.person_id
-    async with people.account_held(db, person_id), db.transaction(_joining(invitation, person_id, address)) as tx:
+    async with people.account_locked(db, person_id), db.transaction(_joining(invitation, person_id, address)) as tx:
         if tx.is_in_home_cell:
-            await people.hold_account(tx, person_id)
+            await people.lock_account_shared(tx, person_id)
         else:
             await people.copy_person(tx, person_id, person.email, person.name)
         await _accept(tx, invitation.id, person_id)

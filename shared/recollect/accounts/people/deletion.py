@@ -1,7 +1,7 @@
 """Use cases of deleting an account: its person deletes it, or an operator does for a person who cannot sign in.
 
 The account is locked at home while its copies in other cells are deleted, and is deleted last: after a failure, the
-deletion can be repeated. Meanwhile its person cannot become a member in any cell (`people.account_held`).
+deletion can be repeated. Meanwhile its person cannot become a member in any cell (`people.account_locked`).
 """
 
 from contextlib import AsyncExitStack

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from recollect.outbound.mail import Letter, Mailer, MailFailed
+from recollect.outbound.mail import Email, Mailer, MailFailed
 
-SOMEBODY_ELSE = (
+IF_NOT_YOU = (
     "If not, somebody else has access to your account: choose a new password, end all sessions, and remove passkeys\n"
     "that are not yours, on your account page. Then tell whoever runs your organisation's memory.\n"
 )
@@ -37,26 +37,24 @@ async def tell_of_passkey(mailer: Mailer, email: str, *, address: str | None) ->
 async def tell_of_deletion(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that their account was deleted; `address` None: by an operator."""
     origin = f"from {address}" if address else "by an operator of Recollect"
-    await _send(mailer, email, "Your account was deleted", "Your account was deleted", origin, otherwise=AFTER_DELETION)
+    await _send(mailer, email, "Your account was deleted", "Your account was deleted", origin, warning=AFTER_DELETION)
 
 
-async def _send(
-    mailer: Mailer, email: str, subject: str, act: str, origin: str, *, otherwise: str = SOMEBODY_ELSE
-) -> None:
+async def _send(mailer: Mailer, email: str, subject: str, act: str, origin: str, *, warning: str = IF_NOT_YOU) -> None:
     try:
-        await mailer.send(notice(email, subject, act, origin=origin, at=datetime.now(UTC), otherwise=otherwise))
+        await mailer.send(notice(email, subject, act, origin=origin, at=datetime.now(UTC), warning=warning))
     except MailFailed:
         return  # The mailer has logged it.
 
 
-def notice(email: str, subject: str, act: str, *, origin: str, at: datetime, otherwise: str = SOMEBODY_ELSE) -> Letter:
+def notice(email: str, subject: str, act: str, *, origin: str, at: datetime, warning: str = IF_NOT_YOU) -> Email:
     """The mail to the person. It has no text that the author of the change chose, and no link."""
-    return Letter(
+    return Email(
         to=email,
         subject=f"{subject} on Recollect",
         text=(
             f"{act} on Recollect on {at:%Y-%m-%d} at {at:%H:%M} UTC, {origin}.\n\n"
-            f"If that was you, there is nothing to do.\n{otherwise}"
+            f"If that was you, there is nothing to do.\n{warning}"
         ),
     )
 

@@ -39,7 +39,7 @@ SELECT set_config('recollect.person_id', :person_id::uuid::text, true);
 -- Who somebody is whose account is in another cell; nothing where that is stored.
 INSERT INTO people (id, email, name) VALUES (:person_id, :email, :name) ON CONFLICT DO NOTHING;
 
--- name: hold_account
+-- name: lock_account_shared
 -- Until this transaction, at home, ends, nobody deletes the account of this person; nobody where there is none.
 SELECT id FROM people WHERE id = :person_id AND provider_tenant_id IS NULL FOR KEY SHARE;
 

@@ -22,7 +22,7 @@ from recollect.accounts.people.store import ResetRecord
 from recollect.crypto.peppers import find_under_any_secret
 from recollect.errors import NotFound
 from recollect.ids import new_id
-from recollect.outbound.mail import Letter
+from recollect.outbound.mail import Email
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Session
 from recollect.settings.cells import HOME
@@ -131,10 +131,10 @@ async def _prove_address(db: Database, reset: OpenReset, tenant_id: UUID, passwo
             await store.prove_address(session, as_copy=True)
 
 
-def reset_letter(email: str, links: Mapping[str | None, str]) -> Letter:
+def reset_email(email: str, links: Mapping[str | None, str]) -> Email:
     """The mail with the link of each account, by the slug of the one tenant of which it is (None: of none)."""
     lines = [link if tenant is None else f"Of your account of {tenant}: {link}" for tenant, link in links.items()]
-    return Letter(
+    return Email(
         to=email,
         subject="Choose a new password for Recollect",
         text=(

@@ -37,7 +37,7 @@ from recollect.text.control_characters import printable
 SESSION_LIFETIME = timedelta(days=30)
 IDLE_LIFETIME = timedelta(days=7)
 TOUCH_EVERY = timedelta(minutes=1)
-KEPT_ENDED = timedelta(days=30)
+ENDED_SESSION_RETENTION = timedelta(days=30)
 """How long a session is kept after its end; then the person's next sign-in deletes it."""
 
 MAX_SESSIONS = 100
@@ -182,7 +182,9 @@ async def begin_session(
             confinement=confinement,
             password_changes=changes_at_home,
         )
-        await store.forget_sessions(session, person_id, kept=KEPT_ENDED, most=MAX_STORED_SESSIONS, limit=MAX_SESSIONS)
+        await store.forget_sessions(
+            session, person_id, kept=ENDED_SESSION_RETENTION, most=MAX_STORED_SESSIONS, limit=MAX_SESSIONS
+        )
         started = acts.Act(Action.SESSION_STARTED, browser.address, (named("session", session_id),))
         await acts.record(session, person_id, started, within=within)
     await acts.record_elsewhere(db, person_id, started, within=within)
@@ -317,12 +319,12 @@ async def change_password(
         raise Forbidden("You signed in through an organisation's provider. Sign in with your password to change it.")
     found = await _own_account(db, signed_in)
     if found is None or not await passwords.matches(old, found.password_hash):
-        raise _not_of_now("old_password")
+        raise _wrong_password("old_password")
     password_hash = await hash_new_password(db, signed_in.email, signed_in.name, new, breached=breached)
     changed, within = acts.Act(Action.PASSWORD_CHANGED, address), signed_in.account_tenant
     async with db.personal(signed_in.person_id, within=within) as session:
         if not await store.hold_password(session, signed_in.person_id, password_changes=found.password_changes):
-            raise _not_of_now("old_password")
+            raise _wrong_password("old_password")
         await store.set_password(session, signed_in.person_id, password_hash)
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
         await acts.record(session, signed_in.person_id, changed, within=within)
@@ -337,7 +339,7 @@ async def require_own_password(db: Database, signed_in: PersonSession, password:
     """
     found = await _own_account(db, signed_in)
     if found is None or not (found.password_hash is None or await passwords.matches(password, found.password_hash)):
-        raise _not_of_now("password")
+        raise _wrong_password("password")
     return found.password_changes
 
 
@@ -347,10 +349,10 @@ async def require_same_password(session: Session, person_id: UUID, password_chan
     `session`: the transaction that the password authorizes. Until it ends, the password cannot be changed.
     """
     if not await store.hold_password(session, person_id, password_changes=password_changes):
-        raise _not_of_now("password")
+        raise _wrong_password("password")
 
 
-def _not_of_now(path: str) -> InvalidInput:
+def _wrong_password(path: str) -> InvalidInput:
     return InvalidInput("This is not your current password", path=path)
 
 
@@ -407,10 +409,10 @@ async def copy_person(tx: Transaction, person_id: UUID, email: str, name: str) -
 
 
 @asynccontextmanager
-async def account_held(db: Database, person_id: UUID) -> AsyncIterator[None]:
+async def account_locked(db: Database, person_id: UUID) -> AsyncIterator[None]:
     """Prevent the deletion of a person's account while they become a member of a tenant in any cell.
 
-    With a single cell, `hold_account` does this. Raises Unauthenticated where the account is deleted.
+    With a single cell, `lock_account_shared` does this. Raises Unauthenticated where the account is deleted.
     """
     if not db.has_several_cells:
         yield
@@ -420,7 +422,7 @@ async def account_held(db: Database, person_id: UUID) -> AsyncIterator[None]:
         yield
 
 
-async def hold_account(tx: Transaction, person_id: UUID) -> None:
+async def lock_account_shared(tx: Transaction, person_id: UUID) -> None:
     """Prevent the deletion of a person's account until this transaction, at home, ends.
 
     Call it before changing rows that are deleted with the account. Raises Unauthenticated where that is deleted.
@@ -430,5 +432,5 @@ async def hold_account(tx: Transaction, person_id: UUID) -> None:
 
 
 async def _hold(home: Session, person_id: UUID) -> None:
-    if not await store.hold_account(home, person_id):
+    if not await store.lock_account_shared(home, person_id):
         raise Unauthenticated("This account no longer exists.")

@@ -95,9 +95,9 @@ async def insert_person(
     return Person(**row) if row else None
 
 
-async def hold_account(home: Session, person_id: UUID) -> bool:
+async def lock_account_shared(home: Session, person_id: UUID) -> bool:
     """Prevent the deletion of a person's account until the transaction ends; False where there is none."""
-    return await home.fetchval(queries.hold_account, person_id=person_id) is not None
+    return await home.fetchval(queries.lock_account_shared, person_id=person_id) is not None
 
 
 async def lock_account(home: Session, person_id: UUID) -> tuple[str, str] | None:

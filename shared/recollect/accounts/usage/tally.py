@@ -60,19 +60,19 @@ class UsageTally:
     def _add(self, usage: TenantUsage, counter: Counter, counts: Counts) -> None:
         if (known := usage.counted.get(counter)) is not None:
             usage.counted[counter] = known + counts
-        elif self._has_place():
+        elif self._has_capacity():
             usage.counted[counter] = counts
         else:
             record_uncounted(counts.calls)
 
     def _note(self, usage: TenantUsage, key_id: UUID, at: datetime) -> None:
-        if key_id in usage.keys or self._has_place():
+        if key_id in usage.keys or self._has_capacity():
             usage.keys[key_id] = at
 
-    def _has_place(self) -> bool:
-        has_place = self._entries < self._max_entries
-        self._entries += has_place
-        return has_place
+    def _has_capacity(self) -> bool:
+        has_capacity = self._entries < self._max_entries
+        self._entries += has_capacity
+        return has_capacity
 
 
 def _pairs(*usages: TenantUsage) -> Iterable[tuple[Counter, Counts]]:

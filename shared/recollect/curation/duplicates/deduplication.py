@@ -22,9 +22,9 @@ from recollect.curation.duplicates.model import (
     Deduplication,
     DedupStep,
     Mode,
-    PassCursor,
-    PassPosition,
     RequestedPass,
+    ScanCursor,
+    ScanPosition,
 )
 from recollect.curation.duplicates.service import MAX_MERGED, is_compared_from, merge_groups
 from recollect.curation.duplicates.similarity import (
@@ -81,8 +81,8 @@ def deduplication_of(metadata: Mapping[str, Any]) -> Deduplication:
     try:
         return msgspec.convert(metadata.get("dedup", {}), Deduplication)
     except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `$")
-        raise InvalidInput(message, path=f"metadata.dedup{place.rstrip('`')}") from None
+        message, _, position = str(error).partition(" - at `$")
+        raise InvalidInput(message, path=f"metadata.dedup{position.rstrip('`')}") from None
 
 
 def require_readable(metadata: Mapping[str, Any]) -> None:
@@ -90,7 +90,7 @@ def require_readable(metadata: Mapping[str, Any]) -> None:
     deduplication_of(metadata)
 
 
-_BEGINNING = PassPosition(-(2**63), UUID(int=0))
+_BEGINNING = ScanPosition(-(2**63), UUID(int=0))
 
 
 async def tenants_with_deduplication_due(db: Database) -> list[UUID]:
@@ -156,22 +156,22 @@ class ComparisonStep:
     threshold: float | None
     config: Deduplication
     seen: datetime
-    cursor: PassCursor
+    cursor: ScanCursor
     profiles: Sequence[Profile] = ()
     ages: Mapping[UUID, int] = field(default_factory=dict)
-    compared: Sequence[PassPosition] = ()
+    compared: Sequence[ScanPosition] = ()
 
     def pairs(self) -> Slices[list[SimilarPair]]:
         """A computation: the pairs of each compared entity with entities similar to it."""
-        places = [self.ages[place.node_id] for place in self.compared if place.node_id in self.ages]
-        return pairs_of(self.profiles, places, self.config.threshold)
+        indexes = [self.ages[position.node_id] for position in self.compared if position.node_id in self.ages]
+        return pairs_of(self.profiles, indexes, self.config.threshold)
 
 
 async def deduplicate(
     db: Database,
     caller: Caller,
     graph_id: UUID,
-    cursor: PassCursor | None = None,
+    cursor: ScanCursor | None = None,
     *,
     mode: Mode = "off",
     threshold: float | None = None,
@@ -207,7 +207,7 @@ async def settle(tx: Transaction, step: ComparisonStep, pairs: Sequence[SimilarP
     if not step.compared:
         await store.finish_deduplication(tx, graph, threshold=cursor.threshold if cursor.after else None)
         return DedupStep(0, 0, 0, None)
-    ids = [place.node_id for place in step.compared]
+    ids = [position.node_id for position in step.compared]
     proposed, merged, is_complete = await _settle(tx, graph, step.config, ids, pairs, step.ages, step.seen)
     if cursor.after is not None and is_complete:  # Else the same entities follow again, without the merged ones.
         cursor = replace(cursor, after=step.compared[-1])
@@ -215,14 +215,14 @@ async def settle(tx: Transaction, step: ComparisonStep, pairs: Sequence[SimilarP
 
 
 async def _open_step(
-    tx: Transaction, graph: Graph, cursor: PassCursor | None, mode: Mode, threshold: float | None, limit: int
+    tx: Transaction, graph: Graph, cursor: ScanCursor | None, mode: Mode, threshold: float | None, limit: int
 ) -> ComparisonStep:
     config = _effective_config(deduplication_of(graph.metadata), mode, threshold)
     # Read before anything else: every change that this step does not see is later than this, and still due.
     seen = await graphs.last_written_at(tx, graph)
     if cursor is None:
         covers_all = config.mode != "off" and (threshold is not None or await _must_cover_all(tx, graph, config))
-        cursor = PassCursor(seen, _BEGINNING if covers_all else None)
+        cursor = ScanCursor(seen, _BEGINNING if covers_all else None)
     cursor = replace(
         cursor, threshold=max(cursor.threshold, config.threshold)
     )  # The configuration may change between steps.
@@ -262,23 +262,23 @@ async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
 
 
 def _within_a_step(
-    due: Sequence[PassPosition], profiles: Sequence[Profile], ages: Mapping[UUID, int]
-) -> Sequence[PassPosition]:
+    due: Sequence[ScanPosition], profiles: Sequence[Profile], ages: Mapping[UUID, int]
+) -> Sequence[ScanPosition]:
     """The first of these entities, as many as one step can compare with all others of their type; at least one."""
     left = MAX_COMPARISONS * SHORT * SHORT // max(work_of(profiles), 1)
-    for number, place in enumerate(due):
-        left -= work_of([profiles[ages[place.node_id]]]) if place.node_id in ages else 0
+    for number, position in enumerate(due):
+        left -= work_of([profiles[ages[position.node_id]]]) if position.node_id in ages else 0
         if left < 0:
             return due[: max(number, 1)]
     return due
 
 
-def pairs_of(profiles: Sequence[Profile], places: Sequence[int], threshold: float) -> Slices[list[SimilarPair]]:
+def pairs_of(profiles: Sequence[Profile], indexes: Sequence[int], threshold: float) -> Slices[list[SimilarPair]]:
     """A computation: the pairs of the entities at these places with similar ones, MAX_PAIRS of each, nearest first."""
     pairs = []
-    for place, others in (yield from DuplicateFinder(profiles, threshold).alike(places, most=MAX_CANDIDATES)):
+    for position, others in (yield from DuplicateFinder(profiles, threshold).alike(indexes, most=MAX_CANDIDATES)):
         nearest = sorted(others, key=lambda other: (-other[1], other[0]))[:MAX_PAIRS]
-        pairs += [SimilarPair(profiles[place].id, profiles[other].id, min(score, 1.0)) for other, score in nearest]
+        pairs += [SimilarPair(profiles[position].id, profiles[other].id, min(score, 1.0)) for other, score in nearest]
     return pairs
 
 

@@ -81,19 +81,19 @@ class RequestedPass:
 
 
 @dataclass(frozen=True, slots=True)
-class PassPosition:
+class ScanPosition:
     """How far a pass over all entities is: the type (as a number, since a cursor holds no text) and the id."""
 
-    kind: int
+    type_hash: int
     node_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
-class PassCursor:
+class ScanCursor:
     """When a pass began, the highest threshold that it used so far and, if it covers all entities, its position."""
 
     until: datetime
-    after: PassPosition | None = None
+    after: ScanPosition | None = None
     threshold: float = 0.0
 
 
@@ -104,4 +104,4 @@ class DedupStep:
     compared: int
     proposed: int
     merged: int
-    cursor: PassCursor | None
+    cursor: ScanCursor | None

@@ -74,18 +74,18 @@ WHERE -- include: comparable
 
 -- name: find_uncompared
 -- Of the entities that changed since they were last compared, and not after :until, those of one type, the first by
--- name; at most :limit. With :kind and :node_id: of all entities that did not change after :until, the next behind this
+-- name; at most :limit. With :type_hash and :node_id: of all entities that did not change after :until, the next behind this
 -- position (the type as a number, since a cursor holds no text, and the id), also those that were compared.
 WITH due AS (
-    SELECT id, coalesce(kind, '') AS kind, hashtextextended(coalesce(kind, ''), 0) AS place FROM nodes n
+    SELECT id, coalesce(kind, '') AS kind, hashtextextended(coalesce(kind, ''), 0) AS type_hash FROM nodes n
     WHERE -- include: comparable
         AND updated_at <= :until AND CASE
-            WHEN :kind::bigint IS NULL THEN last_dedup_at IS NULL OR updated_at > last_dedup_at
-            ELSE (hashtextextended(coalesce(kind, ''), 0), id) > (:kind, :node_id::uuid)
+            WHEN :type_hash::bigint IS NULL THEN last_dedup_at IS NULL OR updated_at > last_dedup_at
+            ELSE (hashtextextended(coalesce(kind, ''), 0), id) > (:type_hash, :node_id::uuid)
         END
 )
-SELECT id, kind, place FROM due
-WHERE kind = (SELECT kind FROM due ORDER BY CASE WHEN :kind::bigint IS NOT NULL THEN place END, kind LIMIT 1)
+SELECT id, kind, type_hash FROM due
+WHERE kind = (SELECT kind FROM due ORDER BY CASE WHEN :type_hash::bigint IS NOT NULL THEN type_hash END, kind LIMIT 1)
 ORDER BY id
 LIMIT :limit;
 

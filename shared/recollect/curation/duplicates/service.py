@@ -163,5 +163,5 @@ def group_similar(profiles: Iterable[Profile], threshold: float) -> Slices[list[
     for _, of_kind in groupby(sorted(profiles, key=lambda profile: profile.kind), key=lambda profile: profile.kind):
         same_kind = list(of_kind)
         found = yield from DuplicateFinder(same_kind, threshold).groups()
-        groups += [[same_kind[place].id for place in group] for group in found]
+        groups += [[same_kind[index].id for index in group] for group in found]
     return sorted(groups, key=lambda group: ages[group[0]])

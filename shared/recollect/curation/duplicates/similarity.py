@@ -25,10 +25,10 @@ from rapidfuzz.process import cdist
 NAME, KIND, STATEMENTS, TAGS = 0.4, 0.3, 0.2, 0.1
 """The weights. Every pair has that of the type, since only entities of one type are compared."""
 
-RARE = 32
+COMMON_ABOVE = 32
 """A statement that more entities of a type have is common."""
 
-NEARLY = 1 - 1 / 512
+MAX_UNEQUAL_SIMILARITY = 1 - 1 / 512
 """Names have 512 characters at most: two that are not equal are less similar than this."""
 
 AT_ONCE = 64
@@ -46,7 +46,7 @@ MAX_WORK = 200_000_000
 ROUNDING = 1e-6
 """By rounding, a sum of weighted parts may be this much below a threshold that it should reach."""
 
-Places = NDArray[np.intp]
+Indexes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,69 +95,69 @@ class DuplicateFinder:
         self._postings: dict[int, list[int]] = {}
         self._namesakes: dict[str, list[int]] = {}
         self._needs, self._lengths = np.empty(0), np.empty(0, dtype=np.intp)
-        self._pools: dict[str | None, Places] = {}
+        self._pools: dict[str | None, Indexes] = {}
 
     def alike(
-        self, places: Sequence[int], *, most: int | None = None
+        self, indexes: Sequence[int], *, most: int | None = None
     ) -> Generator[None, None, list[tuple[int, list[tuple[int, float]]]]]:
         """For each of these entities, in order: the others that reach the threshold, with their similarities.
 
         `most`: bound of the candidates that have nothing but a similar name in common; the nearest names come first.
         """
         found = []
-        for start in range(0, len(places), CHUNK):
-            chunk = places[start : start + CHUNK]
+        for start in range(0, len(indexes), CHUNK):
+            chunk = indexes[start : start + CHUNK]
             near = yield from self.near_names(chunk, most=most)
-            for place in chunk:
-                found.append((place, (yield from self._reaching(place, sorted(self.candidates(place, near))))))
+            for index in chunk:
+                found.append((index, (yield from self._reaching(index, sorted(self.candidates(index, near))))))
         return found
 
     def groups(self) -> Generator[None, None, list[list[int]]]:
         """Groups of similar entities: the first one, then each later one that is similar to it and in no group yet."""
         groups, taken = [], np.zeros(len(self.profiles), dtype=bool)
         for start in range(0, len(self.profiles), CHUNK):
-            free = [place for place in range(start, min(start + CHUNK, len(taken))) if not taken[place]]
+            free = [index for index in range(start, min(start + CHUNK, len(taken))) if not taken[index]]
             near = yield from self.near_names(free)
-            for place in free:
-                if taken[place]:
+            for index in free:
+                if taken[index]:
                     continue
-                later = [c for c in sorted(self.candidates(place, near)) if c > place and not taken[c]]
-                reaching = yield from self._reaching(place, later)
+                later = [c for c in sorted(self.candidates(index, near)) if c > index and not taken[c]]
+                reaching = yield from self._reaching(index, later)
                 if reaching:
-                    groups.append([place, *(other for other, _ in reaching)])
+                    groups.append([index, *(other for other, _ in reaching)])
                     taken[groups[-1]] = True
             self._pools = {tag: pool[~taken[pool]] for tag, pool in self._pools.items()}
         return groups
 
-    def candidates(self, place: int, near: Mapping[int, Sequence[Places]]) -> set[int]:
+    def candidates(self, index: int, near: Mapping[int, Sequence[Indexes]]) -> set[int]:
         """Every other entity that may reach the threshold, and some that do not; `near` is from `near_names`."""
-        profile = self.profiles[place]
+        profile = self.profiles[index]
         found = {i for statement in profile.statements for i in self._postings.get(statement, ())}
-        if self._needs[place] <= 1:
+        if self._needs[index] <= 1:
             found.update(self._namesakes[profile.name])
-        for others in near.get(place, ()):
+        for others in near.get(index, ()):
             found.update(others.tolist())
-        found.discard(place)
+        found.discard(index)
         return found
 
     def near_names(
-        self, places: Sequence[int], *, most: int | None = None
-    ) -> Generator[None, None, dict[int, list[Places]]]:
+        self, indexes: Sequence[int], *, most: int | None = None
+    ) -> Generator[None, None, dict[int, list[Indexes]]]:
         """For each place, the others whose names are as similar as both entities need, one array a pool."""
         yield from self._prepare()
         seekers_by_pool: dict[str | None, list[int]] = {}
-        for place in places:
-            if self._needs[place] < NEARLY:
-                for pool in self._pools_of(place):
-                    seekers_by_pool.setdefault(pool, []).append(place)
-        found: dict[int, list[Places]] = {}
+        for index in indexes:
+            if self._needs[index] < MAX_UNEQUAL_SIMILARITY:
+                for pool in self._pools_of(index):
+                    seekers_by_pool.setdefault(pool, []).append(index)
+        found: dict[int, list[Indexes]] = {}
         for pool, seekers in seekers_by_pool.items():
-            seekers.sort(key=lambda place: int(self._lengths[place]))
+            seekers.sort(key=lambda index: int(self._lengths[index]))
             for start in range(0, len(seekers), AT_ONCE):
                 rows = np.array(seekers[start : start + AT_ONCE])
                 nearest = yield from self._near_in(self._of_length(self._pools[pool], rows), rows, most)
-                for place, near in zip(rows.tolist(), nearest, strict=True):
-                    found.setdefault(place, []).append(near)
+                for index, near in zip(rows.tolist(), nearest, strict=True):
+                    found.setdefault(index, []).append(near)
         return found
 
     def reaches(self, score: float) -> bool:
@@ -169,28 +169,28 @@ class DuplicateFinder:
         if self._is_prepared:
             return
         uses: Counter[int] = Counter()
-        for place, profile in enumerate(self.profiles):
+        for index, profile in enumerate(self.profiles):
             uses.update(profile.statements)
-            if place % CHUNK == 0:
+            if index % CHUNK == 0:
                 yield
         needs = []
-        for place, profile in enumerate(self.profiles):
+        for index, profile in enumerate(self.profiles):
             for statement in profile.statements:
-                if 1 < uses[statement] <= RARE:
-                    self._postings.setdefault(statement, []).append(place)
+                if 1 < uses[statement] <= COMMON_ABOVE:
+                    self._postings.setdefault(statement, []).append(index)
             needs.append(self._need(profile, uses))
             if needs[-1] <= 1:
-                self._namesakes.setdefault(profile.name, []).append(place)
-            if place % CHUNK == 0:
+                self._namesakes.setdefault(profile.name, []).append(index)
+            if index % CHUNK == 0:
                 yield
         self._needs, self._lengths = np.array(needs), np.array([len(profile.name) for profile in self.profiles])
-        loose = np.flatnonzero(self._needs < NEARLY)
+        loose = np.flatnonzero(self._needs < MAX_UNEQUAL_SIMILARITY)
         self._pools = self._pooled(loose[np.argsort(self._lengths[loose], kind="stable")])
         self._is_prepared = True
 
-    def _reaching(self, place: int, others: Sequence[int]) -> Generator[None, None, list[tuple[int, float]]]:
+    def _reaching(self, index: int, others: Sequence[int]) -> Generator[None, None, list[tuple[int, float]]]:
         """The others that reach the threshold, with their similarities, in the same order."""
-        found, profile = [], self.profiles[place]
+        found, profile = [], self.profiles[index]
         for number, other in enumerate(others, start=1):
             score = similarity(profile, self.profiles[other], least=self.threshold)
             if self.reaches(score):
@@ -202,26 +202,26 @@ class DuplicateFinder:
 
     def _need(self, profile: Profile, uses: Counter[int]) -> float:
         """The least similarity of names that a pair without a common rare statement needs; above 1: none is enough."""
-        common = sum(uses[statement] > RARE for statement in profile.statements)
+        common = sum(uses[statement] > COMMON_ABOVE for statement in profile.statements)
         most = KIND + STATEMENTS * (common / len(profile.statements) if common else 0) + TAGS * bool(profile.tags)
         return (self.threshold - most - ROUNDING) / NAME
 
-    def _pooled(self, loose: Places) -> dict[str | None, Places]:
+    def _pooled(self, loose: Indexes) -> dict[str | None, Indexes]:
         """The entities that a different name may make similar to others: all (None), and those of each tag."""
         by_tag: dict[str, list[int]] = {}
-        for place in loose.tolist():
-            for tag in self.profiles[place].tags:
-                by_tag.setdefault(tag, []).append(place)
-        return {None: loose, **{tag: np.array(places) for tag, places in by_tag.items()}}
+        for index in loose.tolist():
+            for tag in self.profiles[index].tags:
+                by_tag.setdefault(tag, []).append(index)
+        return {None: loose, **{tag: np.array(indexes) for tag, indexes in by_tag.items()}}
 
-    def _pools_of(self, place: int) -> Iterable[str | None]:
+    def _pools_of(self, index: int) -> Iterable[str | None]:
         """The pools to search: those of its tags if it needs a tag in common, else all."""
-        tags = self.profiles[place].tags
-        return tags if tags and self._needs[place] + TAGS / NAME >= NEARLY else (None,)
+        tags = self.profiles[index].tags
+        return tags if tags and self._needs[index] + TAGS / NAME >= MAX_UNEQUAL_SIMILARITY else (None,)
 
-    def _near_in(self, others: Places, rows: Places, most: int | None) -> Generator[None, None, list[Places]]:
+    def _near_in(self, others: Indexes, rows: Indexes, most: int | None) -> Generator[None, None, list[Indexes]]:
         """For each of `rows`, those of `others` (sorted by length) with similar enough names, at most `most`."""
-        near: list[list[Places]] = [[others[:0]] for _ in rows]
+        near: list[list[Indexes]] = [[others[:0]] for _ in rows]
         scores: list[list[NDArray[np.float32]]] = [[np.empty(0, np.float32)] for _ in rows]
         longest = self._lengths[others[-1]] if len(others) else 0
         work = int(np.maximum(self._lengths[rows], SHORT).sum()) * max(int(longest), SHORT)
@@ -236,7 +236,7 @@ class DuplicateFinder:
             yield
         return [_nearest(np.concatenate(near[row]), np.concatenate(scores[row]), most) for row in range(len(rows))]
 
-    def _of_length(self, pool: Places, rows: Places) -> Places:
+    def _of_length(self, pool: Indexes, rows: Indexes) -> Indexes:
         """The entities of a pool whose names are not too short or too long for `rows`; both are sorted by length."""
         need = max(float(self._needs[rows].min()), 0.0)
         lengths = self._lengths[pool]
@@ -244,9 +244,9 @@ class DuplicateFinder:
         first = np.searchsorted(lengths, shortest - 1)
         return pool[first : np.searchsorted(lengths, longest + 1, side="right")]
 
-    def _name_likeness(self, rows: Places, others: Places) -> NDArray[np.float32]:
-        names = [self.profiles[place].name for place in rows]
-        other_names = [self.profiles[place].name for place in others]
+    def _name_likeness(self, rows: Indexes, others: Indexes) -> NDArray[np.float32]:
+        names = [self.profiles[index].name for index in rows]
+        other_names = [self.profiles[index].name for index in others]
         least = max(float(self._needs[rows].min()) - ROUNDING, 0.0)
         return cdist(names, other_names, scorer=Levenshtein.normalized_similarity, score_cutoff=least, dtype=np.float32)
 
@@ -256,8 +256,8 @@ def work_of(profiles: Iterable[Profile]) -> int:
     return sum(max(len(profile.name), SHORT) for profile in profiles)
 
 
-def _nearest(places: Places, scores: NDArray[np.float32], most: int | None) -> Places:
-    return places if most is None or len(places) <= most else places[np.argpartition(scores, -most)[-most:]]
+def _nearest(indexes: Indexes, scores: NDArray[np.float32], most: int | None) -> Indexes:
+    return indexes if most is None or len(indexes) <= most else indexes[np.argpartition(scores, -most)[-most:]]
 
 
 def star_clusters(pairs: Sequence[SimilarPair], ages: Mapping[UUID, int]) -> list[list[UUID]]:

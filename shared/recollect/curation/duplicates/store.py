@@ -6,7 +6,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.curation.duplicates.model import ConfiguredGraph, PassPosition, Proposal
+from recollect.curation.duplicates.model import ConfiguredGraph, Proposal, ScanPosition
 from recollect.curation.duplicates.similarity import Profile, SimilarPair
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
@@ -40,17 +40,17 @@ async def profiles_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -
 
 
 async def find_uncompared(
-    tx: Transaction, graph: Graph, *, until: datetime, after: PassPosition | None, limit: int
-) -> tuple[str, list[PassPosition]]:
+    tx: Transaction, graph: Graph, *, until: datetime, after: ScanPosition | None, limit: int
+) -> tuple[str, list[ScanPosition]]:
     """Entities of one type that changed since their last comparison, and not after `until`; ('', []) if none did.
 
     With `after`: the next entities behind that position, also those that did not change.
     """
-    kind, node_id = (None, None) if after is None else (after.kind, after.node_id)
+    type_hash, node_id = (None, None) if after is None else (after.type_hash, after.node_id)
     rows = await tx.fetch(
-        queries.find_uncompared, graph_id=graph.id, until=until, limit=limit, kind=kind, node_id=node_id
+        queries.find_uncompared, graph_id=graph.id, until=until, limit=limit, type_hash=type_hash, node_id=node_id
     )
-    return (rows[0]["kind"] if rows else ""), [PassPosition(row["place"], row["id"]) for row in rows]
+    return (rows[0]["kind"] if rows else ""), [ScanPosition(row["type_hash"], row["id"]) for row in rows]
 
 
 async def remove_duplicates(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:

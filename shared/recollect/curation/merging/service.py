@@ -45,7 +45,7 @@ async def merge_nodes(tx: Transaction, revision: Revision, kept: UUID, others: S
 async def _merge(tx: Transaction, revision: Revision, kept: NodeHead, others: Sequence[NodeHead]) -> MergedEntity:
     ids = [other.id for other in others]
     redirected = await _redirect(tx, revision, kept.id, ids)
-    parent_id = await hierarchy.place_of_merged(tx, kept.id, kept.fields.parent_id, ids)
+    parent_id = await hierarchy.parent_of_merged(tx, kept.id, kept.fields.parent_id, ids)
     moved, added = await entities.merge_fields(tx, revision, kept, others, parent_id=parent_id)
     await relations.delete_nodes(tx, revision, ids)
     (entity,) = await entities.entities_by_id(GraphView(tx, revision.graph), [kept.id])

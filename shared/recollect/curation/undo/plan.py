@@ -40,8 +40,8 @@ def plan_undo(graph: Graph, state: TouchedState, context: UndoContext) -> Genera
     known = {t.id for t in state.touched} | {s.observation.id for s in state.statements}
     known |= {version.edge.id for version in state.relations}
     plan.skipped.extend(Skipped(i, Reason.COMPACTED) for i in sorted(state.ids - known))
-    for place, touched in enumerate(state.touched):
-        if place % SLICE == 0 or touched.metadata:
+    for index, touched in enumerate(state.touched):
+        if index % SLICE == 0 or touched.metadata:
             yield
         _plan_node(graph, touched, state.before.get(touched.id), state.siblings.get(touched.id, ()), plan)
     _skip_taken_names(state, context, plan)
@@ -170,14 +170,14 @@ def _skip_cycles(state: TouchedState, parents: Mapping[UUID, UUID | None], plan:
     for restored in plan.restored:
         if restored.id not in visited:
             visited.update(_walk_up(restored.id, new_parents, rooted, cycles, visited))
-    for place, restored in enumerate(plan.restored):
+    for index, restored in enumerate(plan.restored):
         if restored.id in cycles:
             for member in cycles[restored.id]:
                 del cycles[member]
             new_parents[restored.id] = present_parents[restored.id]
             _walk_up(restored.id, new_parents, rooted, cycles)
             fields = replace(restored.fields, parent_id=present_parents[restored.id])
-            plan.restored[place] = replace(restored, fields=fields)
+            plan.restored[index] = replace(restored, fields=fields)
             plan.skipped.append(Skipped(restored.id, Reason.CYCLE))
 
 
@@ -235,9 +235,9 @@ def _plan_observations(state: TouchedState, living: Collection[UUID], plan: Undo
 def _plan_relations(state: TouchedState, living: Collection[UUID], plan: UndoPlan) -> Generator[None, None, None]:
     to_remove: list[RelationVersion] = []
     to_restore: list[RelationVersion] = []
-    for place, (_, versions) in enumerate(groupby(state.relations, key=lambda version: version.edge.id)):
+    for index, (_, versions) in enumerate(groupby(state.relations, key=lambda version: version.edge.id)):
         of_one = list(versions)
-        if place % SLICE == 0 or any(version.edge.metadata for version in of_one):
+        if index % SLICE == 0 or any(version.edge.metadata for version in of_one):
             yield
         _plan_relation(of_one, to_remove, to_restore, plan)
     # A relation that would be removed and restored unchanged stays as it is.
@@ -259,8 +259,8 @@ def _by_relation_key(
     versions: Sequence[RelationVersion],
 ) -> Generator[None, None, list[tuple[object, RelationVersion]]]:
     keyed: list[tuple[object, RelationVersion]] = []
-    for place, version in enumerate(versions):
-        if place % SLICE == 0 or version.edge.metadata:
+    for index, version in enumerate(versions):
+        if index % SLICE == 0 or version.edge.metadata:
             yield
         keyed.append((_relation_key(version.edge), version))
     return keyed
@@ -303,8 +303,8 @@ def _without_pairs(
     and gets its id back.
     """
     keyed: list[tuple[object, ObservationVersion]] = []
-    for place, version in enumerate(versions):
-        if place % SLICE == 0 or version.observation.metadata:
+    for index, version in enumerate(versions):
+        if index % SLICE == 0 or version.observation.metadata:
             yield
         keyed.append((_observation_key(version.observation), version))
     removed = {key: version for key, version in keyed if not version.added}

@@ -45,7 +45,7 @@ WITH living AS (
     SELECT 'isolated_entity', id, id, NULL, NULL FROM living
     WHERE NOT placeholder AND id NOT IN (SELECT from_node FROM related) AND id NOT IN (SELECT to_node FROM related)
 ), placed AS (
-    SELECT *, row_number() OVER (PARTITION BY fault ORDER BY id) AS place, count(*) OVER (PARTITION BY fault) AS total
+    SELECT *, row_number() OVER (PARTITION BY fault ORDER BY id) AS position, count(*) OVER (PARTITION BY fault) AS total
     FROM faults
 )
 SELECT fault, n.name, t.name AS target, relation, total
@@ -60,5 +60,5 @@ CROSS JOIN LATERAL (SELECT CASE WHEN :as_of_revision IS NULL
     ELSE (SELECT v.name FROM nodes_at(:tenant_id, :graph_id,
         :as_of_revision) v WHERE v.node_id = placed.target_id ORDER BY v.version LIMIT 1) END
 ) AS t (name)
-WHERE place <= :examples
-ORDER BY fault, place;
+WHERE position <= :examples
+ORDER BY fault, position;

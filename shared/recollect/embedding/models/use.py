@@ -83,8 +83,8 @@ class UniversalSentenceEncoder:
 def _joined(parts: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
     """The table of all tokens, shape (tokens, DIMENSIONS)."""
     table = np.empty((len(parts) * len(parts[0]), DIMENSIONS), np.uint8)
-    for place, part in enumerate(parts):
-        table[place :: len(parts)] = part
+    for index, part in enumerate(parts):
+        table[index :: len(parts)] = part
     return table
 
 

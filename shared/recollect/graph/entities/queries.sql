@@ -194,12 +194,12 @@ WITH bound AS MATERIALIZED (
     )) AS holds
 )
 SELECT -- include: shown
-FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
+FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, position)
 CROSS JOIN bound
 -- include: called
 -- include: said
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: open_entities_at
 -- Entities by name with their observations as they were at a revision and its time, in the order of :names;
@@ -216,12 +216,12 @@ WITH bound AS MATERIALIZED (
     )) AS holds
 )
 SELECT -- include: shown_at
-FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, place)
+FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, position)
 CROSS JOIN bound
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) n
 -- include: said_at
 WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: entities_by_id
 -- Entities by id with their observations, in the order of :node_ids; without them where all together exceed :max_bytes.
@@ -230,7 +230,7 @@ WITH bound AS MATERIALIZED (
     -- include: bound_of_nodes
 )
 SELECT -- include: shown
-FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN bound
 CROSS JOIN LATERAL (
     SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
@@ -238,7 +238,7 @@ CROSS JOIN LATERAL (
 -- include: said
 WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: entities_by_id_at
 -- Entities by id with their observations as they were at a revision and its time, in the order of :node_ids;
@@ -247,14 +247,14 @@ WITH bound AS MATERIALIZED (
     -- include: bound_of_nodes
 )
 SELECT -- include: shown_at
-FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN bound
 CROSS JOIN LATERAL (
     SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v WHERE v.graph_id = :graph_id OFFSET 0
 ) AS n
 -- include: said_at
 WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: list_entity_ids
 -- Live entities in order of creation. :kind: only this kind, where it is not null; :archived: archived ones, too.

@@ -327,9 +327,9 @@ def _outdated_if_lapsed(o: Observation, lapsed: Mapping[UUID, str | None]) -> Ob
 
 def _require_kinds(graph: Graph, entities: Sequence[NewEntity], new: Container[str], paths: Sequence[str]) -> None:
     seen: set[str] = set()
-    for place, entity in enumerate(entities):
+    for index, entity in enumerate(entities):
         if entity.name in new and entity.name not in seen:
-            graph.require_kind(entity.kind, paths[place] if paths else f"entities.{place}.entityType")
+            graph.require_kind(entity.kind, paths[index] if paths else f"entities.{index}.entityType")
         seen.add(entity.name)
 
 

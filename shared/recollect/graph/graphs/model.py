@@ -12,7 +12,15 @@ from recollect.accounts.quotas.model import Quotas
 from recollect.errors import ErrorCode, InvalidInput
 from recollect.graph.json_values import same_json
 from recollect.postgres.transactions import ExpectedGraph
-from recollect.times import from_milliseconds, in_zone, lacks_offset, offset_minutes, parse_moment, through, zone_of
+from recollect.times import (
+    from_milliseconds,
+    in_zone,
+    inclusive_upper_bound,
+    lacks_offset,
+    offset_minutes,
+    parse_moment,
+    zone_of,
+)
 
 GRAPH_NAME = re.compile(r"[A-Za-z0-9_@-]{1,128}")
 
@@ -23,7 +31,7 @@ ARCHIVE_EXPIRED = "archive_expired"
 """The operation, by its name in the log, that archives what has expired. No user made that change."""
 
 
-_NOWHERE = UUID(int=0)
+NIL_GRAPH_ID = UUID(int=0)
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
@@ -43,12 +51,12 @@ class Graph:
     @classmethod
     def absent(cls, name: str) -> "Graph":
         """A stand-in for a graph that does not exist, in which nothing is found."""
-        return cls(_NOWHERE, name, "lww", None, {}, _BEFORE_ALL, "")
+        return cls(NIL_GRAPH_ID, name, "lww", None, {}, _BEFORE_ALL, "")
 
     @property
     def is_there(self) -> bool:
         """Whether this graph exists."""
-        return self.id != _NOWHERE
+        return self.id != NIL_GRAPH_ID
 
     def is_same_as(self, other: "Graph") -> bool:
         """Whether both configurations are the same, so that nothing need be written."""
@@ -274,7 +282,7 @@ def parse_as_of(as_of: str) -> int | datetime:
     try:
         if re.fullmatch(r"[0-9]{1,15}", as_of):
             number = int(as_of)
-            return number if number < LEAST_MILLISECONDS else through(from_milliseconds(number))
+            return number if number < LEAST_MILLISECONDS else inclusive_upper_bound(from_milliseconds(number))
         return parse_moment(as_of, last=True)
     except (ValueError, OverflowError):
         pass

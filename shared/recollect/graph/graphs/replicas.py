@@ -8,7 +8,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from recollect.caller import Caller
-from recollect.fairness.slots import give_way, giving_no_way
+from recollect.fairness.slots import give_way, without_preemption
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import GraphPosition
 from recollect.graph.graphs.view import GraphView
@@ -79,7 +79,7 @@ async def _begin_on_replica(tx: Transaction, graph_id: UUID, stack: AsyncExitSta
         return None
     await give_way()  # Before the timeout: the time that a call waits for others is not the replica's.
     try:
-        with giving_no_way():
+        with without_preemption():
             async with asyncio.timeout(replica.wait_seconds), AsyncExitStack() as begun:
                 return await _begin_and_compare(tx, replica, position, graph_id, begun, stack)
     except TimeoutError:

@@ -19,7 +19,7 @@ class PageRequest:
     limit: int = 1_000
 
     @property
-    def and_one_more(self) -> "PageRequest":
+    def with_lookahead(self) -> "PageRequest":
         """The same with one more entity, which shows whether others follow."""
         return PageRequest(self.offset, self.limit + 1)
 

@@ -82,8 +82,8 @@ WITH RECURSIVE below AS (
         OFFSET 0
     ) AS n
     WHERE b.level < :max_levels
-) SEARCH DEPTH FIRST BY id SET place
-SELECT id FROM below ORDER BY place OFFSET :offset LIMIT :limit;
+) SEARCH DEPTH FIRST BY id SET position
+SELECT id FROM below ORDER BY position OFFSET :offset LIMIT :limit;
 
 -- name: list_descendants_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
@@ -98,8 +98,8 @@ WITH RECURSIVE below AS (
         OFFSET 0
     ) AS n
     WHERE b.level < :max_levels
-) SEARCH DEPTH FIRST BY id SET place
-SELECT id FROM below ORDER BY place OFFSET :offset LIMIT :limit;
+) SEARCH DEPTH FIRST BY id SET position
+SELECT id FROM below ORDER BY position OFFSET :offset LIMIT :limit;
 
 -- name: list_roots
 -- Live entities that have no live parent, oldest first. OFFSET has the parent looked up, whatever the planner expects.

@@ -19,8 +19,8 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
 from recollect.postgres.transactions import Transaction
 
-BREATH = 10
-"""Entities whose new parents are checked, by a walk up from there, before other calls go on."""
+CHECKS_PER_YIELD = 10
+"""Entities whose new parents are checked before other calls may run; a check follows all ancestors."""
 
 
 async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str | None) -> Entity:
@@ -48,8 +48,8 @@ async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID
     above = await store.list_ancestor_ids(tx, [node_id for link in parents.items() for node_id in link if node_id])
     child_counts = Counter(above.values())
     moved: dict[UUID, UUID | None] = {}
-    for place, (node_id, parent_id) in enumerate(parents.items()):
-        if place % BREATH == 0:
+    for index, (node_id, parent_id) in enumerate(parents.items()):
+        if index % CHECKS_PER_YIELD == 0:
             await asyncio.sleep(0)
         # Only a node with children can be above its new parent: a chain is moved without a walk for each link.
         if above.get(node_id) == parent_id or node_id == parent_id:
@@ -64,7 +64,7 @@ async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID
     return set(heads)
 
 
-async def place_entities(tx: Transaction, revision: Revision, parents: Mapping[str, str]) -> None:
+async def set_parents_by_name(tx: Transaction, revision: Revision, parents: Mapping[str, str]) -> None:
     """Move entities, by name, under others. Raises NotFound for any name, Conflict where that closes a cycle."""
     named = await nodes.require_entities(tx, revision.graph, unique(name for link in parents.items() for name in link))
     parent_ids = {named[name].id: named[parent].id for name, parent in parents.items()}
@@ -76,14 +76,14 @@ async def place_entities(tx: Transaction, revision: Revision, parents: Mapping[s
         )
 
 
-async def place_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, others: Sequence[UUID]) -> UUID | None:
+async def parent_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, others: Sequence[UUID]) -> UUID | None:
     """The parent of an entity (`kept`) into which others are merged, whose children it gets.
 
     Its own parent, unless it lies below one of the others: then the parent of the topmost of these, since the entity
     would else be its own ancestor.
     """
     above = list(_from_on_up(await store.list_ancestor_ids(tx, [kept]), kept))[1:]
-    tops = [place for place, node_id in enumerate(above) if node_id in others]
+    tops = [index for index, node_id in enumerate(above) if node_id in others]
     if not tops:
         return parent_id
     return above[tops[-1] + 1] if tops[-1] + 1 < len(above) else None
@@ -108,18 +108,18 @@ async def get_ancestors(view: GraphView, name: str, page: PageRequest | None = N
 async def get_children(view: GraphView, name: str, page: PageRequest) -> EntityPage:
     """The children of an entity, oldest first; raises NotFound."""
     node_id = await _entity_id(view, name)
-    return await _page(view, page, await store.list_children(view, node_id, page.and_one_more))
+    return await _page(view, page, await store.list_children(view, node_id, page.with_lookahead))
 
 
 async def get_descendants(view: GraphView, name: str, page: PageRequest) -> EntityPage:
     """The descendants of an entity, depth first; raises NotFound."""
     node_id = await _entity_id(view, name)
-    return await _page(view, page, await store.list_descendants(view, node_id, page.and_one_more))
+    return await _page(view, page, await store.list_descendants(view, node_id, page.with_lookahead))
 
 
 async def get_roots(view: GraphView, page: PageRequest) -> EntityPage:
     """The entities that have no parent, oldest first."""
-    return await _page(view, page, await store.list_roots(view, page.and_one_more))
+    return await _page(view, page, await store.list_roots(view, page.with_lookahead))
 
 
 async def get_subtree(view: GraphView, name: str, page: PageRequest) -> Subgraph:

@@ -55,13 +55,13 @@ WHERE :as_of_revision::bigint IS NOT NULL AND (o.kind IS NOT NULL OR o.tags <> '
 -- name: find_versions
 -- Versions of nodes by their own ids, in the order asked for.
 SELECT v.*
-FROM unnest(:version_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:version_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT * FROM versions
     WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id BETWEEN wanted.id AND wanted.id
     ORDER BY id LIMIT 1
 ) AS v
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: find_numbered
 -- One version of a node by its number.
@@ -81,7 +81,7 @@ LIMIT :limit;
 -- The newest versions of live nodes of these graphs, in the order asked for. :placeholders: placeholders too. Each is looked
 -- up by its id, whatever the planner knows.
 SELECT v.*
-FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
 ) AS n
@@ -90,13 +90,13 @@ CROSS JOIN LATERAL (
 ) AS v
 WHERE n.graph_id = ANY (:graph_ids::uuid[]) AND n.removed_revision IS NULL AND (:placeholders OR NOT n.placeholder)
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: past_versions
 -- The versions that were the heads of nodes at a revision and its time, of sibling heads the highest, in the order asked
 -- for. :placeholders: of placeholders too.
 SELECT v.*
-FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v
     WHERE v.graph_id = :graph_id AND (:placeholders OR NOT v.placeholder)
@@ -108,7 +108,7 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND node_id BETWEEN h.node_id AND h.node_id AND version = h.version
     ORDER BY node_id, version LIMIT 1
 ) AS v
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: list_heads
 -- The heads of live nodes, the siblings among them, that pass a filter: oldest node first, of each the newest first. Where
@@ -195,7 +195,7 @@ WITH living AS (
     -- include: labelled
 ), placed AS (
     SELECT coalesce(kind, '') AS kind, left(text, 120) AS text, is_node, hidden,
-        row_number() OVER (PARTITION BY kind ORDER BY hidden, is_node DESC, id DESC) AS place
+        row_number() OVER (PARTITION BY kind ORDER BY hidden, is_node DESC, id DESC) AS position
     FROM (
         SELECT id, kind, text, true AS is_node, hidden FROM living
         UNION ALL
@@ -204,7 +204,7 @@ WITH living AS (
     ) AS u
 )
 SELECT kind, count(*) FILTER (WHERE is_node) AS count, count(*) FILTER (WHERE NOT is_node) AS observations,
-    coalesce(array_agg(text ORDER BY place) FILTER (WHERE place <= :examples AND NOT hidden), '{}') AS examples,
+    coalesce(array_agg(text ORDER BY position) FILTER (WHERE position <= :examples AND NOT hidden), '{}') AS examples,
     (sum(count(*) FILTER (WHERE is_node)) OVER ())::bigint AS total
 FROM placed
 GROUP BY kind
@@ -251,10 +251,10 @@ WITH living AS (
     WHERE tag ~ '^[^:]+:.'
     GROUP BY lower(tag), 1
 ), placed AS (
-    SELECT *, row_number() OVER (PARTITION BY prefix ORDER BY nodes + observations DESC, value) AS place FROM valued
+    SELECT *, row_number() OVER (PARTITION BY prefix ORDER BY nodes + observations DESC, value) AS position FROM valued
 )
 SELECT min(spelt) AS prefix, sum(nodes)::bigint AS count, sum(observations)::bigint AS observations,
-    array_agg(value ORDER BY place) FILTER (WHERE place <= :values) AS values
+    array_agg(value ORDER BY position) FILTER (WHERE position <= :values) AS values
 FROM placed
 GROUP BY placed.prefix
 ORDER BY sum(nodes + observations) DESC, placed.prefix

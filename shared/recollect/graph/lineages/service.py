@@ -44,9 +44,9 @@ async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]
     that is not allowed, Conflict for a name that is taken.
     """
     outcomes: dict[int, PutOutcome | RecollectError] = {}
-    for places in occurrences(lambda place: drafts[place].node_id or place, range(len(drafts))):
-        outcomes |= zip(places, await _put_nodes(tx, revision, [drafts[place] for place in places]), strict=True)
-    return [outcomes[place] for place in range(len(drafts))]
+    for indexes in occurrences(lambda index: drafts[index].node_id or index, range(len(drafts))):
+        outcomes |= zip(indexes, await _put_nodes(tx, revision, [drafts[index] for index in indexes]), strict=True)
+    return [outcomes[index] for index in range(len(drafts))]
 
 
 async def _put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[PutOutcome | RecollectError]:

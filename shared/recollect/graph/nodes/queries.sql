@@ -49,7 +49,7 @@ WITH input AS (
         ORDER BY hashtextextended(n.content, 0)
         LIMIT 1
     ) AS known
-    FROM jsonb_to_recordset(:facts::jsonb) AS i (place integer, id uuid, version_id uuid, kind text, content text,
+    FROM jsonb_to_recordset(:facts::jsonb) AS i (position integer, id uuid, version_id uuid, kind text, content text,
         tags text[], importance double precision, metadata jsonb, source text, thread text, said_at timestamptz,
         ttl_days double precision, expires_at timestamptz, status text, said_offset smallint, labels tsvector,
         labels_version smallint)
@@ -72,7 +72,7 @@ WITH input AS (
         -- include: fields
     FROM inserted
 )
-SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY place;
+SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY position;
 
 -- name: append_versions
 -- Append the present heads of these nodes as versions, based on :based_on (null: the version before). The earlier heads of
@@ -182,20 +182,20 @@ UPDATE nodes SET name = NULL WHERE tenant_id = :tenant_id AND graph_id = :graph_
 -- author, in order of the old numbers. The present heads end with the first of these. restore_heads then writes the
 -- highest head, above them.
 WITH coming AS (
-    SELECT v.*, i.version_id, n.version AS newest, row_number() OVER (PARTITION BY v.node_id ORDER BY v.version) AS place
+    SELECT v.*, i.version_id, n.version AS newest, row_number() OVER (PARTITION BY v.node_id ORDER BY v.version) AS position
     FROM unnest(:version_ids::uuid[], :new_version_ids::uuid[]) AS i (id, version_id)
     CROSS JOIN LATERAL (SELECT * FROM node_versions WHERE tenant_id = :tenant_id AND id = i.id LIMIT 1) AS v
     CROSS JOIN LATERAL (SELECT version FROM nodes WHERE tenant_id = :tenant_id AND id = v.node_id LIMIT 1) AS n
 ), ended AS (
     UPDATE node_versions v SET superseded_revision = :revision, superseded_by = c.version_id
     FROM coming c
-    WHERE c.place = 1 AND v.tenant_id = :tenant_id AND v.node_id = c.node_id AND v.superseded_revision IS NULL
+    WHERE c.position = 1 AND v.tenant_id = :tenant_id AND v.node_id = c.node_id AND v.superseded_revision IS NULL
 )
 INSERT INTO node_versions (
     tenant_id, graph_id, node_id, version, id, based_on, sibling, began_at, added_revision, created_at, created_by,
         -- include: fields
 )
-SELECT tenant_id, graph_id, node_id, newest + place, version_id, CASE WHEN place = 1 THEN newest ELSE based_on END, true,
+SELECT tenant_id, graph_id, node_id, newest + position, version_id, CASE WHEN position = 1 THEN newest ELSE based_on END, true,
     began_at, :revision, :revision_time, created_by,
         -- include: fields
 FROM coming;

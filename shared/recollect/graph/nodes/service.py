@@ -45,9 +45,9 @@ async def create_facts(
     facts = [_said(fact, revision) for fact in facts]
     remembered = await store.insert_facts(tx, revision, facts)
     made = [(node.id, fact) for node, fact in zip(remembered, facts, strict=True) if not node.known]
-    for place, node in enumerate(remembered):
+    for index, node in enumerate(remembered):
         if not node.known:
-            revision.graph.require_kind(facts[place].kind, paths[place] if paths else "kind")
+            revision.graph.require_kind(facts[index].kind, paths[index] if paths else "kind")
     if made:
         node_ids = [node_id for node_id, _ in made]
         revision.touch("facts_added", node_ids, facts=len(made))

@@ -319,9 +319,9 @@ def _rewrite_row(rewrite: Rewrite) -> dict[str, Any]:
     }
 
 
-def _fact_row(place: int, fact: NewFact) -> dict[str, Any]:
+def _fact_row(position: int, fact: NewFact) -> dict[str, Any]:
     return {
-        "place": place,
+        "position": position,
         "id": new_id(),
         "version_id": new_id(),
         "kind": fact.kind,

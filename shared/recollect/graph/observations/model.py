@@ -134,7 +134,7 @@ class Observation(Attributes):
         """The key of the observation: two with the same key and the same status are the same."""
         return self.node_id, self.content, self.thread
 
-    def united(self, other: "Observation") -> "Observation":
+    def merged_with(self, other: "Observation") -> "Observation":
         """The observation, completed by another with the same text: its attributes, and the later expiry."""
         ends = (self.expires_at, other.expires_at)
         later = None if None in ends else max(end for end in ends if end is not None)

@@ -139,7 +139,7 @@ async def rewrite_one(tx: Transaction, revision: Revision, old: Observation, new
         await rewrite(tx, revision, [old], [new])
         return new.following(old)
     await remove_observations_by_id(tx, revision, [old.id])
-    later = known.united(new).expires_at
+    later = known.merged_with(new).expires_at
     expires_at = later if new.expires_at == old.expires_at else new.expires_at
     merged = replace(known.with_attributes(new.enriched(known)), expires_at=expires_at)
     await rewrite(tx, revision, [known], [merged])
@@ -159,7 +159,7 @@ async def enrich(tx: Transaction, revision: Revision, duplicates: Sequence[Obser
         by_content.setdefault((duplicate.node_id, duplicate.content), []).append(duplicate)
     known = list((await store.find_observations(tx, revision, list(by_content))).values())
     enriched = await map_yielding(
-        known, lambda o: reduce(Observation.united, _active(by_content[o.node_id, o.content]), o)
+        known, lambda o: reduce(Observation.merged_with, _active(by_content[o.node_id, o.content]), o)
     )
     await rewrite(tx, revision, known, enriched)
     return [new for old, new in zip(known, enriched, strict=True) if not new.is_same_as(old)]

@@ -151,9 +151,9 @@ class PendingPassage:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedPassage(PendingPassage):
-    """A passage that a worker has claimed. `places`: the most passages of one graph in the same claim."""
+    """A passage that a worker has claimed. `max_per_graph`: the most passages of one graph in the same claim."""
 
-    places: int = 0
+    max_per_graph: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +226,8 @@ def split(text: str) -> Iterator[str]:
     total = 0
     for sentence in _sentences(text):
         fits = total + sum(weight for _, weight in sentence) <= _FULL
-        for place, unit in enumerate(sentence):
-            if passage and (total + unit[1] > _FULL or (place == 0 and not fits)):
+        for index, unit in enumerate(sentence):
+            if passage and (total + unit[1] > _FULL or (index == 0 and not fits)):
                 yield from _joined(passage)
                 passage, total = [], 0
             passage.append(unit)

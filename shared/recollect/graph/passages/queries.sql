@@ -56,7 +56,7 @@ WITH given AS MATERIALIZED (
         (SELECT g.model FROM given g WHERE g.id = p.id)
     FROM (
         SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
-        FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
+        FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :positions::integer[],
             :threads::text[], :said_at::timestamptz[],
             :expires_at::timestamptz[], :texts::text[], :words::text[], :speakers::text[], :dated::boolean[],
                 :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
@@ -106,7 +106,7 @@ WITH -- include: held
     ORDER BY memory_id, version_id, source, place
 ), pieces AS (
     SELECT i.*, a.*
-    FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :places::integer[],
+    FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :positions::integer[],
         :threads::text[], :said_at::timestamptz[],
         :expires_at::timestamptz[], :texts::text[], :words::text[], :speakers::text[], :dated::boolean[],
             :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
@@ -317,17 +317,17 @@ CASE WHEN graph_id = ANY (ARRAY(SELECT graph_id FROM others)) THEN false
 WITH RECURSIVE others AS MATERIALIZED (
     SELECT graph_id FROM graph_indexes WHERE tenant_id = :tenant_id AND coalesce(model = :previous, false) <> :is_previous
 ), busy AS (
-    (SELECT graph_id, 1 AS place FROM passages
+    (SELECT graph_id, 1 AS position FROM passages
     WHERE tenant_id = :tenant_id AND NOT settled AND NOT bulk AND coalesce(removed_revision, 0) = 0
     ORDER BY graph_id, id LIMIT 1)
     UNION ALL
-    SELECT n.graph_id, b.place + 1 FROM busy b CROSS JOIN LATERAL (
+    SELECT n.graph_id, b.position + 1 FROM busy b CROSS JOIN LATERAL (
         SELECT graph_id FROM passages
         WHERE tenant_id = :tenant_id AND graph_id > b.graph_id AND NOT settled AND NOT bulk
             AND coalesce(removed_revision, 0) = 0
         ORDER BY graph_id, id LIMIT 1
     ) AS n
-    WHERE b.place < :max_busy_graphs
+    WHERE b.position < :max_busy_graphs
 ), chosen AS MATERIALIZED (
     SELECT graph_id FROM busy WHERE graph_id NOT IN (SELECT graph_id FROM others) ORDER BY random() LIMIT :max_small
 ), small AS MATERIALIZED (
@@ -355,7 +355,7 @@ WITH RECURSIVE others AS MATERIALIZED (
     RETURNING p.id, p.node_id, p.text, p.said_at, p.said_offset, p.claimed_until, p.refused
 )
 SELECT c.id, c.claimed_until, c.said_at, c.said_offset,
-    greatest(:limit, (SELECT ceil(:max_small::double precision / nullif(count(*), 0)) FROM chosen))::integer AS places,
+    greatest(:limit, (SELECT ceil(:max_small::double precision / nullif(count(*), 0)) FROM chosen))::integer AS max_per_graph,
     CASE WHEN c.refused IS NOT NULL OR EXISTS (
             SELECT 1 FROM passage_vectors v
             JOIN passage_evidence e ON e.tenant_id = v.tenant_id AND e.passage_id = v.passage_id AND e.model = v.model

@@ -109,8 +109,8 @@ async def claim_pending(
     The texts of passages are included where these have no vector or evidence of `model` yet, and were not set aside.
     Passages of graphs that the model `previous` serves are claimed for that model only, and no others for it.
     """
-    places = ClaimLimits(all=0, small=limit) if small_only else ClaimLimits.shared(limit)
-    return await store.claim_pending(tx, model=model, places=places, lease_seconds=lease_seconds, previous=previous)
+    limits = ClaimLimits(all=0, small=limit) if small_only else ClaimLimits.shared(limit)
+    return await store.claim_pending(tx, model=model, limits=limits, lease_seconds=lease_seconds, previous=previous)
 
 
 async def any_pending(tx: Transaction) -> bool:

@@ -151,17 +151,17 @@ async def tenants_with_pending(session: Session) -> list[UUID]:
 
 
 async def claim_pending(
-    tx: Transaction, *, model: str, places: ClaimLimits, lease_seconds: float, previous: str | None
+    tx: Transaction, *, model: str, limits: ClaimLimits, lease_seconds: float, previous: str | None
 ) -> list[ClaimedPassage]:
     """Claim as many waiting passages as there are places, for `lease_seconds`."""
     rows = await tx.fetch(
         queries.claim_pending,
-        limit=places.all,
+        limit=limits.all,
         lease=timedelta(seconds=lease_seconds),
         model=model,
         previous=previous,
         is_previous=model == previous,
-        max_small=places.small,
+        max_small=limits.small,
         max_busy_graphs=MAX_BUSY_GRAPHS,
         generation=EVIDENCE_GENERATION,
     )
@@ -431,7 +431,7 @@ def _count(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["_Piec
 def _passages(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["_Piece"]]) -> Iterator["_Passage"]:
     """The passages of memories, in order, one at a time: a call may write 40,000, and the garbage collector holds the
     event loop for as long as it takes to look at all that exist."""
-    return ((memory, place, piece) for memory in memories for place, piece in enumerate(pieces[memory.text]))
+    return ((memory, position, piece) for memory in memories for position, piece in enumerate(pieces[memory.text]))
 
 
 async def _columns(passages: Sequence["_Passage"], now: datetime) -> dict[str, list[Any]]:
@@ -441,7 +441,7 @@ async def _columns(passages: Sequence["_Passage"], now: datetime) -> dict[str, l
         "node_ids": [memory.node_id for memory, _, _ in passages],
         "memory_ids": [memory.memory_id for memory, _, _ in passages],
         "sources": [memory.source for memory, _, _ in passages],
-        "places": [place for _, place, _ in passages],
+        "positions": [position for _, position, _ in passages],
         "threads": [memory.thread for memory, _, _ in passages],
         "said_at": [memory.said_at for memory, _, _ in passages],
         "expires_at": [memory.expires_at for memory, _, _ in passages],
@@ -522,8 +522,8 @@ def _split(text: str) -> list[_Piece]:
     ]
 
 
-def _words(memory: IndexedText, place: int, piece: _Piece, written_at: datetime) -> str:
+def _words(memory: IndexedText, position: int, piece: _Piece, written_at: datetime) -> str:
     said = with_offset(memory.said_at or written_at, memory.said_offset)
     said_on = None if memory.source == Source.NAME else said.date()
-    labels = memory.labels if place == 0 else ()  # Once: else all passages of a long text would match a tag.
+    labels = memory.labels if position == 0 else ()  # Once: else all passages of a long text would match a tag.
     return passage_vector(piece.text, about=memory.about, said_on=said_on, labels=labels)

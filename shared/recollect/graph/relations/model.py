@@ -85,7 +85,7 @@ class Edge:
         return self.graph_id != self.to_graph
 
 
-EdgePlace = tuple[int | None, UUID]
+EdgePosition = tuple[int | None, UUID]
 """The position of an edge in pages of edges: its ordinal (None sorts last), and its id."""
 
 

@@ -243,17 +243,17 @@ CROSS JOIN LATERAL (
 -- Live edges of a graph in the order of :edge_ids.
 SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
     coalesce(r.updated_at, r.created_at) AS updated_at
-FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 JOIN relations r ON r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.id = wanted.id AND r.removed_revision IS NULL
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: edges_by_id_at
 -- The same as they were at a revision (:as_of_revision).
 SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
     coalesce(r.updated_at, r.created_at) AS updated_at
-FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 JOIN relations_at(:tenant_id, :graph_id, :as_of_revision) r ON r.id = wanted.id
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: rewrite_edges
 -- Give live edges of this graph other properties, where these differ. The edges keep their ids. Their former properties stay
@@ -382,18 +382,18 @@ LIMIT :limit;
 -- name: metadata_of_edges
 -- The metadata of live edges, with their size in bytes, in the order of :edge_ids: a reader stops where it has enough.
 SELECT wanted.id, r.metadata, octet_length(r.metadata::text) AS bytes
-FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT metadata, removed_revision FROM relations
     WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
 ) AS r
 WHERE r.removed_revision IS NULL
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: metadata_of_edges_at
 -- The same as it was at a revision: that of the edge itself, or of a former version of it.
 SELECT wanted.id, r.metadata, octet_length(r.metadata::text) AS bytes
-FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, place)
+FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT metadata FROM (
         (SELECT * FROM relations
@@ -405,7 +405,7 @@ CROSS JOIN LATERAL (
     WHERE v.added_revision <= :as_of_revision AND (v.removed_revision IS NULL OR v.removed_revision > :as_of_revision)
     LIMIT 1
 ) AS r
-ORDER BY wanted.place;
+ORDER BY wanted.position;
 
 -- name: search_relations
 -- Edges of a graph by the names of their ends, in any form, and their type, where these are not null, oldest first.
@@ -460,7 +460,7 @@ GROUP BY type
 ORDER BY count DESC, type
 LIMIT :limit;
 
--- fragment: apart
+-- fragment: edge_count_corrections
 -- How many edges of each type are to be added to the counts of edges_between_names, or (below zero) subtracted: edges between
 -- names that lead into other graphs, and edges of this graph with an end that has expired.
 SELECT r.type, 1 AS edges
@@ -498,7 +498,7 @@ SELECT c.type, sum(c.edges)::bigint AS count
 FROM (
     SELECT type, edges FROM edges_between_names(:tenant_id, :graph_id)
     UNION ALL
-    -- include: apart
+    -- include: edge_count_corrections
 ) AS c
 GROUP BY c.type
 HAVING sum(c.edges) > 0
@@ -509,12 +509,12 @@ LIMIT :limit;
 -- How many edges a graph has between two of its own nodes with names, expired nodes included.
 SELECT coalesce(sum(edges), 0)::bigint FROM edges_between_names(:tenant_id, :graph_id);
 
--- name: count_apart
+-- name: count_edge_corrections
 -- How many edges between names there are (as count_named_types) beyond count_between_names; below zero: fewer.
 WITH -- include: expired
 SELECT coalesce(sum(c.edges), 0)::bigint
 FROM (
-    -- include: apart
+    -- include: edge_count_corrections
 ) AS c;
 
 -- name: count_named_types_at

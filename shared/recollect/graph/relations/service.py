@@ -26,7 +26,7 @@ from recollect.graph.relations import store
 from recollect.graph.relations.counted import EdgeCounts
 from recollect.graph.relations.model import (
     Edge,
-    EdgePlace,
+    EdgePosition,
     EdgeUpsert,
     NewEdge,
     NewRelation,
@@ -133,10 +133,10 @@ async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
     twice. The caller has checked that both ends exist.
     """
     outcomes: dict[int, EdgeUpsert] = {}
-    for places in occurrences(lambda place: _key(edges[place]), range(len(edges))):
-        upserted = await _upsert(tx, revision, [edges[place] for place in places])
-        outcomes |= zip(places, upserted, strict=True)
-    return [outcomes[place] for place in range(len(edges))]
+    for indexes in occurrences(lambda index: _key(edges[index]), range(len(edges))):
+        upserted = await _upsert(tx, revision, [edges[index] for index in indexes])
+        outcomes |= zip(indexes, upserted, strict=True)
+    return [outcomes[index] for index in range(len(edges))]
 
 
 async def rewrite_edges(tx: Transaction, revision: Revision, edges: Sequence[tuple[Edge, NewEdge]]) -> None:
@@ -194,7 +194,7 @@ async def edges_of(
     walk: Walk,
     *,
     within: Sequence[UUID] | None,
-    after: EdgePlace | None = None,
+    after: EdgePosition | None = None,
     offset: int = 0,
     limit: int,
     with_metadata: bool = False,
@@ -263,7 +263,7 @@ async def count_named(view: GraphView, head: GraphHead, counts: EdgeCounts) -> i
     if count is None:
         count = await store.count_between_names(view)
         counts.note(tenant_id, view.graph, head, count)
-    return count + await store.count_apart(view)
+    return count + await store.count_edge_corrections(view)
 
 
 async def list_symlinks(

@@ -13,7 +13,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations.model import (
     Direction,
     Edge,
-    EdgePlace,
+    EdgePosition,
     NewEdge,
     Relation,
     RelationFilter,
@@ -146,7 +146,7 @@ async def edges_of(
     walk: Walk,
     *,
     within: Sequence[UUID] | None,
-    after: EdgePlace | None,
+    after: EdgePosition | None,
     offset: int,
     limit: int,
     with_metadata: bool,
@@ -205,9 +205,9 @@ async def count_between_names(view: GraphView) -> int:
     return int(await view.fetchval(queries.count_between_names))
 
 
-async def count_apart(view: GraphView) -> int:
+async def count_edge_corrections(view: GraphView) -> int:
     """How many edges between names there are beyond `count_between_names`; below zero where there are fewer."""
-    return int(await view.fetchval(queries.count_apart))
+    return int(await view.fetchval(queries.count_edge_corrections))
 
 
 async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset: int, limit: int) -> list[Symlink]:

@@ -17,7 +17,7 @@ each character, keeps them, and compares them with every text of the graph."""
 MAX_LINKED_NAMES = 100
 """How often a name may lead to deleted entities that had further names: each time, all names of the graph are read."""
 
-REMAINS = {
+WHERE_COPIES_REMAIN = {
     "dead_rows": "in PostgreSQL's files and in its statistics catalogue, until VACUUM has processed them",
     "write_ahead_log": "on the server and in its archive, until the segments are recycled or expire",
     "replicas": "until they have replayed the erasure, and VACUUM has processed them too",
@@ -88,7 +88,7 @@ class Receipt:
         """Where erased data still exists, and until when."""
         tables = ", ".join(self.statistics)
         until = f"of {tables}: until the job {FORGET_STATISTICS} has ended, or the next ANALYZE"
-        return {**({"statistics": until} if tables else {}), **REMAINS}
+        return {**({"statistics": until} if tables else {}), **WHERE_COPIES_REMAIN}
 
 
 def require_searchable(names: Collection[str]) -> None:

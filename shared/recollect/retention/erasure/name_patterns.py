@@ -15,7 +15,7 @@ from itertools import groupby, permutations
 
 from recollect.fairness.computing import Slices
 
-NOWHERE = r"(?!)"
+NEVER_MATCHES = r"(?!)"
 """A pattern that finds nothing."""
 
 MAX_PATTERN_NAMES = 2_048
@@ -98,13 +98,13 @@ def pattern_of(names: Sequence[str]) -> str:
         f"{_before(starts)}(?:{'|'.join(map(_spelt, group))}){_after(ends)}"
         for (starts, ends), group in groupby(ordered, key=_edges)
     ]
-    return f"(?:{'|'.join(patterns)})" if patterns else NOWHERE
+    return f"(?:{'|'.join(patterns)})" if patterns else NEVER_MATCHES
 
 
 def whole_pattern_of(names: Sequence[str]) -> str:
     """A regular expression that matches a text that is one of these names, with any white space around it."""
     patterns = [_spelt(name) if name.strip() else re.escape(name) for name in names if name]
-    return f"^[{_SPACE}]*(?:{'|'.join(patterns)})[{_SPACE}]*$" if patterns else NOWHERE
+    return f"^[{_SPACE}]*(?:{'|'.join(patterns)})[{_SPACE}]*$" if patterns else NEVER_MATCHES
 
 
 def _edges(name: str) -> tuple[bool, bool]:

@@ -78,7 +78,7 @@ ORDER BY n.id;
 
 -- name: texts_named
 -- The places in :texts, from 1 on, of those in which one of :patterns is found.
-SELECT t.place FROM unnest(:texts::text[]) WITH ORDINALITY AS t (words, place) WHERE t.words ~ ANY (:patterns::text[]);
+SELECT t.position FROM unnest(:texts::text[]) WITH ORDINALITY AS t (words, position) WHERE t.words ~ ANY (:patterns::text[]);
 
 -- name: erase_passages
 -- Delete passages with their vectors: those of the lineages :node_ids, and those of sibling heads in which one of :patterns

@@ -81,8 +81,8 @@ class RecallCache:
             with step_span("look up rankings", cache_name="search", cache_keys=len(materials)) as span:
                 values = await self.shared.get(caller.tenant_id, materials)
                 span.set_attribute("recollect.cache.found", sum(value is not None for value in values))
-            rankings = {place: decode(value) for place, value in enumerate(values) if value is not None}
-            lookup.found = {place: ranking for place, ranking in rankings.items() if ranking is not None}
+            rankings = {index: decode(value) for index, value in enumerate(values) if value is not None}
+            lookup.found = {index: ranking for index, ranking in rankings.items() if ranking is not None}
         return lookup
 
     def store(self, lookup: Lookup | None) -> None:
@@ -91,8 +91,8 @@ class RecallCache:
             return
         self._states[lookup.name] = lookup.seen
         self.tallies.count(lookup.name[0], hits=lookup.hits, misses=len(lookup.searched))
-        for place, ranking in lookup.searched.items():
-            material = key_material(lookup.seen, lookup.questions[place], lookup.filters)
+        for index, ranking in lookup.searched.items():
+            material = key_material(lookup.seen, lookup.questions[index], lookup.filters)
             self.shared.put(lookup.name[0], material, encode(ranking))
 
 

@@ -147,18 +147,18 @@ def is_listing(hits: Sequence[Hit]) -> bool:
 
 def _ranges(text: str, times: Sequence[TimePhrase], asked_on: date) -> Iterator[DateRange]:
     """The ranges of the times: those between two are one, and that since one lasts until the day of asking."""
-    place = 0
-    while place < len(times):
-        found, ranges = times[place], times[place].ranges_around(asked_on)
-        later = times[place + 1] if place + 1 < len(times) else None
+    index = 0
+    while index < len(times):
+        found, ranges = times[index], times[index].ranges_around(asked_on)
+        later = times[index + 1] if index + 1 < len(times) else None
         if later is not None and ranges and _joins(text, found, later):
-            place += 1
+            index += 1
             yield from _between(ranges, later.ranges_around(asked_on))
         elif _is_since(text, found):
             yield from (DateRange(days.first, asked_on) for days in ranges[:1] if days.first <= asked_on)
         else:
             yield from ranges
-        place += 1
+        index += 1
 
 
 def _between(first: Sequence[DateRange], last: Sequence[DateRange]) -> Iterator[DateRange]:
@@ -209,8 +209,8 @@ def _asks_for_nothing_else(text: str, times: Sequence[TimePhrase]) -> bool:
     may_be_name = languages == {ENGLISH} and not text.isupper()
     meant = [
         word
-        for place, word in enumerate(words)
-        if not _is_filler(word, fillers) or (may_be_name and place and word[0].isupper() and len(word) > 1)
+        for index, word in enumerate(words)
+        if not _is_filler(word, fillers) or (may_be_name and index and word[0].isupper() and len(word) > 1)
     ]
     return not meant and not any(map(str.isdigit, rest))
 

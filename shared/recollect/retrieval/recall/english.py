@@ -68,8 +68,8 @@ class English:
         """Whether it is a word in small letters, a plain inflection of one, or a compound of two that are frequent."""
         if word in self.frequencies or any(word.removesuffix(end) in self.frequencies for end in _ENDINGS):
             return True
-        places = range(_LEAST_PART, len(word) - _LEAST_PART + 1)
-        return any(self._is_part(word[:place]) and self._is_part(word[place:]) for place in places)
+        splits = range(_LEAST_PART, len(word) - _LEAST_PART + 1)
+        return any(self._is_part(word[:split]) and self._is_part(word[split:]) for split in splits)
 
     def similar(self, word: str, edits: int) -> list[str]:
         """Frequent words with the same first or last letter and as many letters, give or take `edits`."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recollect.embedding import UNMEASURED, SimilarityThresholds
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import Attributes
-from recollect.retrieval.recall.pages import Holdings, Place
+from recollect.retrieval.recall.pages import Holdings, ListPosition
 from recollect.retrieval.recall.ranking import Hit, HitKey
 from recollect.retrieval.recall.terms import CountedWord
 from recollect.retrieval.search import fusion
@@ -235,8 +235,8 @@ class Recalled:
 
     `attributes`: those of each memory, by its id, in a described recall; `parts`: then also the keys of hits whose text
     is only a part of the memory. `corrected`: the questions without their typing errors, where they have any: they are
-    to be asked instead, and nothing was searched. `places`: where each hit is in the list, by its key, if memories were
-    listed. `holdings`: what the graph holds instead, where nothing was found.
+    to be asked instead, and nothing was searched. `positions`: the position of each hit in a list, by its key.
+    `holdings`: what the graph holds instead, where nothing was found.
     """
 
     hits: list[Hit]
@@ -245,16 +245,16 @@ class Recalled:
     attributes: Mapping[UUID, MemoryAttributes] = field(default_factory=dict)
     parts: Set[HitKey] = frozenset()
     corrected: Sequence[str] = ()
-    places: Mapping[HitKey, Place] = field(default_factory=dict)
+    positions: Mapping[HitKey, ListPosition] = field(default_factory=dict)
     holdings: Holdings | None = None
 
     @property
     def next_cursor(self) -> str | None:
         """Where the next page of a list begins; None for the last one, and for what was searched for."""
-        return self.places[self.hits[-1].key].cursor if self.more and self.places and self.hits else None
+        return self.positions[self.hits[-1].key].cursor if self.more and self.positions and self.hits else None
 
 
-Listed = tuple[Hit, Place]
+Listed = tuple[Hit, ListPosition]
 """A memory of a list, as a hit without a score, and its place there."""
 
 

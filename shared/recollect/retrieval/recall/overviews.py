@@ -133,7 +133,7 @@ def _read(
     if not is_sure and frame.isdisjoint(vocabulary.weak):
         return None
     if is_named:
-        names = [text[pieces[place].start : pieces[last - 1].end] for place in dict.fromkeys((begin, first))]
+        names = [text[pieces[index].start : pieces[last - 1].end] for index in dict.fromkeys((begin, first))]
     else:  # A name may consist of known words: The Who, IT.
         names = [text[pieces[begin].start : pieces[-1].end]] if 0 < begin < len(pieces) else []
     if not is_sure and not names:
@@ -144,8 +144,8 @@ def _read(
 
 def _begin_of_name(pieces: Sequence[_Piece], vocabulary: Vocabulary) -> int:
     """Where a name begins: after the last word that comes before names, and at the end where there is none."""
-    places = (place + 1 for place in range(len(pieces) - 1, -1, -1) if pieces[place].word in vocabulary.about)
-    return next(places, len(pieces))
+    indexes = (index + 1 for index in range(len(pieces) - 1, -1, -1) if pieces[index].word in vocabulary.about)
+    return next(indexes, len(pieces))
 
 
 def _forms(names: Sequence[str]) -> tuple[str, ...]:

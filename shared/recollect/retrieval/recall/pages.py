@@ -31,7 +31,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListPosition:
     """The place of a memory in a list. `importance` counts only where the list is ordered by it."""
 
     importance: float
@@ -69,7 +69,7 @@ class Page:
     """
 
     order: Order | None = None
-    after: Place | None = None
+    after: ListPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,13 @@ def part_that_counts(text: str) -> str:
     if len(text) <= MAX_PART:
         return text
     sentences = _SENTENCE.findall(text)
-    places = range(len(sentences))
-    asking = [place for place in reversed(places) if _ASKING.search(sentences[place])]
-    ends = chain.from_iterable(zip(reversed(places), places, strict=True))
+    indexes = range(len(sentences))
+    asking = [index for index in reversed(indexes) if _ASKING.search(sentences[index])]
+    ends = chain.from_iterable(zip(reversed(indexes), indexes, strict=True))
     taken: list[int] = []
     room = MAX_PART
-    for place in dict.fromkeys(chain(asking, ends)):
-        if len(sentences[place]) <= room:
-            taken.append(place)
-            room -= len(sentences[place])
-    return "".join(sentences[place] for place in sorted(taken)) or text[-MAX_PART:]
+    for index in dict.fromkeys(chain(asking, ends)):
+        if len(sentences[index]) <= room:
+            taken.append(index)
+            room -= len(sentences[index])
+    return "".join(sentences[index] for index in sorted(taken)) or text[-MAX_PART:]

@@ -134,7 +134,7 @@ terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf, is_evident
     FROM unnest(:terms::text[], :idfs::double precision[], :evident::boolean[]) AS t (query, idf, is_evident);
 
--- fragment: told_otherwise
+-- fragment: found_by_text_not_name
 -- The passages that were found, without the names of entities that have any other passage. Each is looked up, whatever the
 -- planner knows (OFFSET 0).
 c
@@ -215,7 +215,7 @@ WITH -- include: terms
         SELECT * FROM nearest
         UNION
         -- include: found_by_days
-    ) AS -- include: told_otherwise
+    ) AS -- include: found_by_text_not_name
 )
 -- include: candidates
 
@@ -233,14 +233,14 @@ WITH -- include: terms
         SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :candidates, :include_outdated)
         UNION
         -- include: found_by_days
-    ) AS -- include: told_otherwise
+    ) AS -- include: found_by_text_not_name
 )
 -- include: candidates
 
 -- fragment: narrowed
 -- The passages p that pass the filter. It applies to the attributes of the passage's memory itself, and to those of its node
 -- where the memory has none. Kinds and tags are compared in any case: :tags and :not_tags have several forms of each tag,
--- :tag_places tell of which tag (from 0) each form is, and a memory needs :least_tags of these tags.
+-- :tag_positions tell of which tag (from 0) each form is, and a memory needs :least_tags of these tags.
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
@@ -268,13 +268,13 @@ WITH -- include: terms
                     AND lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:not_kinds) AS w (kind))))
             END)
         AND (cardinality(:tags::text[]) = 0 OR CASE WHEN p.tags IS NOT NULL
-            THEN (SELECT count(DISTINCT w.place) FROM unnest(p.tags) AS t (tag)
-                JOIN unnest(:tags, :tag_places::bigint[]) AS w (tag, place) ON lower(t.tag) = lower(w.tag)) >=
+            THEN (SELECT count(DISTINCT w.position) FROM unnest(p.tags) AS t (tag)
+                JOIN unnest(:tags, :tag_positions::bigint[]) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >=
                 :least_tags::bigint
             ELSE p.node_id IN (
                 -- include: living
-                    AND (SELECT count(DISTINCT w.place) FROM unnest(n.tags) AS t (tag)
-                        JOIN unnest(:tags, :tag_places) AS w (tag, place) ON lower(t.tag) = lower(w.tag)) >= :least_tags)
+                    AND (SELECT count(DISTINCT w.position) FROM unnest(n.tags) AS t (tag)
+                        JOIN unnest(:tags, :tag_positions) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >= :least_tags)
             END)
         AND (cardinality(:not_tags::text[]) = 0 OR NOT CASE WHEN p.tags IS NOT NULL
             THEN EXISTS (SELECT 1 FROM unnest(p.tags) AS t (tag) JOIN unnest(:not_tags) AS w (tag) ON lower(t.tag) =
@@ -322,7 +322,7 @@ WITH -- include: terms
 ), found AS MATERIALIZED (
     SELECT c.id FROM (
         SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic UNION SELECT * FROM dated
-    ) AS -- include: told_otherwise
+    ) AS -- include: found_by_text_not_name
 )
 -- include: candidates
 
@@ -354,8 +354,8 @@ WITH -- include: terms
         AND n.status = 'active' THEN 'outdated' ELSE n.status END = :status)
         AND (:named::boolean IS NULL OR (n.name IS NOT NULL) = :named)
         AND (cardinality(:tags::text[]) = 0 OR (
-            SELECT count(DISTINCT w.place) FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
-            JOIN unnest(:tags::text[], :tag_places::bigint[]) AS w (tag, place) ON lower(t.tag) = lower(w.tag)) >=
+            SELECT count(DISTINCT w.position) FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
+            JOIN unnest(:tags::text[], :tag_positions::bigint[]) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >=
             :least_tags::bigint)
         AND (cardinality(:not_tags::text[]) = 0 OR NOT EXISTS (
             SELECT 1 FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
@@ -426,8 +426,8 @@ p.place = 0 AND (cardinality(:subjects::text[]) = 0 OR p.node_id = ANY ((
             SELECT entities_named(:tenant_id, :graph_id, :subjects, :lowered_subjects::text[], :min_length, :max_named)
         )::uuid[]));
 
--- fragment: after_place
--- The passages of a list that come after the place :after_importance, :after_at, :after_id (null: all).
+-- fragment: after_position
+-- The passages of a list that come after the position :after_importance, :after_at, :after_id (null: all).
 (:after_id::uuid IS NULL OR CASE WHEN :by_importance::boolean
             THEN (e.importance, e.said, e.passage_id) < (:after_importance::double precision, :after_at::timestamptz, :after_id)
             ELSE (e.said, e.passage_id) < (:after_at::timestamptz, :after_id) END);
@@ -447,8 +447,8 @@ WITH eligible AS NOT MATERIALIZED (
 ), page AS MATERIALIZED (
     SELECT c.* FROM (
         SELECT * FROM eligible e
-        WHERE -- include: after_place
-    ) AS -- include: told_otherwise
+        WHERE -- include: after_position
+    ) AS -- include: found_by_text_not_name
     ORDER BY c.importance DESC, c.said DESC, c.passage_id DESC
     LIMIT :limit
 )
@@ -473,7 +473,7 @@ SELECT c.passage_id, c.memory_id, c.node_id, c.version_id, -- include: conflicts
     AS conflicts, c.name, c.text, c.at, c.outdated, c.importance::double precision
 FROM (
     SELECT * FROM eligible e
-    WHERE -- include: after_place
+    WHERE -- include: after_position
 ) AS c
 WHERE -- include: told_otherwise_at
 ORDER BY c.importance DESC, c.said DESC, c.passage_id DESC
@@ -544,11 +544,11 @@ LEFT JOIN LATERAL (
 -- looked up, nearest first, until :candidates are found that are neither archived nor expired: everything in a graph may
 -- expire, and reading all of that took longer.
 WITH questions AS MATERIALIZED (
-    SELECT place, text, embedding, node_id, words::tsquery AS words
-    FROM unnest(:places::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (place,
+    SELECT position, text, embedding, node_id, words::tsquery AS words
+    FROM unnest(:positions::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (position,
         text, embedding, node_id, words)
 )
-SELECT i.place, c.memory_id, c.text, c.score
+SELECT i.position, c.memory_id, c.text, c.score
 FROM questions i
 CROSS JOIN LATERAL (
     SELECT m.* FROM (
@@ -598,7 +598,7 @@ CROSS JOIN LATERAL (
     LIMIT :max_duplicates
 ) AS c
 WHERE c.score >= :min_similarity
-ORDER BY i.place, c.score DESC;
+ORDER BY i.position, c.score DESC;
 
 -- name: find_similar
 -- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the own vectors, of one model, of their
@@ -702,7 +702,7 @@ LIMIT :limit;
 -- of each fact. Passages are found by their contextual vectors: the :candidates nearest, from the vector index where the
 -- graph has one, which is of :indexed_model (null: none). Each row is looked up by its id, whatever the planner knows.
 SELECT i.id AS fact_id, c.id AS entity_id
-FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, place)
+FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, position)
 CROSS JOIN LATERAL (
     SELECT FROM nodes
     WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id AND graph_id = :graph_id
@@ -750,7 +750,7 @@ CROSS JOIN LATERAL (
     ORDER BY score DESC, e.id
     LIMIT :limit
 ) AS c
-ORDER BY i.place, c.score DESC, c.id;
+ORDER BY i.position, c.score DESC, c.id;
 
 -- name: attributes_of
 -- The texts (the first :characters), the attributes and the reasons of the last change of observations and nodes of a graph
@@ -814,7 +814,7 @@ SELECT * FROM (
 -- What a recall reads of a graph before it searches: its state; how many passages have no vector yet, counted up to
 -- :max_waiting; in how many passages the lexemes of its questions are (:lexemes, as count_words has it); and for each
 -- question (of :questions), in order, the entities that it names, :max_named at most: :names are the phrases of the questions,
--- :lowered_names the same in lower case; :places and :lowered_places tell of which question (from 0) each is. similar: for
+-- :lowered_names the same in lower case; :positions and :lowered_positions tell of which question (from 0) each is. similar: for
 -- each of :unusual that no passage has (:unusual_queries: what finds each), words of the graph like it, the most frequent
 -- first, :max_similar at most of one length and one first or last letter.
 WITH state AS MATERIALIZED (
@@ -824,12 +824,12 @@ SELECT s.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting,
     count_words(:tenant_id, :graph_id, :lexemes::text[], :max_looked_at) AS counts, (
     SELECT coalesce(jsonb_agg(entities_named(
         :tenant_id, :graph_id, ARRAY(
-            SELECT n.name FROM unnest(:places::bigint[], :names::text[]) AS n (place, name) WHERE n.place = q.place
+            SELECT n.name FROM unnest(:positions::bigint[], :names::text[]) AS n (position, name) WHERE n.position = q.position
         ), ARRAY(
-            SELECT n.name FROM unnest(:lowered_places::bigint[], :lowered_names::text[]) AS n (place, name)
-            WHERE n.place = q.place
-        ), :min_length, :max_named) ORDER BY q.place), '[]')
-    FROM generate_series(0, :questions::bigint - 1) AS q (place)
+            SELECT n.name FROM unnest(:lowered_positions::bigint[], :lowered_names::text[]) AS n (position, name)
+            WHERE n.position = q.position
+        ), :min_length, :max_named) ORDER BY q.position), '[]')
+    FROM generate_series(0, :questions::bigint - 1) AS q (position)
 ) AS named, similar_words(:tenant_id, :graph_id, :unusual::text[], :unusual_queries::text[], :max_similar) AS similar
 FROM state s;
 
@@ -858,11 +858,11 @@ SELECT p.id AS passage_id, p.memory_id, p.node_id, p.version_id, -- include: con
     AS conflicts, n.name, p.text, p.said_at AS at, p.outdated OR n.status = 'outdated' AS outdated,
     r.score, r.meaning, r.terms
 FROM unnest(:passage_ids::uuid[], :scores::double precision[], :meanings::double precision[], :terms::jsonb[])
-    WITH ORDINALITY AS r (id, score, meaning, terms, place)
+    WITH ORDINALITY AS r (id, score, meaning, terms, position)
 JOIN kept p ON p.id = r.id
 JOIN theirs n ON n.id = p.node_id
 WHERE p.graph_id = :graph_id AND p.removed_revision IS NULL AND n.removed_revision IS NULL
     AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
     AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
     AND (n.status <> 'archived' OR :status::text = 'archived')
-ORDER BY r.place;
+ORDER BY r.position;

@@ -181,7 +181,7 @@ async def _listed(
         waiting=basis.waiting,
         attributes=attributes,
         parts=parts,
-        places={hit.key: place for hit, place in listed},
+        positions={hit.key: index for hit, index in listed},
     )
 
 
@@ -205,7 +205,7 @@ async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: Gra
         return {}
     cached.hits = len(rankings)
     remaining = (structs.replace(hit, is_near_best=one.is_near_best) for hit, one in zip(hits, ranked, strict=True))
-    return {place: list(islice(remaining, len(ranking))) for place, ranking in rankings.items()}
+    return {index: list(islice(remaining, len(ranking))) for index, ranking in rankings.items()}
 
 
 async def _rankings(
@@ -219,20 +219,20 @@ async def _rankings(
     """The hits of each question: the cached ones, else those that a search finds."""
     is_now = scope.view.at is None  # Of the past, it is not known which words it had.
     searches = {
-        place: _Search(
+        index: _Search(
             question,
             words,
             question_terms(words.counted, basis.state.passages_counted, all_known=is_now),
             days_of(question),
         )
-        for place, (question, words) in enumerate(zip(questions, basis.question_words, strict=True))
-        if place not in known
+        for index, (question, words) in enumerate(zip(questions, basis.question_words, strict=True))
+        if index not in known
     }
-    found = {place: await _find_candidates(scope, search) for place, search in searches.items()}
+    found = {index: await _find_candidates(scope, search) for index, search in searches.items()}
     if found and last_search and scope.view.at is None:
         await tx.look_up()
-    ranked = {place: await _ranked(tx, scope, search, *found[place]) for place, search in searches.items()}
-    return [known[place] if place in known else ranked[place] for place in range(len(questions))]
+    ranked = {index: await _ranked(tx, scope, search, *found[index]) for index, search in searches.items()}
+    return [known[index] if index in known else ranked[index] for index in range(len(questions))]
 
 
 @dataclass(frozen=True, slots=True)

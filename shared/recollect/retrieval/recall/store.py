@@ -40,7 +40,7 @@ from recollect.retrieval.recall.model import (
     RecallFilter,
     SearchScope,
 )
-from recollect.retrieval.recall.pages import BEFORE_ALL, MAX_COUNTED, MAX_SUBJECTS, Holdings, Order, Page, Place
+from recollect.retrieval.recall.pages import BEFORE_ALL, MAX_COUNTED, MAX_SUBJECTS, Holdings, ListPosition, Order, Page
 from recollect.retrieval.recall.question_analysis import ASSISTANT_SPEAKERS, FIRST_PERSON_SPEAKERS, is_first_person
 from recollect.retrieval.recall.ranking import (
     CANDIDATES,
@@ -145,8 +145,8 @@ async def list_memories(scope: SearchScope, page: Page, subjects: Sequence[str],
 def _listed(row: asyncpg.Record) -> Listed:
     """A row as a hit without a score, and its place in the list."""
     known = {name: value for name, value in row.items() if name != "importance"}
-    place = Place(row["importance"], row["at"] or BEFORE_ALL, row["passage_id"])
-    return Hit(**known, score=0.0, meaning=0.0, terms={}), place
+    position = ListPosition(row["importance"], row["at"] or BEFORE_ALL, row["passage_id"])
+    return Hit(**known, score=0.0, meaning=0.0, terms={}), position
 
 
 async def find_holdings(tx: Transaction, graph: Graph) -> Holdings:
@@ -195,21 +195,21 @@ async def find_near_duplicates(
     `terms`: the words of each text. Where no node is given, memories are found by the rare words alone.
     """
     duplicates: list[list[NearDuplicate]] = [[] for _ in questions]
-    places = [place for place, question in enumerate(questions) if question.vector is not None]
-    if not places:
+    positions = [position for position, question in enumerate(questions) if question.vector is not None]
+    if not positions:
         return duplicates
     rows = await tx.fetch(
         queries.find_near_duplicates,
         graph_id=graph.id,
-        places=places,
-        texts=[questions[place].text for place in places],
-        vectors=[_half(questions[place].vector) for place in places],
-        node_ids=[node_ids[place] for place in places],
-        model=questions[places[0]].model,
+        positions=positions,
+        texts=[questions[position].text for position in positions],
+        vectors=[_half(questions[position].vector) for position in positions],
+        node_ids=[node_ids[position] for position in positions],
+        model=questions[positions[0]].model,
         max_duplicates=MAX_NEAR_DUPLICATES,
         min_similarity=MIN_NEAR_DUPLICATE_SIMILARITY,
         candidates=APPROXIMATE_CANDIDATES,
-        words=[any_of(rarest_terms(terms[place], MAX_COMPARED_WITH_NEW)) for place in places],
+        words=[any_of(rarest_terms(terms[position], MAX_COMPARED_WITH_NEW)) for position in positions],
         max_others=MAX_COMPARED_WITH_NEW,
     )
     for row in rows:
@@ -312,9 +312,9 @@ async def find_basis(tx: Transaction, graph: Graph, questions: Sequence[Question
         lexemes=lexemes_of([word for words in asked for word in words]),
         max_looked_at=MAX_COUNTED_NOW if any(map(depends_on_unknown, asked)) else 0,
         questions=len(questions),
-        places=_places(text_phrases),
+        positions=_positions(text_phrases),
         names=list(chain.from_iterable(text_phrases)),
-        lowered_places=_places(lowered),
+        lowered_positions=_positions(lowered),
         lowered_names=list(chain.from_iterable(lowered)),
         min_length=MIN_ANY_CASE,
         max_named=MAX_MENTIONED,
@@ -342,8 +342,8 @@ def _state(row: asyncpg.Record) -> GraphState:
     return GraphState(**{field.name: row[field.name] for field in fields(GraphState)})
 
 
-def _places(groups: Sequence[Sequence[str]]) -> list[int]:
-    return [place for place, group in enumerate(groups) for _ in group]
+def _positions(groups: Sequence[Sequence[str]]) -> list[int]:
+    return [position for position, group in enumerate(groups) for _ in group]
 
 
 async def reload_hits(
@@ -387,7 +387,7 @@ def _tags(filters: RecallFilter) -> dict[str, Any]:
     forms = [any_case([tag]) for tag in filters.tags]
     return {
         "tags": list(chain.from_iterable(forms)),
-        "tag_places": _places(forms),
+        "tag_positions": _positions(forms),
         "least_tags": len(forms) if filters.all_tags else 1,
     }
 

@@ -107,16 +107,16 @@ def in_order_of_time(hits: Sequence[Hit], facts: Set[UUID], question: str) -> li
     asked = frozenset(_content(question))
     ordered = list(hits)
     told = {hit.key: _Told(hit) for hit in hits[:_MAX_COMPARED] if hit.passage_id in facts and not hit.outdated}
-    for place in range(min(len(ordered), _MAX_COMPARED)):
-        best = told.get(ordered[place].key)
+    for index in range(min(len(ordered), _MAX_COMPARED)):
+        best = told.get(ordered[index].key)
         if best is None:
             continue
-        others = (told.get(hit.key) for hit in ordered[place + 1 : _MAX_COMPARED])
+        others = (told.get(hit.key) for hit in ordered[index + 1 : _MAX_COMPARED])
         alike = [best, *(other for other in others if other is not None and other.replaces(best, margins, asked))]
         first = first_of(alike, key=lambda each: each.when)
         if first is not best:
             ordered.remove(first.hit)
-            ordered.insert(place, structs.replace(first.hit, score=best.hit.score))
+            ordered.insert(index, structs.replace(first.hit, score=best.hit.score))
     return ordered
 
 

@@ -200,14 +200,14 @@ def _explained(query: str, error: UnexpectedInput) -> str:
         case UnexpectedToken(token=Token(type="$END")):
             return "A term is missing at the end" if _is_open(error.expected) else "A ) is missing at the end"
         case UnexpectedCharacters():
-            place = error.pos_in_stream or 0
-            if query[place] == '"':
-                return f'The quote at character {place + 1} is not closed with "'
+            offset = error.pos_in_stream or 0
+            if query[offset] == '"':
+                return f'The quote at character {offset + 1} is not closed with "'
         case UnexpectedToken():
-            place = error.token.start_pos or 0
+            offset = error.token.start_pos or 0
         case _:
             return "Is not a boolean query"
-    return f"Unexpected {query[place : place + 20].split(maxsplit=1)[0]} at character {place + 1}"
+    return f"Unexpected {query[offset : offset + 20].split(maxsplit=1)[0]} at character {offset + 1}"
 
 
 def _is_open(expected: Any) -> bool:

@@ -22,9 +22,9 @@ class Fused(Generic[K]):
 def fuse(rankings: Sequence[Sequence[K]]) -> list[Fused[K]]:
     """Reciprocal-rank fusion: the sum of 1 / (60 + rank) over the rankings, ranks from 1; ties by first appearance."""
     scores: dict[K, float] = {}
-    places: dict[K, list[int]] = {}
-    for place, ranking in enumerate(rankings):
+    indexes: dict[K, list[int]] = {}
+    for index, ranking in enumerate(rankings):
         for rank, key in enumerate(ranking, start=1):
             scores[key] = scores.get(key, 0.0) + 1 / (FUSION_K + rank)
-            places.setdefault(key, []).append(place)
-    return [Fused(key, score, tuple(places[key])) for key, score in sorted(scores.items(), key=lambda item: -item[1])]
+            indexes.setdefault(key, []).append(index)
+    return [Fused(key, score, tuple(indexes[key])) for key, score in sorted(scores.items(), key=lambda item: -item[1])]

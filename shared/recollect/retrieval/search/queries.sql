@@ -181,10 +181,10 @@ WITH candidates AS (
             :as_of_time)
     ) AS s
 ), counted AS MATERIALIZED (
-    SELECT d.id, d.created_at, w.place, regexp_count(d.text, lower(w.pattern)) AS times, regexp_count(d.text,
+    SELECT d.id, d.created_at, w.position, regexp_count(d.text, lower(w.pattern)) AS times, regexp_count(d.text,
         :word) AS words
     FROM documents d
-    CROSS JOIN unnest(:regexes::text[]) WITH ORDINALITY AS w (pattern, place)
+    CROSS JOIN unnest(:regexes::text[]) WITH ORDINALITY AS w (pattern, position)
 ), corpus AS MATERIALIZED (
     SELECT CASE WHEN :entities::bigint IS NULL THEN (
         SELECT count(*) FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) e
@@ -195,14 +195,14 @@ WITH candidates AS (
             AND name IS NOT NULL AND NOT placeholder AND coalesce(expires_at > statement_timestamp(), true)
     ) END END AS documents
 ), rarity AS MATERIALIZED (
-    SELECT c.place, ln(greatest(max(o.documents), count(*))::double precision / count(*)) AS idf
+    SELECT c.position, ln(greatest(max(o.documents), count(*))::double precision / count(*)) AS idf
     FROM counted c CROSS JOIN corpus o
     WHERE c.times > 0
-    GROUP BY c.place
+    GROUP BY c.position
 )
-SELECT c.id, sum(c.times::double precision / c.words * r.idf ORDER BY c.place) AS score
+SELECT c.id, sum(c.times::double precision / c.words * r.idf ORDER BY c.position) AS score
 FROM counted c
-JOIN rarity r ON r.place = c.place
+JOIN rarity r ON r.position = c.position
 WHERE c.times > 0
 GROUP BY c.id, c.created_at
 ORDER BY score DESC, c.created_at, c.id
@@ -254,21 +254,21 @@ CROSS JOIN LATERAL (
 -- fields :fields (null: any) and patterns :patterns, with :plain_patterns (as in holds). :required and :forbidden: for each
 -- conjunction of the query, the terms that must and must not match, as the bits of a number. :is_universal: whether a conjunction requires no term, so that every entity must be read.
 WITH terms AS (
-    SELECT place, field, pattern, plain
-    FROM unnest(:places::integer[], :fields::text[], :patterns::text[], :plain_patterns::text[]) AS t (place, field, pattern,
+    SELECT position, field, pattern, plain
+    FROM unnest(:positions::integer[], :fields::text[], :patterns::text[], :plain_patterns::text[]) AS t (position, field, pattern,
         plain)
 ), hits AS (
-    SELECT 1::bigint << t.place AS bit, n.id
+    SELECT 1::bigint << t.position AS bit, n.id
     FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE holds(name, t.pattern, t.plain) OFFSET 0) AS n
     WHERE t.field = 'name' OR t.field IS NULL
     UNION ALL
-    SELECT 1::bigint << t.place, n.id
+    SELECT 1::bigint << t.position, n.id
     FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE holds(kind, t.pattern, t.plain) OFFSET 0) AS n
     WHERE t.field = 'type' OR t.field IS NULL
     UNION ALL
-    SELECT 1::bigint << t.place, n.id
+    SELECT 1::bigint << t.position, n.id
     FROM terms t CROSS JOIN LATERAL (
         SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
         WHERE tags <> '{}' AND joined(tags) ILIKE t.pattern
@@ -277,7 +277,7 @@ WITH terms AS (
     ) AS n
     WHERE t.field = 'tag' OR t.field IS NULL
     UNION ALL
-    SELECT 1::bigint << t.place, s.node_id
+    SELECT 1::bigint << t.position, s.node_id
     FROM terms t CROSS JOIN LATERAL (SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision,
         :as_of_time) WHERE holds(content, t.pattern, t.plain) OFFSET 0) AS s
     WHERE t.field = 'observation' OR t.field IS NULL
@@ -307,8 +307,8 @@ LIMIT :limit;
 -- name: count_trigrams
 -- Texts in lower case, in order, and the number of trigrams of each.
 SELECT lower(t.text) AS folded, cardinality(show_trgm(t.text)) AS trigrams
-FROM unnest(:texts::text[]) WITH ORDINALITY AS t (text, place)
-ORDER BY t.place;
+FROM unnest(:texts::text[]) WITH ORDINALITY AS t (text, position)
+ORDER BY t.position;
 
 -- name: set_similarity
 -- Set the least similarity for which % is true, for the rest of the transaction.

@@ -35,10 +35,10 @@ from recollect.words.analysis import AskedWord, has_any, query_of
 
 queries = Queries(__package__)
 
-GATHERED = 2_000
+MAX_SUBSTRING_ROWS = 2_000
 """Observations with a substring that are all read; a substring with more of them is common."""
 
-WALKED = 5_000
+MAX_SCANNED_ENTITIES = 5_000
 """The number of oldest entities that are searched for a page of a common substring."""
 
 FETCHED_CHARACTERS = 500_000
@@ -56,11 +56,11 @@ SAMPLED = 50
 
 
 async def search_substring(
-    view: GraphView, query: SubstringQuery, *, gathered: int = GATHERED, walked: int = WALKED
+    view: GraphView, query: SubstringQuery, *, gathered: int = MAX_SUBSTRING_ROWS, walked: int = MAX_SCANNED_ENTITIES
 ) -> list[UUID]:
     """Entities that match, best first; up to one more than the query's limit.
 
-    `gathered`, `walked`: the bounds of a search of the present, as GATHERED and WALKED.
+    `gathered`, `walked`: the bounds of a search of the present, as MAX_SUBSTRING_ROWS and MAX_SCANNED_ENTITIES.
     """
     parameters = {**_filter(query), **substring_patterns(query.text), **_page(query)}
     bound = {"gathered": gathered} if view.at is None else {}
@@ -230,12 +230,12 @@ def substring_patterns(text: str) -> dict[str, Any]:
 def term_patterns(terms: Sequence[boolean.SubstringTerm]) -> dict[str, Any]:
     """The parameters of the terms of a boolean query, each once for each of its patterns."""
     forms = [
-        (place, term, pattern, plain_pattern(term.text) if is_loose else None)
-        for place, term in enumerate(terms)
+        (position, term, pattern, plain_pattern(term.text) if is_loose else None)
+        for position, term in enumerate(terms)
         for pattern, is_loose in _term_patterns(term.text)
     ]
     return {
-        "places": [place for place, *_ in forms],
+        "places": [position for position, *_ in forms],
         "fields": [term.field for _, term, *_ in forms],
         "patterns": [pattern for _, _, pattern, _ in forms],
         "plain_patterns": [plain for *_, plain in forms],

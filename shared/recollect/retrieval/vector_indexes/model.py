@@ -47,7 +47,7 @@ class Thoroughness:
     candidates_later: int
 
     @property
-    def place_bytes(self) -> int:
+    def candidate_bytes(self) -> int:
         """Bytes of memory that a passage takes during the build, beside its vector (measured with pgvector 0.8)."""
         return 50 * self.links
 
@@ -98,7 +98,7 @@ class VectorIndex:
 
         A number takes two bytes.
         """
-        needed = round(1.25 * passages * (2 * self.dimensions + self.thoroughness.place_bytes) / 1_000_000)
+        needed = round(1.25 * passages * (2 * self.dimensions + self.thoroughness.candidate_bytes) / 1_000_000)
         return min(max_mb, max(needed, POSTGRESQL_DEFAULT_MB))
 
 

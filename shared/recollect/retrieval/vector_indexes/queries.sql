@@ -79,7 +79,7 @@ FROM (
     SELECT h.tenant_id, h.graph_id, t.partition, h.entities + h.facts + h.observations AS memories,
         row_number() OVER (
             PARTITION BY t.partition ORDER BY h.entities + h.facts + h.observations DESC, h.graph_id
-        ) AS place
+        ) AS position
     FROM graph_heads h
     JOIN (
         SELECT t.id, p.number AS partition
@@ -93,7 +93,7 @@ FROM (
     ) AS t ON t.id = h.tenant_id
     WHERE h.entities + h.facts + h.observations >= :min_memories
 ) AS r
-WHERE r.place <= :limit
+WHERE r.position <= :limit
 ORDER BY r.memories DESC, r.graph_id;
 
 -- name: find_model

@@ -50,14 +50,14 @@ def _read(
 ) -> Read:
     stream = JsonStream(texts)
     if not stream.begins_list():
-        raise InvalidInput("Not a list of conversations: choose conversations.json of the export", path=stream.place)
+        raise InvalidInput("Not a list of conversations: choose conversations.json of the export", path=stream.location)
     for number, conversation in enumerate(stream.values()):
         where = f"conversations.{number}"
         try:
             thread = text_of(conversation, *ids)
             about = {"thread": thread, "source": source, "metadata": _metadata(conversation.get(title))}
-            for place, turn in enumerate(list(turns_of(conversation))):
-                yield from _facts(f"{where}.{place}", turn, about)
+            for index, turn in enumerate(list(turns_of(conversation))):
+                yield from _facts(f"{where}.{index}", turn, about)
         except UnreadableLine as error:
             yield ImportProblem(where, error.reason)
     stream.end()

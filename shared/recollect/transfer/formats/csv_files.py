@@ -137,11 +137,11 @@ def _stage_of(cells: Sequence[str]) -> Stage:
 
 def _header(stage: Stage, cells: Sequence[str], where: str) -> Sequence[str]:
     for number, column in enumerate(cells, 1):
-        place = f"{where}.column {number}"
+        location = f"{where}.column {number}"
         if column not in COLUMNS[stage]:
-            raise InvalidInput(f"Unknown column; the columns are {', '.join(COLUMNS[stage])}", path=place)
+            raise InvalidInput(f"Unknown column; the columns are {', '.join(COLUMNS[stage])}", path=location)
         if column in cells[: number - 1]:
-            raise InvalidInput("This column occurs twice", path=place)
+            raise InvalidInput("This column occurs twice", path=location)
     return tuple(cells)
 
 

@@ -42,8 +42,8 @@ class GexfWriter(Writer):
 
 def _attributes(of: str, names: Sequence[str]) -> str:
     attributes = "".join(
-        f'<attribute id="{place}" title="{name}" type="{"double" if name == "importance" else "string"}"/>'
-        for place, name in enumerate(names)
+        f'<attribute id="{index}" title="{name}" type="{"double" if name == "importance" else "string"}"/>'
+        for index, name in enumerate(names)
     )
     return f'<attributes class="{of}">{attributes}</attributes>\n'
 
@@ -74,6 +74,6 @@ def _edge(edge: ExportedEdge) -> str:
 
 
 def _values(names: Sequence[str], fields: Mapping[str, Any]) -> str:
-    present = [(place, fields[name]) for place, name in enumerate(names) if name in fields]
-    values = "".join(f'<attvalue for="{place}" value={xml_attribute(as_cell(value))}/>' for place, value in present)
+    present = [(index, fields[name]) for index, name in enumerate(names) if name in fields]
+    values = "".join(f'<attvalue for="{index}" value={xml_attribute(as_cell(value))}/>' for index, value in present)
     return f"<attvalues>{values}</attvalues>"

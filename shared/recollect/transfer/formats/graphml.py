@@ -113,8 +113,8 @@ def read(texts: Iterator[str]) -> Read:
         yield from handler.take_items()
         unparsed = 0 if handler.has_progressed else unparsed + len(text)
         if unparsed > MAX_TAG:
-            place = f"line {parser.getLineNumber()}"
-            raise InvalidInput(f"A tag or comment has more than {MAX_TAG} characters", path=place)
+            location = f"line {parser.getLineNumber()}"
+            raise InvalidInput(f"A tag or comment has more than {MAX_TAG} characters", path=location)
     _run_step(parser, parser.close)
     if not handler.has_begun:
         raise InvalidInput("Not XML: no element found", path="line 1")
@@ -125,8 +125,8 @@ def _run_step(parser: Any, step: Any) -> None:
     try:
         step()
     except DefusedXmlException:
-        place = f"line {parser.getLineNumber()}"
-        raise InvalidInput("Document types and entities are not accepted", path=place) from None
+        location = f"line {parser.getLineNumber()}"
+        raise InvalidInput("Document types and entities are not accepted", path=location) from None
     except SAXException as error:
         raise InvalidInput(f"Not XML: {error.getMessage()}", path=f"line {parser.getLineNumber()}") from None
 
@@ -169,7 +169,7 @@ class _GraphmlHandler(ContentHandler):
         if local == "key":
             self._declare(attributes)
         elif local in ("node", "edge"):
-            self._attributes, self._where, self._fields, self._size = attributes, self._place(), {}, 0
+            self._attributes, self._where, self._fields, self._size = attributes, self._location(), {}, 0
         elif local == "data":
             self._key = self._declared_name(attributes.get("key", ""))
             self._texts = []
@@ -268,11 +268,11 @@ class _GraphmlHandler(ContentHandler):
             self._refuse("Its key was not declared")
         return self._keys[key]
 
-    def _place(self) -> str:
+    def _location(self) -> str:
         return f"line {self._parser.getLineNumber()}"
 
     def _refuse(self, reason: str) -> Any:
-        raise InvalidInput(reason, path=self._place())
+        raise InvalidInput(reason, path=self._location())
 
 
 _INSIDE: dict[str, tuple[list[str], ...]] = {

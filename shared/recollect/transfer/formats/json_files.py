@@ -89,12 +89,12 @@ def read(texts: Iterator[str]) -> Read:
 def _part(source: JsonStream, part: str) -> Read:
     """The items of a part of the object."""
     if part == "type":
-        raise InvalidInput("These are JSON lines: use the format jsonl", path=source.place)
+        raise InvalidInput("These are JSON lines: use the format jsonl", path=source.location)
     if part in PARTS_OF_ANSWERS:
         source.skip()
         return
     if part not in PARTS:
-        raise InvalidInput(f"Unknown part; the parts are {', '.join(PARTS)}", path=source.place)
+        raise InvalidInput(f"Unknown part; the parts are {', '.join(PARTS)}", path=source.location)
     for number, value in enumerate(source.values()):
         yield from _item(PARTS[part], value, f"{part}.{number}")
 

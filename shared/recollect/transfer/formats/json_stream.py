@@ -41,7 +41,7 @@ class JsonStream:
         self._decoder = json.JSONDecoder(parse_constant=self._refuse)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The current line, for the path of an error."""
         return f"line {self._line + self._text.count(chr(10), 0, self._at)}"
 
@@ -114,7 +114,7 @@ class JsonStream:
                 value, self._at = self._decoder.raw_decode(self._text, self._at)
                 return value
             except RecursionError:
-                raise InvalidInput("Nested too deeply", path=self.place) from None
+                raise InvalidInput("Nested too deeply", path=self.location) from None
             except ValueError as error:
                 # An error in the middle is final; at the end, the rest may not have arrived yet.
                 if not self._may_be_cut(error) or not self._more(double=True):
@@ -150,7 +150,7 @@ class JsonStream:
             depth += (mark in ("[", "{")) - (mark in ("]", "}"))
             count += mark in ("[", "{", ",", ":")
             if count > MAX_VALUES:
-                raise InvalidInput(TOO_MANY_VALUES, path=self.place)
+                raise InvalidInput(TOO_MANY_VALUES, path=self.location)
             if depth == 0:
                 return
 
@@ -164,7 +164,7 @@ class JsonStream:
         rest = self._text[self._at :]
         self._line += self._text.count("\n", 0, self._at)
         if len(rest) > MAX_CELL:
-            raise InvalidInput(f"An item has more than {MAX_CELL} characters", path=self.place)
+            raise InvalidInput(f"An item has more than {MAX_CELL} characters", path=self.location)
         pieces, missing = [rest], min(len(rest), MAX_CELL - len(rest) + 1) if double else 1
         while missing > 0 and (piece := next(self._texts, None)) is not None:
             pieces.append(piece)
@@ -174,4 +174,4 @@ class JsonStream:
         return len(self._text) > len(rest)
 
     def _refuse(self, _: str = "") -> NoReturn:
-        raise InvalidInput("Not a JSON object of lists", path=self.place) from None
+        raise InvalidInput("Not a JSON object of lists", path=self.location) from None

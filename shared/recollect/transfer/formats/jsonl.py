@@ -171,7 +171,7 @@ def read_line(raw: bytes) -> LineItem:
         _refuse_nul(names)
         require_visible(names)
         return NewRelation(line.from_, line.to, line.relation_type)
-    texts = {f"observations[{place}]": text for place, text in enumerate(line.observations)}
+    texts = {f"observations[{location}]": text for location, text in enumerate(line.observations)}
     _refuse_nul({"name": line.name, "entityType": line.entity_type, **texts})
     require_visible({"name": line.name})
     return NewEntity(line.name, line.entity_type or None, tuple(unique(line.observations)))
@@ -211,9 +211,9 @@ def _lines(items: Sequence[LineItem], first: bool) -> str:
 
 
 def _refuse_nul(texts: dict[str, str]) -> None:
-    for place, text in texts.items():
+    for location, text in texts.items():
         if "\0" in text:
-            raise UnreadableLine(f"{place}: holds the character NUL, which cannot be stored")
+            raise UnreadableLine(f"{location}: holds the character NUL, which cannot be stored")
 
 
 def _reason(error: Exception) -> str:
@@ -226,6 +226,6 @@ def _reason(error: Exception) -> str:
         case msgspec.ValidationError():
             if str(error).endswith(" - at `$.type`"):  # This message repeats text of the line.
                 return "type: neither `entity` nor `relation`"
-            message, _, place = str(error).partition(" - at `$.")
-            return f"{place.rstrip('`')}: {message}" if place else message
+            message, _, location = str(error).partition(" - at `$.")
+            return f"{location.rstrip('`')}: {message}" if location else message
     return f"not JSON: {str(error).removeprefix('JSON is malformed: ')}"

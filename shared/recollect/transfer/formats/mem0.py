@@ -42,7 +42,7 @@ def read(texts: Iterator[str]) -> Read:
             else:
                 source.skip()
         if not parts:
-            raise InvalidInput(f"Has none of the parts {', '.join(_PARTS)}", path=source.place)
+            raise InvalidInput(f"Has none of the parts {', '.join(_PARTS)}", path=source.location)
     source.end()
 
 

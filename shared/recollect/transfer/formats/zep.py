@@ -66,7 +66,7 @@ def read(texts: Iterator[str]) -> Read:
     source, names = JsonStream(texts), _Names()
     for part in source.names():
         if part not in _PARTS:
-            raise InvalidInput(f"Unknown part; the parts are {', '.join(_PARTS)}", path=source.place)
+            raise InvalidInput(f"Unknown part; the parts are {', '.join(_PARTS)}", path=source.location)
         for number, item in enumerate(source.values()):
             where = f"{part}.{number}"
             try:

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from recollect.telemetry import metrics
 from recollect.valkey.rate_limits.local import REMEMBERED, Clock, TokenBuckets
-from recollect.valkey.rate_limits.model import RateDecision, RateLimit, RateLimited, Standing
+from recollect.valkey.rate_limits.model import LimitState, RateDecision, RateLimit, RateLimited
 from recollect.valkey.rate_limits.shared import SharedWindows
 
 REST_SECONDS = 1.0
@@ -44,7 +44,7 @@ class RateLimiter:
         self._local = TokenBuckets(local_share, clock)
         self._wait_seconds = wait_seconds
         self._clock = clock
-        self._refused: LRUCache[RateLimit, tuple[float, Standing]] = LRUCache(REMEMBERED)
+        self._refused: LRUCache[RateLimit, tuple[float, LimitState]] = LRUCache(REMEMBERED)
         self._is_away = False
         self._probing: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
@@ -54,18 +54,18 @@ class RateLimiter:
         """Count a request for all of these limits, or for none: raises RateLimited where one of them is reached."""
         return await self._ask(limits, take=True)
 
-    async def look(self, *limits: RateLimit) -> RateDecision:
+    async def peek(self, *limits: RateLimit) -> RateDecision:
         """The same without counting the request."""
         return await self._ask(limits, take=False)
 
-    def require_unrefused(self, *limits: RateLimit) -> None:
+    def raise_if_recently_refused(self, *limits: RateLimit) -> None:
         """Raise RateLimited where one of these limits was reached a moment ago, and certainly still is."""
         now = self._clock()
         for limit in limits:
-            at, standing = self._refused.get(limit, (0.0, None))
-            if standing is not None and now < at + min(standing.reset, REFUSE_SECONDS):
+            at, state = self._refused.get(limit, (0.0, None))
+            if state is not None and now < at + min(state.reset, REFUSE_SECONDS):
                 metrics.record_refused_request(limit.policy)
-                current = replace(standing, reset=at + standing.reset - now)
+                current = replace(state, reset=at + state.reset - now)
                 raise RateLimited(current, (current,))
 
     async def aclose(self) -> None:
@@ -77,13 +77,13 @@ class RateLimiter:
     async def _ask(self, limits: tuple[RateLimit, ...], *, take: bool) -> RateDecision:
         if not limits:
             return RateDecision(())
-        self.require_unrefused(*limits)
+        self.raise_if_recently_refused(*limits)
         decision = await self._ask_redis(limits, take=take) or self._local.ask(limits, take=take)
         if decision.reached is not None:
             metrics.record_refused_request(decision.reached.limit.policy)
             [reached] = [limit for limit in limits if limit.subject == decision.reached.limit.subject]
             self._refused[reached] = self._clock(), decision.reached
-            raise RateLimited(decision.reached, decision.standings)
+            raise RateLimited(decision.reached, decision.states)
         return decision
 
     async def _ask_redis(self, limits: tuple[RateLimit, ...], *, take: bool) -> RateDecision | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
-from recollect.valkey.rate_limits.model import RateDecision, RateLimit, Standing
+from recollect.valkey.rate_limits.model import LimitState, RateDecision, RateLimit
 
 REMEMBERED = 10_000
 """Subjects that a gateway counts for; beyond that, the least recent are forgotten."""
@@ -33,16 +33,16 @@ class TokenBuckets:
         """What is left of these limits here; with `take`, after the request was counted for all of them or none."""
         local_limits = [replace(limit, quota=max(int(limit.quota * self._share), 1)) for limit in limits]
         tokens = [self._tokens(limit) for limit in local_limits]
-        standings = list(map(_standing, local_limits, tokens))
-        reached = next((standing for standing in standings if not standing.remaining), None)
+        states = list(map(_state, local_limits, tokens))
+        reached = next((state for state in states if not state.remaining), None)
         if take and reached is None:
             tokens = [count - 1 for count in tokens]
             now = self._clock()
             self._buckets.update(
                 {limit.subject: _Bucket(count, now) for limit, count in zip(local_limits, tokens, strict=True)}
             )
-            standings = list(map(_standing, local_limits, tokens))
-        return RateDecision(standings, reached)
+            states = list(map(_state, local_limits, tokens))
+        return RateDecision(states, reached)
 
     def __len__(self) -> int:
         """How many subjects are remembered."""
@@ -56,7 +56,7 @@ class TokenBuckets:
         return min(bucket.tokens + refill, float(limit.quota))
 
 
-def _standing(limit: RateLimit, tokens: float) -> Standing:
+def _state(limit: RateLimit, tokens: float) -> LimitState:
     remaining = int(tokens)
     reset = (remaining + 1 - tokens) * limit.seconds / limit.quota if remaining < limit.quota else 0.0
-    return Standing(limit, remaining, reset)
+    return LimitState(limit, remaining, reset)

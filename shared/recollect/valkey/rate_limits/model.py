@@ -22,7 +22,7 @@ class RateLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LimitState:
     """What is left of a limit: requests now (`remaining`), and after how many seconds there is one more (`reset`).
 
     `limit` is the one in force, which is smaller while Redis is away.
@@ -46,21 +46,21 @@ _SLACK_SECONDS = 0.002
 class RateDecision:
     """The standings of all limits of a request, and the one that was reached, if any."""
 
-    standings: Sequence[Standing]
-    reached: Standing | None = None
+    states: Sequence[LimitState]
+    reached: LimitState | None = None
 
 
 class RateLimited(TooManyRequests):
-    """A limit is reached. `standings`: of this limit, and of the request's other limits where they are known."""
+    """A limit is reached. `states`: of this limit, and of the request's other limits where they are known."""
 
-    def __init__(self, reached: Standing, standings: Sequence[Standing]) -> None:
+    def __init__(self, reached: LimitState, states: Sequence[LimitState]) -> None:
         limit, seconds = reached.limit, max(reached.reset_seconds, 1)
         super().__init__(
             f"All {limit.quota} requests that this {limit.policy} may send in {limit.seconds} seconds are used. "
             f"Try again in {seconds} second{'s' * (seconds > 1)}.",
             seconds=seconds,
         )
-        self.standings = standings
+        self.states = states
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ class SlidingWindow:
     current: int
     current_ttl: float
 
-    def standing(self, limit: RateLimit) -> Standing:
+    def state(self, limit: RateLimit) -> LimitState:
         """What is left of the limit by this window."""
         count = self._count(limit.seconds)
         reset = self._seconds_until(min(count, limit.quota) - 1, limit.seconds) if count else 0.0
-        return Standing(limit, max(limit.quota - count, 0), reset)
+        return LimitState(limit, max(limit.quota - count, 0), reset)
 
     def _count(self, length: int) -> int:
         return math.floor(self.previous * self.previous_ttl / length) + self.current

@@ -56,10 +56,10 @@ class SharedWindows:
         keys = [key for limit in limits for key in (f"{limit.subject}:before", limit.subject)]
         arguments = [number for limit in limits for number in (limit.quota, limit.seconds)]
         reached, windows = await self._script(keys=keys, args=[int(take), *arguments])
-        standings = [_window(reply).standing(limit) for limit, reply in zip(limits, windows, strict=True)]
+        states = [_window(reply).state(limit) for limit, reply in zip(limits, windows, strict=True)]
         if take:
-            return RateDecision(standings, standings[reached - 1] if reached else None)
-        return RateDecision(standings, next((standing for standing in standings if not standing.remaining), None))
+            return RateDecision(states, states[reached - 1] if reached else None)
+        return RateDecision(states, next((state for state in states if not state.remaining), None))
 
 
 def _window(reply: _WindowReply) -> SlidingWindow:

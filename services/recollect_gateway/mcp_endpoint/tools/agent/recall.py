@@ -70,7 +70,7 @@ def _recalled_text(recalled: Recalled, explain: bool, zone: tzinfo | None) -> st
         lines.append(f"More follow: give cursor {recalled.next_cursor}")
     elif recalled.more:
         lines.append("More was found: raise limit or token_budget, or narrow the question.")
-    if recalled.waiting and not recalled.places:
+    if recalled.waiting and not recalled.positions:
         waiting = "1 passage is" if recalled.waiting == 1 else f"{recalled.waiting} passages are"
         lines.append(f"{waiting} not embedded yet: found by words only.")
     return "\n".join(lines)

@@ -82,7 +82,7 @@ async def search(call: Call, arguments: Search) -> Reply | Listing:
         )
         owner_id = await graphs.name_of(view.tx, graph)
     return paged(
-        [_found_out(match, owner_id) for match in found[offset:end]],
+        [_to_result(match, owner_id) for match in found[offset:end]],
         lambda rows, next_offset: Reply(_search_results(rows, next_offset)),
         limit=arguments.limit,
         offset=offset,
@@ -105,7 +105,7 @@ SEARCH = ToolSpec(
 )
 
 
-def _found_out(match: NodeMatch, owner_id: str) -> FoundNode:
+def _to_result(match: NodeMatch, owner_id: str) -> FoundNode:
     """A node that a search found, with its scores and matching statements."""
     return FoundNode(
         **node_fields(match.node, owner_id),

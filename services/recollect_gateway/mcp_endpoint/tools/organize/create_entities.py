@@ -47,7 +47,7 @@ async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Rep
     prepared = await call.prepare(memory for entity in new_entities for memory in entity.memories)
     async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
         created = await entities.create_entities(tx, revision, new_entities)
-        await hierarchy.place_entities(tx, revision, _parents(arguments, {entity.name for _, entity in created}))
+        await hierarchy.set_parents_by_name(tx, revision, _parents(arguments, {entity.name for _, entity in created}))
         found = await entities.entities_by_id(GraphView(tx, revision.graph), [node_id for node_id, _ in created])
     return bare(CreatedEntities([*map(organized, found)]))
 

@@ -131,7 +131,7 @@ class OwnGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class GrantStanding:
+class GrantStatus:
     """The grant of a presented code or token, with the present role of its person.
 
     `holds`: it is not revoked, and its tenant is active.
@@ -155,7 +155,7 @@ class GrantStanding:
 class PresentedCode:
     """A code that a client may still exchange for tokens."""
 
-    standing: GrantStanding
+    grant: GrantStatus
     redirect_uri: str
     code_challenge: str
     nonce: str | None
@@ -165,7 +165,7 @@ class PresentedCode:
 class PresentedRefresh:
     """A refresh token that may be used, once more or as one of several parallel sessions."""
 
-    standing: GrantStanding
+    grant: GrantStatus
     id: UUID
     generation: int
 

@@ -114,10 +114,10 @@ WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
     SELECT r.id FROM (
         SELECT o.id, o.used_at IS NULL AS is_unused,
             row_number() OVER (PARTITION BY o.used_at IS NULL ORDER BY coalesce(o.used_at, o.created_at) DESC, o.id DESC)
-                AS place
+                AS position
         FROM oauth_refresh_tokens o WHERE o.tenant_id = :tenant_id AND o.grant_id = :grant_id
     ) AS r
-    WHERE r.place > CASE WHEN r.is_unused THEN :unused::bigint ELSE :remembered::bigint END
+    WHERE r.position > CASE WHEN r.is_unused THEN :unused::bigint ELSE :remembered::bigint END
 ));
 
 -- name: end_oldest_access_tokens

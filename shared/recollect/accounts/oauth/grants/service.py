@@ -35,7 +35,7 @@ from recollect.accounts.oauth.grants.model import (
     REUSE_REMEMBERED,
     Approval,
     Grant,
-    GrantStanding,
+    GrantStatus,
     IssuedTokens,
     OwnGrant,
     PresentedCode,
@@ -117,23 +117,23 @@ async def present_code(
     record = await find_under_any_secret(
         pepper, lambda accepted: store.hold_code(tx, hash_secret(code, accepted), repeats=CODE_REPEATS)
     )
-    if record is None or record.presented.standing.client_id != client_id:
+    if record is None or record.presented.grant.client_id != client_id:
         return None
-    standing = record.presented.standing
+    grant = record.presented.grant
     if record.used:
         if not (record.just_used and _is_verifier(verifier, record.presented.code_challenge)):
-            await _end_reused(tx, standing.grant_id)
+            await _end_reused(tx, grant.grant_id)
         return None
-    return record.presented if standing.holds and not record.ended else None
+    return record.presented if grant.holds and not record.ended else None
 
 
 async def redeem_code(
     tx: Transaction, presented: PresentedCode, *, refreshes: bool, times: TokenTimes, pepper: bytes
 ) -> IssuedTokens:
     """The first tokens of a grant. The code must have been presented in this transaction."""
-    standing = presented.standing
-    await store.use_code(tx, standing.grant_id)
-    return await _issue(tx, standing, standing.allowed, generation=0 if refreshes else None, times=times, pepper=pepper)
+    grant = presented.grant
+    await store.use_code(tx, grant.grant_id)
+    return await _issue(tx, grant, grant.allowed, generation=0 if refreshes else None, times=times, pepper=pepper)
 
 
 async def present_refresh(
@@ -146,12 +146,12 @@ async def present_refresh(
     record = await find_under_any_secret(
         pepper, lambda accepted: store.hold_refresh_token(tx, hash_secret(token, accepted), grace=times.grace)
     )
-    if record is None or record.standing.client_id != client_id:
+    if record is None or record.grant.client_id != client_id:
         return None
     if record.late:
-        await _end_reused(tx, record.standing.grant_id)
+        await _end_reused(tx, record.grant.grant_id)
         return None
-    return _presented(record) if record.standing.holds and not record.ended else None
+    return _presented(record) if record.grant.holds and not record.ended else None
 
 
 async def refresh(
@@ -159,16 +159,16 @@ async def refresh(
 ) -> IssuedTokens:
     """New tokens for a refresh token that was presented in this transaction; `scopes` None: all granted ones."""
     await store.use_refresh_token(tx, presented.id)
-    allowed = presented.standing.allowed
+    allowed = presented.grant.allowed
     if scopes is not None:
         allowed = tuple(scope for scope in allowed if scope in scopes)
     await store.forget_tokens(
-        tx, presented.standing.grant_id, access_remembered=EXPIRED_REMEMBERED, remembered=REUSE_REMEMBERED
+        tx, presented.grant.grant_id, access_remembered=EXPIRED_REMEMBERED, remembered=REUSE_REMEMBERED
     )
     generation = presented.generation + 1
-    issued = await _issue(tx, presented.standing, allowed, generation=generation, times=times, pepper=pepper)
+    issued = await _issue(tx, presented.grant, allowed, generation=generation, times=times, pepper=pepper)
     await store.end_oldest_tokens(
-        tx, presented.standing.grant_id, unused=MAX_REFRESH_TOKENS, remembered=MAX_REMEMBERED_TOKENS
+        tx, presented.grant.grant_id, unused=MAX_REFRESH_TOKENS, remembered=MAX_REMEMBERED_TOKENS
     )
     return issued
 
@@ -291,7 +291,7 @@ async def _end_reused(tx: Transaction, grant_id: UUID) -> None:
 
 async def _issue(
     tx: Transaction,
-    standing: GrantStanding,
+    grant: GrantStatus,
     scopes: tuple[str, ...],
     *,
     generation: int | None,
@@ -301,16 +301,16 @@ async def _issue(
     """Create new tokens of a grant; without a refresh token for `generation` None."""
     access, refresh_token = generate_secret(ACCESS), None
     await store.insert_access_token(
-        tx, standing.grant_id, token_hash=hash_secret(access, pepper), scopes=scopes, lifetime=times.access
+        tx, grant.grant_id, token_hash=hash_secret(access, pepper), scopes=scopes, lifetime=times.access
     )
     if generation is not None:
         refresh_token = generate_secret(REFRESH)
         token_hash = hash_secret(refresh_token, pepper)
         await store.insert_refresh_token(
-            tx, standing.grant_id, token_hash=token_hash, generation=generation, lifetime=times.refresh
+            tx, grant.grant_id, token_hash=token_hash, generation=generation, lifetime=times.refresh
         )
     lifetime: timedelta = times.access if generation is None else max(times.access, times.refresh)
-    await store.extend_grant(tx, standing.grant_id, lifetime=lifetime)
+    await store.extend_grant(tx, grant.grant_id, lifetime=lifetime)
     return IssuedTokens(access, refresh_token, int(times.access.total_seconds()), scopes)
 
 
@@ -323,7 +323,7 @@ def _presented(record: RefreshRecord) -> PresentedRefresh | None:
     """The token, or None where it was used too often: its holder does not get any number of tokens."""
     if record.uses >= MAX_SIBLINGS:
         return None
-    return PresentedRefresh(record.standing, record.id, record.generation)
+    return PresentedRefresh(record.grant, record.id, record.generation)
 
 
 def _caller(record: AccessRecord) -> Caller:

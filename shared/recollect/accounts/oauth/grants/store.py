@@ -10,7 +10,7 @@ import asyncpg
 from recollect.accounts.oauth.grants.model import (
     Approval,
     Grant,
-    GrantStanding,
+    GrantStatus,
     OwnGrant,
     PresentedCode,
     TokenFacts,
@@ -60,7 +60,7 @@ class CodeRecord:
 class RefreshRecord:
     """A refresh token as it is stored; `late`: it was used before, longer ago than parallel sessions explain."""
 
-    standing: GrantStanding
+    grant: GrantStatus
     id: UUID
     generation: int
     uses: int
@@ -129,7 +129,7 @@ async def hold_code(tx: Transaction, code_hash: bytes, *, repeats: timedelta) ->
     row = await tx.fetchrow(queries.hold_code, hash=code_hash, repeats=repeats)
     if row is None:
         return None
-    presented = PresentedCode(_standing(row), row["redirect_uri"], row["code_challenge"], row["nonce"])
+    presented = PresentedCode(_grant_status(row), row["redirect_uri"], row["code_challenge"], row["nonce"])
     return CodeRecord(presented, row["used"], row["just_used"], row["ended"])
 
 
@@ -143,7 +143,7 @@ async def hold_refresh_token(tx: Transaction, token_hash: bytes, *, grace: timed
     row = await tx.fetchrow(queries.hold_refresh_token, hash=token_hash, grace=grace)
     if row is None:
         return None
-    return RefreshRecord(_standing(row), row["id"], row["generation"], row["uses"], row["ended"], row["late"])
+    return RefreshRecord(_grant_status(row), row["id"], row["generation"], row["uses"], row["ended"], row["late"])
 
 
 async def use_refresh_token(tx: Transaction, token_id: UUID) -> None:
@@ -247,8 +247,8 @@ async def list_grants(tx: Transaction, *, person_id: UUID | None, after: UUID | 
     return [Grant(**_tuples(row)) for row in rows]
 
 
-def _standing(row: asyncpg.Record) -> GrantStanding:
-    return GrantStanding(
+def _grant_status(row: asyncpg.Record) -> GrantStatus:
+    return GrantStatus(
         row["grant_id"],
         row["person_id"],
         row["client_id"],

@@ -113,9 +113,9 @@ def check_fields(name: str | None, algorithm: str | None, claim: str | None, rul
         return
     if not 1 <= len(rules) <= MAX_RULES:
         raise InvalidInput(f"An issuer needs 1 to {MAX_RULES} rules", path="rules")
-    for place, rule in enumerate(rules):
+    for index, rule in enumerate(rules):
         if not 1 <= len(rule.value) <= MAX_VALUE or not rule.scopes:
-            raise InvalidInput(f"A rule has a value of 1 to {MAX_VALUE} characters, and a scope", path=f"rules.{place}")
+            raise InvalidInput(f"A rule has a value of 1 to {MAX_VALUE} characters, and a scope", path=f"rules.{index}")
 
 
 def check_issuer(address: str) -> None:
@@ -129,7 +129,7 @@ def check_issuer(address: str) -> None:
 def require_may_trust(caller: Caller, rules: Sequence[Rule]) -> None:
     """Raise Forbidden if rules give more rights than the caller has, as with keys."""
     caller.require_toolset(frozenset())
-    caller.require_endless()
+    caller.require_non_expiring()
     for rule in rules:
         for scope in rule.scopes:
             caller.require(scope)
