@@ -113,7 +113,7 @@ async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactKey]) -> 
         threads=[end.thread for end in ends],
         statuses=[end.status for end in ends],
     )
-    return {ends[row["place"] - 1]: row["id"] for row in rows}
+    return {ends[row["position"] - 1]: row["id"] for row in rows}
 
 
 async def added_since(tx: Transaction, graph: Graph, since: datetime, *, limit: int) -> list[EntityRecord | FactRecord]:

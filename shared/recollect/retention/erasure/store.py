@@ -69,7 +69,7 @@ async def texts_named(tx: Transaction, texts: Sequence[str], targets: ErasureTar
     named: list[str] = []
     for batch in batches(texts, TEXTS_PER_STATEMENT):
         rows = await tx.fetch(queries.texts_named, texts=batch, patterns=targets.patterns)
-        named += [batch[row["place"] - 1] for row in rows]
+        named += [batch[row["position"] - 1] for row in rows]
     return named
 
 

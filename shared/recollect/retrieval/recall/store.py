@@ -213,7 +213,7 @@ async def find_near_duplicates(
         max_others=MAX_COMPARED_WITH_NEW,
     )
     for row in rows:
-        duplicates[row["place"]].append(NearDuplicate(row["memory_id"], row["text"], row["score"]))
+        duplicates[row["position"]].append(NearDuplicate(row["memory_id"], row["text"], row["score"]))
     return duplicates
 
 

@@ -235,7 +235,7 @@ def term_patterns(terms: Sequence[boolean.SubstringTerm]) -> dict[str, Any]:
         for pattern, is_loose in _term_patterns(term.text)
     ]
     return {
-        "places": [position for position, *_ in forms],
+        "positions": [position for position, *_ in forms],
         "fields": [term.field for _, term, *_ in forms],
         "patterns": [pattern for _, _, pattern, _ in forms],
         "plain_patterns": [plain for *_, plain in forms],
