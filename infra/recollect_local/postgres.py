@@ -94,8 +94,8 @@ class LocalPostgres(Server):
             stored = (self._home / "PG_VERSION").read_text().strip()
         except OSError:
             return
-        said = subprocess.run([self.program("postgres"), "--version"], capture_output=True, text=True, cwd="/")
-        version = re.search(r"\) (\d+)", said.stdout)
+        output = subprocess.run([self.program("postgres"), "--version"], capture_output=True, text=True, cwd="/")
+        version = re.search(r"\) (\d+)", output.stdout)
         if version is None or version[1] == stored:
             return
         raise InvalidInput(

@@ -74,7 +74,7 @@ def run_local(options: LocalOptions) -> int:
         try:
             _run(options, stopping)
         except (RecollectError, OSError) as error:
-            _say(f"recollect local: {_plain(error)}", to=sys.stderr)
+            _echo(f"recollect local: {_plain(error)}", to=sys.stderr)
             return 1
     return 0
 
@@ -82,22 +82,22 @@ def run_local(options: LocalOptions) -> int:
 def _run(options: LocalOptions, stopping: threading.Event) -> None:
     settings = read_settings()
     for unknown in unknown_settings(Settings.model_fields, os.environ):
-        _say(f"recollect local: {unknown}", to=sys.stderr)
+        _echo(f"recollect local: {unknown}", to=sys.stderr)
     folder = DataFolder(options.data_dir or settings.data_dir)
-    with folder.locked() as lock, ExitStack() as claim, Supervisor(_say) as supervisor:
+    with folder.locked() as lock, ExitStack() as claim, Supervisor(_echo) as supervisor:
         with claimed_port(options.host, options.port, until=claim) as port:
             address = local_url(options.host, port)
             lock.sign(address)
             _clear(options.ready_file)
-            _say(f"Recollect keeps its data in {folder.path}")
+            _echo(f"Recollect keeps its data in {folder.path}")
             settings = _start_stores(settings, folder, supervisor)
-            _say("Preparing the database")
+            _echo("Preparing the database")
             endpoint = _endpoint(address, _keys(settings, folder))
             settings = settings.model_copy(update={"local_owner": asyncio.run(prepare_owner(settings))})
         gateway = _start_processes(_environment(settings, options.host, port), folder, supervisor)
         if _wait_until_ready(gateway, endpoint, supervisor, stopping):
             _serve(endpoint, options, folder, supervisor, stopping)
-        _say("Stopping")
+        _echo("Stopping")
 
 
 def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor) -> Settings:
@@ -109,7 +109,7 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
     if not configured & {"embedder", "database_url"}:
         update["embedder"] = folder.embedder()
     if "database_url" not in configured:
-        _say("Starting PostgreSQL")
+        _echo("Starting PostgreSQL")
         postgres = LocalPostgres(folder.path, settings=postgres_settings(Machine.own()))
         supervisor.start(postgres)
         update |= {
@@ -118,7 +118,7 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
             "maintenance_database_url": postgres.url("recollect_maintenance"),
         }
     if "redis_url" not in configured:
-        _say("Starting Valkey")
+        _echo("Starting Valkey")
         valkey = LocalValkey(folder.path)
         supervisor.start(valkey)
         update["redis_url"] = valkey.url
@@ -139,7 +139,7 @@ def _endpoint(address: str, keys: DemoKeys) -> Endpoint:
 
 def _start_processes(environment: dict[str, str], folder: DataFolder, supervisor: Supervisor) -> CommandServer:
     """Start worker and gateway; return the gateway."""
-    _say("Starting gateway and worker")
+    _echo("Starting gateway and worker")
     worker = _process("worker", "recollect_workers", environment, folder)
     gateway = _process("gateway", "recollect_gateway", environment, folder)
     for server in (worker, gateway):
@@ -220,7 +220,7 @@ def _serve(
     stopping: threading.Event,
 ) -> None:
     with folder.published(endpoint, options.ready_file):
-        _say(welcome(endpoint, data_dir=folder.path if options.data_dir else None))
+        _echo(welcome(endpoint, data_dir=folder.path if options.data_dir else None))
         supervisor.watch(stopping.is_set)
 
 
@@ -256,6 +256,6 @@ def _plain(error: RecollectError | OSError) -> str:
     return str(error)
 
 
-def _say(line: str, *, to: TextIO | None = None) -> None:
+def _echo(line: str, *, to: TextIO | None = None) -> None:
     with suppress(OSError):  # nobody may be reading any more, which must not keep us from stopping
         print(printable(line, lines=True), file=to, flush=True)

@@ -28,19 +28,19 @@ class Supervisor:
     """Keeps servers running while it is open; closing it stops them, last started first.
 
     A crashed server starts again after `first_delay_seconds`, and twice as long after each further
-    crash; once one has run for `steady_seconds`, its crashes are forgotten. `say` gets one line
+    crash; once one has run for `steady_seconds`, its crashes are forgotten. `echo` gets one line
     about each of these events.
     """
 
     def __init__(
         self,
-        say: Callable[[str], None],
+        echo: Callable[[str], None],
         *,
         most_crashes: int = 5,
         first_delay_seconds: float = 0.5,
         steady_seconds: float = 30.0,
     ) -> None:
-        self._say = say
+        self._echo = echo
         self._most_crashes = most_crashes
         self._first_delay_seconds = first_delay_seconds
         self._steady_seconds = steady_seconds
@@ -92,14 +92,14 @@ class Supervisor:
             raise Unavailable(f"{message} It crashed {watched.crashes} times in a row. Recollect stops.")
         delay = self._first_delay_seconds * 2 ** (watched.crashes - 1)
         watched.restart_at = now + delay
-        self._say(f"{message} It will be restarted in {delay:g} s.")
+        self._echo(f"{message} It will be restarted in {delay:g} s.")
 
     def _restart(self, watched: _Watched) -> None:
         watched.restart_at = None
         watched.started_at = time.monotonic()
         with suppress(Unavailable):  # then it is not running, which the next check counts as a crash
             watched.server.start()
-            self._say(f"{watched.server.name} was restarted (process {watched.server.pid}).")
+            self._echo(f"{watched.server.name} was restarted (process {watched.server.pid}).")
 
 
 def _describe_end(server: Server) -> str:

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from recollect_cli.files import STDIO, created
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_json
 
 app = App(name="audit", help="List and export the audit log of a tenant.")
 
@@ -108,7 +108,7 @@ def export(
             target.write(chunk)
             count += chunk.count(b"\n")
     if file != STDIO:
-        say(f"{count} entries were exported to {file}.")
+        echo(f"{count} entries were exported to {file}.")
 
 
 def _query(

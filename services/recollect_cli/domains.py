@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import App
 
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_json
 
 app = App(name="domains", help="List, claim, verify and drop the e-mail domains whose users can join a tenant.")
 
@@ -101,7 +101,7 @@ def set_role(domain_id: UUID, role: JoiningRole, *, url: Url = None, api_key: Ap
     """
     with connected(url, api_key) as gateway:
         gateway.send("PATCH", f"/email-domains/{domain_id}", msgspec.json.encode({"role": role}))
-    say(f"People who join by the domain {domain_id} become {role} from now on.")
+    echo(f"People who join by the domain {domain_id} become {role} from now on.")
 
 
 @app.command
@@ -115,4 +115,4 @@ def drop(domain_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
     """
     with connected(url, api_key) as gateway:
         gateway.send("DELETE", f"/email-domains/{domain_id}")
-    say(f"The claim {domain_id} was dropped.")
+    echo(f"The claim {domain_id} was dropped.")

@@ -8,7 +8,7 @@ from cyclopts import App
 
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.standard_input import SecretFile, read_secret
-from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_json
 
 app = App(name="identity-providers", help="List, add, update and delete the identity providers of a tenant.")
 
@@ -119,7 +119,7 @@ def change(
     body = body_of(name=name, client_id=client_id, client_secret=client_secret, algorithm=algorithm, enabled=enabled)
     with connected(url, api_key) as gateway:
         gateway.send("PATCH", f"/identity-providers/{provider_id}", body)
-    say(f"The identity provider {provider_id} was changed.")
+    echo(f"The identity provider {provider_id} was changed.")
 
 
 @app.command
@@ -133,4 +133,4 @@ def delete(provider_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> Non
     """
     with connected(url, api_key) as gateway:
         gateway.send("DELETE", f"/identity-providers/{provider_id}")
-    say(f"The identity provider {provider_id} was deleted.")
+    echo(f"The identity provider {provider_id} was deleted.")

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from recollect.errors import InvalidInput
 from recollect_cli.files import name_of, opened
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
-from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_json
 
 app = App(name="issuers", help="List, trust, update and delete the issuers whose access tokens a tenant accepts.")
 
@@ -134,7 +134,7 @@ def change(
     body = body_of(name=name, algorithm=algorithm, claim=claim, rules=_rules(rules), enabled=enabled)
     with connected(url, api_key) as gateway:
         gateway.send("PATCH", f"/trusted-issuers/{issuer_id}", body)
-    say(f"The issuer {issuer_id} was changed.")
+    echo(f"The issuer {issuer_id} was changed.")
 
 
 @app.command
@@ -148,7 +148,7 @@ def delete(issuer_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None:
     """
     with connected(url, api_key) as gateway:
         gateway.send("DELETE", f"/trusted-issuers/{issuer_id}")
-    say(f"The issuer {issuer_id} was deleted.")
+    echo(f"The issuer {issuer_id} was deleted.")
 
 
 def _rules(file: str | None) -> Any:

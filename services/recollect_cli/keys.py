@@ -17,7 +17,7 @@ from recollect.postgres.transactions import Transaction
 from recollect_cli.gateway import ApiKey as ApiKeyOption
 from recollect_cli.gateway import Url, body_of, connected
 from recollect_cli.operations import as_operator_of_each_cell, for_tenant, pepper
-from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_json
 from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_one_way, tenant_of
 
 app = App(name="keys", help="Create, list, rotate and revoke the API keys of a tenant.")
@@ -180,7 +180,7 @@ def _view(issued: IssuedKey) -> IssuedKeyView:
 
 def _print_secret(issued: IssuedKeyView, did: str) -> None:
     print(issued.secret)
-    say(f"{did} the key {issued.name!r} with the id {issued.id}. It is shown only this once.")
+    echo(f"{did} the key {issued.name!r} with the id {issued.id}. It is shown only this once.")
 
 
 def _show(keys: Sequence[ApiKey | KeyView]) -> None:

@@ -23,7 +23,7 @@ from recollect.settings import Settings
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.operations import as_tenant, for_tenant
 from recollect_cli.running import operator_settings
-from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_json
 from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_one_way, tenant_of
 
 app = App(name="members", help="Invite, list, update and remove the members of a tenant.")
@@ -135,7 +135,7 @@ def set_role(*words: TenantPersonAndRole, url: Url = None, api_key: ApiKey = Non
     else:
         with connected(url, api_key) as gateway:
             gateway.send("PATCH", f"/members/{person_id}", body_of(role=role))
-    say(f"{person_id} is {role} now.")
+    echo(f"{person_id} is {role} now.")
 
 
 @app.command(usage="Usage: recollect members remove [TENANT] PERSON-ID [OPTIONS]")
@@ -148,7 +148,7 @@ def remove(*words: TenantAndPerson, url: Url = None, api_key: ApiKey = None) -> 
     else:
         with connected(url, api_key) as gateway:
             gateway.send("DELETE", f"/members/{person_id}")
-    say(f"{person_id} is no longer a member.")
+    echo(f"{person_id} is no longer a member.")
 
 
 def _role(role: str) -> Role:

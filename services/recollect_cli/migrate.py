@@ -6,7 +6,7 @@ import os
 from recollect.postgres import migrate as migrations
 from recollect.settings import Settings
 from recollect.settings.unknown import unknown_settings
-from recollect_cli.tables import say
+from recollect_cli.tables import echo
 
 
 def migrate() -> None:
@@ -16,7 +16,7 @@ def migrate() -> None:
     """
     settings = Settings()
     for unknown in unknown_settings(Settings.model_fields, os.environ):
-        say(str(unknown))
+        echo(str(unknown))
     for cell in settings.cell_names:
         url = settings.of_cell(cell).migration_url
         applied = asyncio.run(migrations.migrate(url, lock_timeout_seconds=settings.lock_timeout_seconds))

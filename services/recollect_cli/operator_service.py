@@ -17,7 +17,7 @@ from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_cli.operations import as_operator, pepper
 from recollect_cli.operator_api import with_operator_api
-from recollect_cli.tables import say, show
+from recollect_cli.tables import echo, show
 
 app = App(name="operator", help="Serve the operator API, manage its keys, list cells, and show its log.")
 keys = App(name="keys", help="Create, list and revoke keys of the operator API. Needs the owner's database connection.")
@@ -141,7 +141,7 @@ def revoke(key_id: UUID) -> None:
         The key's id, from `recollect operator keys list`.
     """
     as_operator(lambda operator: operator_keys.revoke_key(operator, key_id))
-    say(f"The key {key_id} was revoked.")
+    echo(f"The key {key_id} was revoked.")
 
 
 def _details(details: dict[str, object]) -> str:

@@ -12,7 +12,7 @@ from recollect.outbound.mail import Mailer
 from recollect.postgres.database import Database
 from recollect_cli.operations import as_all_cells, pepper
 from recollect_cli.running import operator_settings, run_to_end
-from recollect_cli.tables import say
+from recollect_cli.tables import echo
 
 app = App(name="people", help="Reset passwords and delete accounts of people.")
 
@@ -67,8 +67,8 @@ def delete(email: str, *, yes: Annotated[bool, Parameter(negative=())] = False) 
         raise SystemExit(f"This permanently deletes the account of {account.email!r}. Confirm with --yes.")
     mailer = Mailer.of(operator_settings())
     if mailer is not None:
-        run_to_end(notices.tell_of_deletion(mailer, account.email, address=None))
-    say(f"The account of {account.email} was deleted.")
+        run_to_end(notices.notify_of_deletion(mailer, account.email, address=None))
+    echo(f"The account of {account.email} was deleted.")
 
 
 def _chosen(accounts: list[Credentials], tenant: str | None) -> Credentials:

@@ -32,12 +32,12 @@ _UNITS = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
 def show(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str | None = None) -> None:
     """Print rows under their columns; without any, say `empty`."""
     if not rows and empty is not None:
-        say(empty)
+        echo(empty)
     if not sys.stdout.isatty():
         for row in rows:
             print("\t".join(printable(str(cell)) for cell in row))
     elif rows:
-        _show_on_terminal(columns, [[printable(_told(cell)) for cell in row] for row in rows])
+        _show_on_terminal(columns, [[printable(_cell_text(cell)) for cell in row] for row in rows])
 
 
 def show_record(fields: dict[str, str]) -> None:
@@ -54,7 +54,7 @@ def show_json(answer: bytes) -> None:
     print(printable_json(msgspec.json.format(answer, indent=2).decode()))
 
 
-def say(message: str) -> None:
+def echo(message: str) -> None:
     """Say what a command did."""
     print(printable(message), file=sys.stderr)
 
@@ -67,7 +67,7 @@ def short_number(number: int) -> str:
     return f"{number:,}"
 
 
-def _told(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     return short_number(cell) if isinstance(cell, int) else cell
 
 

@@ -22,7 +22,7 @@ from recollect_cli.gateway import ApiKey, Gateway, Url, connected
 from recollect_cli.import_sources import ImportSource, SourceName, import_source
 from recollect_cli.import_tally import ImportTally
 from recollect_cli.progress import MEGABYTE, Meter, metered
-from recollect_cli.tables import say
+from recollect_cli.tables import echo
 
 CHUNK_BYTES = 64 * 1024
 EVERY_MEGABYTES = 100
@@ -144,7 +144,7 @@ def export_file(
         stack.callback(_delete_output, gateway, job)
         _fetch(gateway, job, kind.media_type, target)
     if file != STDIO:
-        say(f"{graph} was exported to {file} ({job.output_bytes} bytes).")
+        echo(f"{graph} was exported to {file} ({job.output_bytes} bytes).")
     if facts := int(bytes((job.result or {}).get("facts_left_out", b"0"))):
         left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
         print(f"{left_out} left out: this format contains only entities", file=sys.stderr)

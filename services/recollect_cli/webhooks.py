@@ -9,7 +9,7 @@ from cyclopts import App
 from recollect.errors import InvalidInput
 from recollect.webhooks.deliveries.model import DeliveryStatus
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, say, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_json
 
 app = App(name="webhooks", help="List, create and delete webhooks, and list and replay their deliveries.")
 
@@ -131,7 +131,7 @@ def delete(webhook_id: UUID, *, url: Url = None, api_key: ApiKey = None) -> None
     """
     with connected(url, api_key) as gateway:
         gateway.send("DELETE", f"/webhooks/{webhook_id}")
-    say(f"The webhook {webhook_id} was deleted.")
+    echo(f"The webhook {webhook_id} was deleted.")
 
 
 @app.command
@@ -203,7 +203,7 @@ def replay(
     with connected(url, api_key) as gateway:
         if since is None:
             gateway.send("POST", f"/webhooks/{webhook_id}/deliveries/{delivery_id}/replay")
-            say(f"The delivery {delivery_id} will be sent again.")
+            echo(f"The delivery {delivery_id} will be sent again.")
             return
         moment = since if since.tzinfo else since.replace(tzinfo=UTC)
         answer = gateway.send("POST", f"/webhooks/{webhook_id}/replay", msgspec.json.encode({"since": moment}))

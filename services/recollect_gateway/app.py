@@ -20,7 +20,7 @@ from recollect.accounts.usage.tally import UsageTally
 from recollect.cells.service import Cells
 from recollect.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.embedding.cache import CachedEmbedder
-from recollect.fairness.presence import PresenceTeller
+from recollect.fairness.presence import PresenceReporter
 from recollect.outbound.mail import Mailer
 from recollect.outbound.requests import Outbound
 from recollect.outbound.txt_records import TextRecords
@@ -276,7 +276,7 @@ async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack:
         callers,
         state.resources,
     )
-    presence = PresenceTeller(redis, state.db.known_cell)
+    presence = PresenceReporter(redis, state.db.known_cell)
     stack.push_async_callback(presence.aclose)
     state.admission = Admission(limiter, settings, presence)
     state.streams = Streams(bus, state.admission, settings)

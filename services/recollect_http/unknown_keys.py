@@ -14,7 +14,7 @@ import structlog
 from recollect.accounts.oauth.grants.service import WrongResource
 from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated
 
-TOLD_EVERY_SECONDS = 3600.0
+LOG_INTERVAL_SECONDS = 3600.0
 """The warning comes at most once in this time, for each process: strangers can cause it, too."""
 
 LIKELY_CAUSES = (
@@ -52,4 +52,4 @@ class UnknownKeys:
         if now < self._silent_until:
             return
         log.warning("unknown keys refused", unknown=self._unknown, known=self._known, likely_causes=LIKELY_CAUSES)
-        self._silent_until, self._known, self._unknown = now + TOLD_EVERY_SECONDS, 0, 0
+        self._silent_until, self._known, self._unknown = now + LOG_INTERVAL_SECONDS, 0, 0

@@ -80,7 +80,7 @@ def is_ours(hook: Any) -> bool:
 def with_field(settings: Mapping[str, Any], field: str, value: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with this field, in its place; without the field where the value is empty."""
     changed = {**settings, field: dict(value)}
-    return changed if value else {name: kept for name, kept in changed.items() if name != field}
+    return changed if value else {name: value_of_field for name, value_of_field in changed.items() if name != field}
 
 
 def with_hooks(settings: dict[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:

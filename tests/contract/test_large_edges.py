@@ -139,9 +139,9 @@ async def test_a_walk_reads_no_metadata(client: Client, caller: Caller, db: Data
             hub = (await nodes.find_named(view, ["hub"]))["hub"].id
             edges = await relations.edges_of(view, [hub], Walk(), within=[view.graph.id], limit=100)
             assert [edge.metadata for edge in edges] == [{}] * COUNT
-            told = await relations.tell_edges(view, edges)
+            told = await relations.edges_within_reply(view, edges)
             assert [(edge.id, edge.metadata["number"]) for edge in told] == [(edges[n].id, n) for n in range(2)]
-            twice = await relations.tell_edges(view, edges, {edge.id: 2 for edge in edges})
+            twice = await relations.edges_within_reply(view, edges, {edge.id: 2 for edge in edges})
             assert twice == told[:1]
 
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from recollect.accounts.identity.model import generate_secret
-from recollect.accounts.identity.pasted_secrets import REASON, holds_secret, refuse_secrets
+from recollect.accounts.identity.pasted_secrets import REASON, contains_secret, refuse_secrets
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.postgres.database import Database
@@ -36,14 +36,14 @@ class TestRecognition:
             secret = generate_secret(kind)
             for text in (secret, f"Bearer {secret}", f"key={secret}.", f"a\n{secret}b", f"rcl_rcl_{secret}"):
                 with subtests.test(text):
-                    assert holds_secret(text)
+                    assert contains_secret(text)
 
     def test_what_is_no_secret_is_not(self, subtests: pytest.Subtests) -> None:
         secret = generate_secret("agent")
         mistyped = secret[:-1] + ("a" if secret[-1] != "a" else "b")
         for text in ("rcl_", "rcl_agent_…3fQa", secret[:-1], mistyped, secret.upper(), generate_secret("client")):
             with subtests.test(text):
-                assert not holds_secret(text)
+                assert not contains_secret(text)
 
     def test_every_place_is_named(self) -> None:
         secret = generate_secret("agent")

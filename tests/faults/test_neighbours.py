@@ -60,12 +60,12 @@ class TestConnections:
 
     async def test_a_call_that_gives_up_leaves_no_place_taken(self) -> None:
         shares = Shares(1)
-        async with shares.hold("tenant", wait_seconds=1):
+        async with shares.acquire("tenant", wait_seconds=1):
             for _ in range(3):
                 with pytest.raises(TimeoutError):
-                    async with shares.hold("tenant", wait_seconds=0.01):
+                    async with shares.acquire("tenant", wait_seconds=0.01):
                         raise AssertionError("the place is taken")
-        async with shares.hold("tenant", wait_seconds=0.01):
+        async with shares.acquire("tenant", wait_seconds=0.01):
             assert len(shares) == 1
         assert len(shares) == 0
 

@@ -123,7 +123,7 @@ async def remember(db: Database, caller: Caller, *names: str) -> None:
 
 async def embed_batch(context: WorkerContext, tenant_id: UUID) -> None:
     """Claim, embed and store one batch, as a worker does repeatedly."""
-    run = embedding._EmbeddingTurn(context, tenant_id)
+    run = embedding._EmbeddingSlice(context, tenant_id)
     await run._do_batch()
     await run._wait_until_stored()
 

@@ -48,8 +48,8 @@ async def test_a_tenant_does_not_wait_for_the_lock_of_another(
 ) -> None:
     mine, other = neighbours
     async with other.db.transaction(other.caller) as theirs, mine.db.transaction(mine.caller) as tx:
-        await store.take_turn(theirs, what)
-        await store.take_turn(tx, what)
+        await store.lock_quota(theirs, what)
+        await store.lock_quota(tx, what)
 
 
 async def test_a_confined_key_and_another_tenant_do_not_see_the_use(

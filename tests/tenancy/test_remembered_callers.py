@@ -57,6 +57,6 @@ def test_a_change_of_one_tenant_evicts_no_caller_of_another(caller: Caller, neig
     callers = RememberedCallers(60.0, lambda: True)
     presented = [(who.tenant.encode(), None, None) for who in (caller, neighbour)]
     for each, who in zip(presented, (caller, neighbour), strict=True):
-        callers.keep(each, who, callers.now())
+        callers.remember(each, who, callers.now())
     callers.forget(neighbour.tenant_id)
     assert [callers.find(each) for each in presented] == [caller, None]

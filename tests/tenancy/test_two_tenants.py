@@ -231,7 +231,7 @@ async def test_a_job_cannot_have_a_graph_of_another_tenant(neighbours: Neighbour
     async with mine.db.transaction(mine.caller) as tx:
         assert await jobs.erase(tx, foreign) == 0
         with pytest.raises(NotFound):
-            await graphs.hold_graph(tx, foreign)
+            await graphs.lock_graph_by_id(tx, foreign)
 
 
 @pytest.mark.proves("security: jobs-and-keys")

@@ -70,9 +70,9 @@ class WorkerContext:
         """Whether a tenant's bulk work rests between its parts now, which should be short then."""
         return self.pace is not None and await self.pace.is_slow(tenant_id)
 
-    def until_stopping(self, turns: Iterable[T]) -> Iterator[T]:
+    def until_stopping(self, items: Iterable[T]) -> Iterator[T]:
         """The turns, until the worker has to stop."""
-        return takewhile(lambda _: not self.stopping.is_set(), turns)
+        return takewhile(lambda _: not self.stopping.is_set(), items)
 
     def backoff_of(self, embedder: Embedder) -> Backoff:
         """The backoff of one of the embedders."""

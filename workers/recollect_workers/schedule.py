@@ -70,7 +70,11 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("delete old deliveries", cleanup.delete_old_deliveries, PURGE_SECONDS),
         *([sending] if context.outbound else []),
         *([ending] if settings.cells and settings.cell == HOME else []),
-        *([ScheduledJob("measure backlog", backlog.tell, settings.sweep_seconds)] if settings.exports_metrics else []),
+        *(
+            [ScheduledJob("measure backlog", backlog.measure, settings.sweep_seconds)]
+            if settings.exports_metrics
+            else []
+        ),
         ScheduledJob("maintain vector indexes", vector_indexes.maintain_indexes, settings.index_care_seconds),
     ]
 

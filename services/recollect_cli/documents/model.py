@@ -22,7 +22,7 @@ class Passage:
     anchor: str = ""
 
     @property
-    def told(self) -> str:
+    def text_under_headings(self) -> str:
         """The text, after the headings under which it stands."""
         heading = " › ".join(self.headings)[-LONGEST_HEADING:]
         return f"{heading}: {self.text}" if heading else self.text

@@ -74,7 +74,7 @@ def write_records(target: IO[bytes], documents: Iterable[tuple[FoundFile, Docume
 
 
 def _entity(file: FoundFile, document: Document) -> dict[str, Any]:
-    unique = {passage.told: passage for passage in document.passages}
+    unique = {passage.text_under_headings: passage for passage in document.passages}
     metadata = {**document.metadata, "path": file.relative_path} | ({"title": document.title} if document.title else {})
     tags = [tag[:MAX_TAG] for tag in dict.fromkeys(document.tags)][:MOST_TAGS]
     return {

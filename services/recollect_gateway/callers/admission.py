@@ -21,9 +21,9 @@ from litestar.types import Message, Scope
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TooManyRequests, Unavailable
 from recollect.fairness.fair_queue import FairQueue
-from recollect.fairness.presence import PresenceTeller
+from recollect.fairness.presence import PresenceReporter
 from recollect.fairness.shares import Shares
-from recollect.fairness.slots import Slot, held_slot
+from recollect.fairness.slots import Slot, acquire_slot
 from recollect.settings import Settings
 from recollect.telemetry import metrics
 from recollect.valkey.rate_limits.limiter import RateLimiter
@@ -51,7 +51,7 @@ Guard = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
 class Admission:
     """Counts the requests of callers, and gives their calls places."""
 
-    def __init__(self, limiter: RateLimiter, settings: Settings, presence: PresenceTeller | None = None) -> None:
+    def __init__(self, limiter: RateLimiter, settings: Settings, presence: PresenceReporter | None = None) -> None:
         self._limiter, self._presence = limiter, presence
         self._calls = Shares(settings.concurrent_calls_per_tenant)
         self._limits: LRUCache[bytes, list[RateLimit]] = LRUCache(REMEMBERED_CREDENTIALS)
@@ -94,7 +94,7 @@ class Admission:
         key = caller.tenant_id, limit  # Where the plan changes, new calls have new places.
         async with AsyncExitStack() as stack:
             try:
-                permit = self._calls.hold(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
+                permit = self._calls.acquire(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)
                 await stack.enter_async_context(permit)
             except TimeoutError:
                 metrics.record_refused_request("concurrent_calls")
@@ -111,7 +111,7 @@ class Admission:
         async with AsyncExitStack() as stack:
             try:
                 with metrics.waiting_call():
-                    turn = held_slot(self._slots, caller.tenant_id, wait_seconds=self._wait_seconds)
+                    turn = acquire_slot(self._slots, caller.tenant_id, wait_seconds=self._wait_seconds)
                     slot = await stack.enter_async_context(turn)
             except TimeoutError:
                 metrics.record_refused_request("calls_at_work")

@@ -106,7 +106,7 @@ class Authenticator:
                 self.callers.drop(presented)
             raise
         if self.callers is not None:
-            self.callers.keep(presented, caller, looked_up_at)
+            self.callers.remember(presented, caller, looked_up_at)
         return caller
 
     async def _caller_of_issuer(

@@ -45,7 +45,7 @@ class RememberedCallers:
         self._all_changed = float("-inf")
 
     def now(self) -> float:
-        """This moment, to be passed to `keep`: taken before the caller is looked up."""
+        """This moment, to be passed to `remember`: taken before the caller is looked up."""
         return self._clock()
 
     def find(self, presented: PresentedCredential) -> Caller | None:
@@ -60,7 +60,7 @@ class RememberedCallers:
             return None
         return caller
 
-    def keep(self, presented: PresentedCredential, caller: Caller, looked_up_at: float) -> None:
+    def remember(self, presented: PresentedCredential, caller: Caller, looked_up_at: float) -> None:
         """Remember the caller that had this credential at that moment."""
         if self._counts(looked_up_at, caller.tenant_id):
             self._known.setdefault(presented[0], {})[presented] = looked_up_at, caller

@@ -16,7 +16,7 @@ def listed(items: Sequence[str]) -> str:
     return shown if more <= 0 else f"{shown} and {more} more"
 
 
-def told_forms(forms: Mapping[str, Sequence[str]]) -> str:
+def describe_forms(forms: Mapping[str, Sequence[str]]) -> str:
     """What a sentence adds where a name that a call gave stood for several: all of them, quoted; else nothing."""
     several = dict.fromkeys(repr(form) for named in forms.values() if len(named) > 1 for form in named)
     return f". In all forms of a name: {listed(list(several))}" if several else ""

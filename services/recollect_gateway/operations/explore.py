@@ -125,9 +125,9 @@ def target_of(text: str) -> Target:
 
 def _excerpt(node: NeighbourNode) -> str | None:
     """The beginning of what is known of a node: its own text, then what was said of it, the newest first."""
-    said = node.observations[::-1]
-    own = _shortened(node.content or "", MAX_EXCERPT // 2 if said else MAX_EXCERPT)
-    return _shortened("; ".join([*([own] if own else []), *said]), MAX_EXCERPT) or None
+    texts = node.observations[::-1]
+    own = _shortened(node.content or "", MAX_EXCERPT // 2 if texts else MAX_EXCERPT)
+    return _shortened("; ".join([*([own] if own else []), *texts]), MAX_EXCERPT) or None
 
 
 def _shortened(text: str, length: int) -> str:

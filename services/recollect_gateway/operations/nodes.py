@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from recollect.graph.entities.model import ToldObservations
+from recollect.graph.entities.model import ListedObservations
 from recollect.graph.lineages.model import Version
 from recollect_http.requests.argument_types import OmittedObservations, omitted_observations
 
@@ -104,15 +104,15 @@ def node_item(node: Version) -> NodeItemBody:
     )
 
 
-def node_body(node: Version, told: ToldObservations, skipped: int = 0) -> NodeBody:
+def node_body(node: Version, listed: ListedObservations, skipped: int = 0) -> NodeBody:
     """A node alone, with all its fields and observations, of which the `skipped` newest were told before."""
     return NodeBody(
         **_fields(node),
         created_at=node.began_at,
         stale=node.is_stale(datetime.now(UTC)),
-        observations=list(told.texts),
+        observations=list(listed.texts),
         omitted_observations=omitted_observations(
-            told.omitted, skipped + len(told.texts), "GET /v1/graphs/{name}/nodes/{node} with observations_offset"
+            listed.omitted, skipped + len(listed.texts), "GET /v1/graphs/{name}/nodes/{node} with observations_offset"
         ),
     )
 

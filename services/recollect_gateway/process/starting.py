@@ -20,12 +20,12 @@ class Starting:
         if scope["type"] != "lifespan":
             await self._app(scope, receive, send)
             return
-        held: dict[str, Any] | None = None
+        start_message: dict[str, Any] | None = None
 
         async def send_unless_failed(message: dict[str, Any]) -> None:
-            nonlocal held
+            nonlocal start_message
             if message["type"] == "lifespan.startup.failed":
-                held = message
+                start_message = message
             else:
                 await send(message)
 
@@ -33,12 +33,12 @@ class Starting:
             await self._app(scope, receive, send_unless_failed)
         except Exception as error:
             self.refusal = _refusal(error)
-            if self.refusal is None or held is None:
+            if self.refusal is None or start_message is None:
                 raise
-            held = {"type": held["type"], "message": ""}
+            start_message = {"type": start_message["type"], "message": ""}
         finally:
-            if held is not None:
-                await send(held)
+            if start_message is not None:
+                await send(start_message)
 
 
 def _refusal(error: BaseException) -> RecollectError | None:

@@ -21,7 +21,7 @@ from recollect.accounts.idempotency.model import (
     MAX_ANSWER_BYTES,
     AnswerVault,
     IdempotentRequest,
-    KeptAnswer,
+    SavedAnswer,
     idempotency_key,
 )
 from recollect.caller import Caller
@@ -42,7 +42,7 @@ KEEPS_NO_ANSWER = {OPT: "no answer"}
 """The `opt` of a route whose answer may not be stored."""
 
 _METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_KEPT_HEADERS = frozenset({"content-type", "content-disposition", "etag", "location"})
+_SAVED_HEADERS = frozenset({"content-type", "content-disposition", "etag", "location"})
 """Headers that are stored with an answer; the others are made anew each time."""
 
 _DATABASE = "recollect.claiming_database"
@@ -57,7 +57,7 @@ class Claim:
     request: IdempotentRequest
     vault: AnswerVault
     is_committed: bool = False
-    found: KeptAnswer | None = None
+    found: SavedAnswer | None = None
 
     async def begin(self, tx: Transaction) -> None:
         """Claim the key. Raises as `idempotency.claim`, and Conflict where the act is done: `found` is its answer."""
@@ -100,14 +100,14 @@ class BufferedAnswer:
             await self.send(self.messages.pop(0))
 
     @property
-    def kept(self) -> KeptAnswer | None:
+    def saved(self) -> SavedAnswer | None:
         """The answer as it is stored; None where it is too large, or broke off."""
         if not self.is_whole or self.size > MAX_ANSWER_BYTES:
             return None
         start, *bodies = self.messages
         headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
         body = b"".join(message["body"] for message in bodies)
-        return KeptAnswer(start["status"], [header for header in headers if header[0] in _KEPT_HEADERS], body)
+        return SavedAnswer(start["status"], [header for header in headers if header[0] in _SAVED_HEADERS], body)
 
 
 class IdempotencyMiddleware(ASGIMiddleware):
@@ -141,8 +141,8 @@ class IdempotencyMiddleware(ASGIMiddleware):
         with anyio.CancelScope(shield=True):
             await next_app(scope, _receive_again(body, receive), answer.take)
             if claim.is_committed:
-                kept = None if opt == KEEPS_NO_ANSWER[OPT] else answer.kept
-                await _keep(state.db, caller, request, kept, state.answer_vault)
+                saved = None if opt == KEEPS_NO_ANSWER[OPT] else answer.saved
+                await _save(state.db, caller, request, saved, state.answer_vault)
         if claim.found is not None:
             await _replay(send, claim.found)
         else:
@@ -155,17 +155,17 @@ def database_of(scope: Scope) -> Database:
     return database
 
 
-async def _keep(
-    db: Database, caller: Caller, request: IdempotentRequest, kept: KeptAnswer | None, vault: AnswerVault
+async def _save(
+    db: Database, caller: Caller, request: IdempotentRequest, saved: SavedAnswer | None, vault: AnswerVault
 ) -> None:
     """Store the answer, if possible: the act is done either way."""
     try:
-        await idempotency.keep_answer(db, caller, request, kept, vault)
+        await idempotency.save_answer(db, caller, request, saved, vault)
     except RecollectError as error:
         log.warning("response not saved for its idempotency key", reason=str(error))
 
 
-async def _replay(send: Send, answer: KeptAnswer) -> None:
+async def _replay(send: Send, answer: SavedAnswer) -> None:
     headers = [*answer.headers, ("content-length", str(len(answer.body))), (REPLAYED, "true")]
     encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": encoded})

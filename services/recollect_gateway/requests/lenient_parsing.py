@@ -104,11 +104,11 @@ def parse_to_store(type_: type[T], arguments: Any, *, names_what_goes: bool = Fa
     """
     parsed = parse_leniently(type_, arguments, zone=zone)
     apart = getattr(type_, "read_one_by_one", frozenset[str]()) | getattr(type_, "files", frozenset[str]())
-    told: dict[str, Any] = msgspec.to_builtins(parsed)
+    values: dict[str, Any] = msgspec.to_builtins(parsed)
     refuse_secrets(
         {
             name: part
-            for name, part in told.items()
+            for name, part in values.items()
             if name not in apart and not (names_what_goes and isinstance(part, list))
         }
     )

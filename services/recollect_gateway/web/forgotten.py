@@ -79,7 +79,9 @@ class ResetController(Controller):
             )
         except InvalidInput as error:
             return await _form(request, reset, status=400, fault=error.message)
-        send_notice(request, lambda mailer: notices.tell_of_reset(mailer, reset.email, address=site_of_client(request)))
+        send_notice(
+            request, lambda mailer: notices.notify_of_reset(mailer, reset.email, address=site_of_client(request))
+        )
         answer = go_to("/sign-in")
         answer.set_cookie(no_session_cookie(request))
         answer.set_cookie(known_cookie(request, reset.email))

@@ -96,7 +96,7 @@ class OwnPasskeyController(Controller):
         except (InvalidInput, Conflict) as error:
             return await account_page(request, session, status=400, fault=error.message)
         send_notice(
-            request, lambda mailer: notices.tell_of_passkey(mailer, session.email, address=site_of_client(request))
+            request, lambda mailer: notices.notify_of_passkey(mailer, session.email, address=site_of_client(request))
         )
         return await account_page(request, session, done="The passkey was added: you can sign in with it.")
 

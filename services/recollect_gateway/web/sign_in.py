@@ -123,7 +123,7 @@ class AccountController(Controller):
         except InvalidInput as error:
             return await account_page(request, session, status=400, fault=error.message)
         send_notice(
-            request, lambda mailer: notices.tell_of_password(mailer, session.email, address=site_of_client(request))
+            request, lambda mailer: notices.notify_of_password(mailer, session.email, address=site_of_client(request))
         )
         return await account_page(
             request, session, done="Your password was changed, and your other sessions have ended."
@@ -143,7 +143,7 @@ class AccountController(Controller):
         except Conflict as error:
             return await account_page(request, session, status=409, fault=error.message)
         send_notice(
-            request, lambda mailer: notices.tell_of_deletion(mailer, session.email, address=site_of_client(request))
+            request, lambda mailer: notices.notify_of_deletion(mailer, session.email, address=site_of_client(request))
         )
         answer = page(request, "message.html", title="Your account is deleted", text=DELETED)
         answer.set_cookie(no_session_cookie(request))

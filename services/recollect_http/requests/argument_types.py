@@ -108,12 +108,12 @@ class OmittedObservations(Struct, frozen=True):
     next: str
 
 
-def omitted_observations(count: int, told: int, tool: str) -> OmittedObservations | None:
-    """The mark of observations that are left out, after the `told` newest; None where none are.
+def omitted_observations(count: int, listed: int, tool: str) -> OmittedObservations | None:
+    """The mark of observations that are left out, after the `listed` newest; None where none are.
 
     `tool`: what tells them, with the name of the argument that says how many were told before.
     """
-    return OmittedObservations(count, f"{tool} {told}") if count else None
+    return OmittedObservations(count, f"{tool} {listed}") if count else None
 
 
 def hidden_status(status: str) -> str | None:

@@ -63,7 +63,7 @@ async def require_quick_to_parse(body: bytes) -> None:
     if (
         len(body) > MAX_DIGITS
         and _LONG in body.translate(_DIGITS)
-        and await anyio.to_thread.run_sync(_holds_long_number, body)
+        and await anyio.to_thread.run_sync(_contains_long_number, body)
     ):
         raise InvalidInput(f"A number may have at most {MAX_DIGITS} digits; send a longer one as text")
 
@@ -78,7 +78,7 @@ def _count_outside_texts(body: bytes, characters: Iterable[bytes]) -> int:
     return sum(int(np.count_nonzero(outside == ord(character))) for character in characters)
 
 
-def _holds_long_number(body: bytes) -> bool:
+def _contains_long_number(body: bytes) -> bool:
     """Whether there are more digits in a row, outside of texts, than a number may have."""
     return _LONG in _outside_texts(body).tobytes().translate(_DIGITS)
 

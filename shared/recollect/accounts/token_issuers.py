@@ -28,13 +28,13 @@ from recollect.outbound.requests import Outbound, OutboundFailed
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Algorithms, of which a configuration names one: all asymmetric, so that a key that verifies cannot sign."""
 
-KEPT_SECONDS = 600.0
+CACHE_SECONDS = 600.0
 """How long an issuer's documents are cached."""
 
 PAUSE_SECONDS = 30.0
 """The shortest time between two requests to an issuer for an unknown key, or after it did not answer."""
 
-KEPT_ISSUERS = 1_000
+MAX_CACHED_ISSUERS = 1_000
 MAX_KEYS = 50
 """Keys of one issuer that are read; further ones are ignored."""
 
@@ -103,8 +103,8 @@ class Issuers:
 
     def __init__(self, outbound: Outbound, clock: Callable[[], float] = time.monotonic) -> None:
         self._outbound = outbound
-        self._cached: TTLCache[_Key, Issuer] = TTLCache(KEPT_ISSUERS, KEPT_SECONDS, timer=clock)
-        self._recently_asked: TTLCache[_Key, bool] = TTLCache(KEPT_ISSUERS, PAUSE_SECONDS, timer=clock)
+        self._cached: TTLCache[_Key, Issuer] = TTLCache(MAX_CACHED_ISSUERS, CACHE_SECONDS, timer=clock)
+        self._recently_asked: TTLCache[_Key, bool] = TTLCache(MAX_CACHED_ISSUERS, PAUSE_SECONDS, timer=clock)
         self._pending: dict[_Key, asyncio.Task[Issuer]] = {}
 
     async def issuer(self, tenant_id: UUID, address: str) -> Issuer:

@@ -36,10 +36,10 @@ Slices = Generator[None, None, T]
 THREADS = 2
 """Computations of a process that run at once. More would mostly wait for the interpreter's lock."""
 
-TURN_SECONDS = 0.1
+SLICE_SECONDS = 0.1
 """Processor time of one turn; also the longest that a computation goes on after its caller left."""
 
-HELD_SECONDS = 0.002
+MAX_BLOCKING_SECONDS = 0.002
 """How long `each` holds the event loop before it lets other calls go on."""
 
 
@@ -60,7 +60,7 @@ async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice:
     while spent < seconds:
         await give_way()
         async with lane:
-            outcome = await anyio.to_thread.run_sync(_take_turn, slices, limiter=_threads())
+            outcome = await anyio.to_thread.run_sync(_run_slice, slices, limiter=_threads())
         if isinstance(outcome, Finished):
             return outcome.result
         spent += outcome
@@ -79,7 +79,7 @@ async def compute_while_locked(tenant_id: UUID, slices: Slices[T]) -> T:
     lane = _lane_of(tenant_id)
     while True:
         async with lane:
-            outcome = await anyio.to_thread.run_sync(_take_turn, slices, limiter=_threads())
+            outcome = await anyio.to_thread.run_sync(_run_slice, slices, limiter=_threads())
         if isinstance(outcome, Finished):
             return outcome.result
 
@@ -117,12 +117,12 @@ def in_one_slice(function: Callable[[], T]) -> Slices[T]:
 async def map_yielding(items: Iterable[A], make: Callable[[A], B]) -> list[B]:
     """The results of `make` for each item, in order; other calls go on in between."""
     results: list[B] = []
-    hold_until = time.perf_counter() + HELD_SECONDS
+    yield_at = time.perf_counter() + MAX_BLOCKING_SECONDS
     for item in items:
         results.append(make(item))
-        if time.perf_counter() > hold_until:
+        if time.perf_counter() > yield_at:
             await asyncio.sleep(0)
-            hold_until = time.perf_counter() + HELD_SECONDS
+            yield_at = time.perf_counter() + MAX_BLOCKING_SECONDS
     return results
 
 
@@ -131,11 +131,11 @@ def batches(items: Sequence[A], size: int) -> Iterator[Sequence[A]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _take_turn(slices: Slices[T]) -> Finished[T] | float:
+def _run_slice(slices: Slices[T]) -> Finished[T] | float:
     """Run slices for one turn; the result if the computation has ended, else the processor time that they took."""
     started = time.thread_time()
     spent = 0.0
-    while spent < TURN_SECONDS:
+    while spent < SLICE_SECONDS:
         try:
             next(slices)
         except StopIteration as end:

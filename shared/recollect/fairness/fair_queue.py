@@ -47,12 +47,12 @@ class _Tenant:
     service: float = 0.0
     asked_at: float = 0.0
     rests_until: float = 0.0
-    held: int = 0
+    in_use: int = 0
     waiting: deque[Waiter] = field(default_factory=deque)
 
     @property
     def is_busy(self) -> bool:
-        return bool(self.held or self.waiting)
+        return bool(self.in_use or self.waiting)
 
 
 class FairQueue:
@@ -87,7 +87,7 @@ class FairQueue:
     def slots_of(self, tenant: Hashable) -> int:
         """How many slots the tenant has."""
         state = self._busy.get(tenant)
-        return state.held if state else 0
+        return state.in_use if state else 0
 
     def waiting(self, tenant: Hashable) -> int:
         """How many of the tenant's calls wait."""
@@ -103,7 +103,7 @@ class FairQueue:
         waiter: Waiter = asyncio.get_running_loop().create_future()
         state.waiting.insert(0 if first else len(state.waiting), waiter)
         self.grant()
-        if not state.held:
+        if not state.in_use:
             self._recheck()  # Calls that give way may hold what this tenant waits for.
         try:
             await waiter
@@ -118,7 +118,7 @@ class FairQueue:
     def give_back(self, tenant: Hashable, seconds: float, *, rested: float = 0.0) -> None:
         """Free a slot that was used for `seconds`; `rested`: the part of the rest that the call has already had."""
         state = self._note_asked(tenant)
-        state.held -= 1
+        state.in_use -= 1
         state.service += max(seconds, LEAST_SERVICE)
         if state.waiting:
             state.rests_until = self.clock() + min(max(RESTS * seconds - rested, 0.0), REST_SECONDS)
@@ -145,7 +145,7 @@ class FairQueue:
         """
         if not self.waiting(tenant) or self._is_other_starved(tenant):
             return False
-        if any(state.held and not state.waiting for state in self._busy.values()):
+        if any(state.in_use and not state.waiting for state in self._busy.values()):
             return True
         return any(other != tenant and not self.waiting(other) for other in self._expected)
 
@@ -159,7 +159,7 @@ class FairQueue:
         """Whether another tenant that does not rest waits without a slot: all are taken."""
         now = self.clock()
         return any(
-            other != tenant and state.waiting and not state.held and not self._rests(state, now)
+            other != tenant and state.waiting and not state.in_use and not self._rests(state, now)
             for other, state in self._busy.items()
         )
 
@@ -200,7 +200,7 @@ class FairQueue:
                 break
             if state is not tenant and not state.waiting:
                 return True
-        return any(state is not tenant and state.held and not state.waiting for state in self._busy.values())
+        return any(state is not tenant and state.in_use and not state.waiting for state in self._busy.values())
 
     def grant(self) -> None:
         """Give free slots to tenants that may have them, and set a timer for those that rest."""
@@ -219,20 +219,20 @@ class FairQueue:
     def _grant_free(self, now: float) -> None:
         limit = self._slots if len(self) <= 1 else self._beside
         # Slots that a tenant holds beyond the limit, from when it was alone, are no reason for others to wait.
-        taken = sum(min(state.held, limit) for state in self._busy.values())
+        taken = sum(min(state.in_use, limit) for state in self._busy.values())
         while taken < self._slots:
             candidates = [
                 state
                 for state in self._busy.values()
-                if state.waiting and state.held < limit and not self._rests(state, now)
+                if state.waiting and state.in_use < limit and not self._rests(state, now)
             ]
             if not candidates:
                 return
-            chosen = min(candidates, key=lambda state: (state.held, state.service))
+            chosen = min(candidates, key=lambda state: (state.in_use, state.service))
             waiter = chosen.waiting.popleft()
             if waiter.cancelled():  # Its call has left; `take` cleans up after it.
                 continue
             self._virtual_time = max(self._virtual_time, chosen.service)
-            chosen.held += 1
+            chosen.in_use += 1
             taken += 1
             waiter.set_result(None)

@@ -23,7 +23,7 @@ class Shares:
         self._shares: dict[Hashable, _Share] = {}
 
     @asynccontextmanager
-    async def hold(
+    async def acquire(
         self, key: Hashable, *, wait_seconds: float, limit: int | None = None, queue: int | None = None
     ) -> AsyncIterator[None]:
         """Hold a place of this key; raises TimeoutError where none is free within that time.

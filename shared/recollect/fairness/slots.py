@@ -117,7 +117,7 @@ _SLOT: ContextVar[Slot | None] = ContextVar("slot", default=None)
 
 
 @asynccontextmanager
-async def held_slot(queue: FairQueue, tenant: Hashable, *, wait_seconds: float) -> AsyncIterator[Slot]:
+async def acquire_slot(queue: FairQueue, tenant: Hashable, *, wait_seconds: float) -> AsyncIterator[Slot]:
     """Hold a slot; raises TimeoutError where none is granted within that time."""
     slot = Slot(queue, tenant, queue.clock)
     token = _SLOT.set(slot)

@@ -26,7 +26,7 @@ MAX_PENDING = 1_000
 MAX_PENDING_FOR_SWEEPS = 100
 """A sweep starts no job for a tenant that has this many under way: the rest is for jobs that people start."""
 
-MAX_KEPT = 10_000
+MAX_STORED = 10_000
 """The most jobs of one tenant, finished ones included: for a new one, the oldest finished one goes."""
 
 MAX_CHUNK = 1_048_576

@@ -203,7 +203,7 @@ WHERE tenant_id = :tenant_id AND id = :job_id;
 
 -- name: delete_output
 -- Delete what a job that succeeded left to be fetched; the job stays.
-WITH gone AS (
+WITH deleted AS (
     DELETE FROM job_outputs WHERE tenant_id = :tenant_id AND job_id = :job_id
 )
 UPDATE jobs SET output_bytes = 0, output_deleted = true
@@ -220,13 +220,13 @@ DELETE FROM jobs WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
     FOR UPDATE SKIP LOCKED
 ));
 
--- name: lock_kept_files
+-- name: lock_stored_files
 -- One call at a time of a caller counts its jobs of a kind, and starts one: the bound is counted, not guessed.
 SELECT pg_advisory_xact_lock(
     hashtextextended('recollect.jobs.files ' || :tenant_id::uuid::text || ' ' || :subject::text || ' ' || :kind::text, 0)
 );
 
--- name: count_kept_files
+-- name: count_stored_files
 -- How many jobs of a kind the caller started that are under way or keep a file.
 SELECT count(*) FROM jobs
 WHERE tenant_id = :tenant_id AND created_by = :subject AND kind = :kind

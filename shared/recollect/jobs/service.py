@@ -8,7 +8,7 @@ from uuid import UUID
 from recollect.caller import Caller, Scope
 from recollect.errors import Conflict, ErrorCode, NotFound, TooLarge
 from recollect.jobs import store
-from recollect.jobs.model import MAX_CHUNK, MAX_KEPT, MAX_PENDING, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
+from recollect.jobs.model import MAX_CHUNK, MAX_PENDING, MAX_STORED, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 from recollect.telemetry.tracing import inject_context
@@ -132,16 +132,16 @@ async def delete_output(tx: Transaction, job_id: UUID) -> tuple[Job, bool]:
     return await get_job(tx, job_id), deleted
 
 
-async def require_few_kept(tx: Transaction, new: NewJob, most: int) -> None:
+async def require_below_file_limit(tx: Transaction, new: NewJob, most: int) -> None:
     """Raise Conflict where the caller has `most` jobs of this kind that are under way or keep a file.
 
     Not where an equal job is under way, which `schedule` returns. It holds a lock until the transaction ends, so that
     several calls at once do not exceed the limit.
     """
-    await store.lock_kept_files(tx, new.kind)
+    await store.lock_stored_files(tx, new.kind)
     if new.digest and await store.find_equal(tx, new.digest):
         return
-    if await store.count_kept_files(tx, new.kind) >= most:
+    if await store.count_stored_files(tx, new.kind) >= most:
         raise Conflict(
             f"{most} of your jobs of this kind are running or keep a file. Delete their output, or wait.",
             code=ErrorCode.TOO_MANY_JOBS,
@@ -203,13 +203,13 @@ async def require_room_for(tx: Transaction, size: int, bounds: JobBounds) -> Non
     """
     storage = await store.find_storage(tx, least=MAX_CHUNK, most=bounds.most_bytes)
     if storage.stored + size > storage.allowed:
-        kept = storage.stored if size and tx.caller.graphs is None else None
-        raise TooLarge(_no_room(storage.allowed, kept, by_plan=storage.allowed < bounds.most_bytes), code=FULL)
+        stored_bytes = storage.stored if size and tx.caller.graphs is None else None
+        raise TooLarge(_no_room(storage.allowed, stored_bytes, by_plan=storage.allowed < bounds.most_bytes), code=FULL)
 
 
-def _no_room(allowed: int, kept: int | None, *, by_plan: bool) -> str:
+def _no_room(allowed: int, stored_bytes: int | None, *, by_plan: bool) -> str:
     who = "the plan of this tenant" if by_plan else "this service"
-    there = "" if kept is None else f" They take {kept:,} already."
+    there = "" if stored_bytes is None else f" They take {stored_bytes:,} already."
     return (
         f"The inputs and outputs of this tenant's jobs would take more than the {allowed:,} bytes that {who} allows."
         f"{there} Delete outputs of other jobs (DELETE /v1/jobs/{{id}}/output), wait until waiting imports have ended, "
@@ -225,7 +225,7 @@ async def _find_or_create(tx: Transaction, new: NewJob, most: int) -> UUID:
             return equal
         job_id = await store.insert_job(tx, new, most=most, held_for=HELD_FOR, traceparent=traceparent)
         if job_id is not None:
-            await store.remove_oldest_finished(tx, most=MAX_KEPT, limit=REMOVED_AT_ONCE)
+            await store.remove_oldest_finished(tx, most=MAX_STORED, limit=REMOVED_AT_ONCE)
             return job_id
     raise Conflict(
         f"There are {most} unfinished jobs. Wait until some of them have ended.", code=ErrorCode.TOO_MANY_JOBS

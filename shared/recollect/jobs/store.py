@@ -201,14 +201,14 @@ async def delete_output(tx: Transaction, job_id: UUID) -> bool:
     return await tx.fetchval(queries.delete_output, job_id=job_id) is not None
 
 
-async def lock_kept_files(tx: Transaction, kind: str) -> None:
+async def lock_stored_files(tx: Transaction, kind: str) -> None:
     """Lock the caller's jobs of this kind against other calls that count them and start another."""
-    await tx.execute(queries.lock_kept_files, subject=tx.caller.subject, kind=kind)
+    await tx.execute(queries.lock_stored_files, subject=tx.caller.subject, kind=kind)
 
 
-async def count_kept_files(tx: Transaction, kind: str) -> int:
+async def count_stored_files(tx: Transaction, kind: str) -> int:
     """How many jobs of this kind that the caller started are under way or keep a file."""
-    count: int = await tx.fetchval(queries.count_kept_files, subject=tx.caller.subject, kind=kind)
+    count: int = await tx.fetchval(queries.count_stored_files, subject=tx.caller.subject, kind=kind)
     return count
 
 

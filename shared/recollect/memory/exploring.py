@@ -82,8 +82,8 @@ async def neighbourhood(view: GraphView, node_id: UUID, *, depth: int, max_nodes
     reached = await traversal.neighbourhood(view, [node_id], Walk(), depth=depth, max_nodes=max_nodes)
     found = await lineages.get_nodes(view, list(reached.depths))
     among = _edges_among(found, reached.edges.values())
-    told = await relations.tell_edges(view, among)
-    return Neighbourhood(found, told, cut=_cut(told, among) or reached.cut)
+    listed = await relations.edges_within_reply(view, among)
+    return Neighbourhood(found, listed, cut=_cut(listed, among) or reached.cut)
 
 
 async def open_trace(view: GraphView, start: UUID, end: UUID, *, max_paths: int) -> PathSearch:
@@ -99,12 +99,12 @@ async def traced(tx: Transaction, search: PathSearch, found: Paths) -> Neighbour
     """
     view = await traversal.view_of_paths(tx, search)
     edges = _in_order_of(found)
-    told = await relations.tell_edges(view, edges, _times_on(found))
-    left_out = {frozenset((edge.from_node, edge.to_node)) for edge in edges[len(told) :]}
+    listed = await relations.edges_within_reply(view, edges, _times_on(found))
+    left_out = {frozenset((edge.from_node, edge.to_node)) for edge in edges[len(listed) :]}
     whole = [path for path in found.paths if not left_out & _steps(path)] or found.paths[:1]
     # A path may lead over a placeholder, which no other read returns: it is shown by its name, as find_path shows it.
     path_nodes = await lineages.get_nodes(view, unique(node for path in whole for node in path), placeholders=True)
-    return Neighbourhood(path_nodes, told, whole, _cut(told, edges) or found.cut)
+    return Neighbourhood(path_nodes, listed, whole, _cut(listed, edges) or found.cut)
 
 
 async def edges_at(
@@ -135,9 +135,9 @@ async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max
         found = await lineages.get_nodes_across(view.tx, list(names), list(reached.depths))
     else:
         found = await lineages.get_nodes(view, list(reached.depths))
-    told = await relations.tell_edges(view, edges[:MAX_EDGES])
-    links = await _links(view, told, names)
-    cut = _cut(told, edges) or reached.cut
+    listed = await relations.edges_within_reply(view, edges[:MAX_EDGES])
+    links = await _links(view, listed, names)
+    cut = _cut(listed, edges) or reached.cut
     return WalkedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
 
 
@@ -165,13 +165,13 @@ async def _explored(
     view: GraphView, node_ids: Sequence[UUID], edges: Sequence[Edge], paths: Sequence[Sequence[UUID]], cut: str | None
 ) -> Explored:
     live = await lineages.get_nodes(view, node_ids)
-    told = await entities.observations_of(view, [node.node_id for node in live])
-    texts = {node_id: observations.texts for node_id, observations in told.items()}
+    listed = await entities.observations_of(view, [node.node_id for node in live])
+    texts = {node_id: observations.texts for node_id, observations in listed.items()}
     labels = await nodes.labels_of(view, node_ids)
     named = [edge for edge in edges if edge.from_node in labels and edge.to_node in labels]
     triples = [(labels[edge.from_node], labels[edge.to_node], edge.type) for edge in named]
     explored = [_neighbour(node, texts.get(node.node_id, ())) for node in live]
-    count = await relations.count_fitting(view, triples, taken=sum(await map_yielding(explored, _told_bytes)))
+    count = await relations.count_fitting(view, triples, taken=sum(await map_yielding(explored, _listed_bytes)))
     return Explored(
         nodes=explored,
         labels=labels,
@@ -187,7 +187,7 @@ def _neighbour(node: Version, observations: tuple[str, ...]) -> NeighbourNode:
     )
 
 
-def _told_bytes(node: NeighbourNode) -> int:
+def _listed_bytes(node: NeighbourNode) -> int:
     """Bytes that a node takes in an exploration, about: its name and kind, an excerpt of its texts, and the rest."""
     texts = ((node.content or "")[:EXCERPT], *(text[:EXCERPT] for text in node.observations[-1:]))
     return len(msgspec.json.encode((node.name, node.kind, texts))) + 2 * relations.ITEM_BYTES
@@ -196,14 +196,14 @@ def _told_bytes(node: NeighbourNode) -> int:
 async def _edge_page(
     view: GraphView, found: Sequence[Edge], limit: int, times: Mapping[UUID, int] | None = None
 ) -> EdgePage:
-    """The first `limit` edges, or those of them that fit a reply with their metadata; `times`: as for `tell_edges`."""
-    told = await relations.tell_edges(view, found[:limit], times)
-    return EdgePage(await _links(view, told, await _names(view, told)), more=len(found) > len(told))
+    """The first `limit` edges, or those that fit a reply with their metadata. `times`: as for `edges_within_reply`."""
+    listed = await relations.edges_within_reply(view, found[:limit], times)
+    return EdgePage(await _links(view, listed, await _names(view, listed)), more=len(found) > len(listed))
 
 
-def _cut(told: Sequence[Edge], edges: Sequence[Edge]) -> str | None:
+def _cut(listed: Sequence[Edge], edges: Sequence[Edge]) -> str | None:
     """The bound that left some of these edges out of an answer, if one did."""
-    return "edges" if len(told) < len(edges) else None
+    return "edges" if len(listed) < len(edges) else None
 
 
 def _steps(path: Sequence[UUID]) -> set[frozenset[UUID]]:

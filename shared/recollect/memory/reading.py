@@ -6,7 +6,7 @@ from uuid import UUID
 
 from recollect.errors import TooLarge
 from recollect.graph.entities import service as entities
-from recollect.graph.entities.model import Entity, ToldObservations
+from recollect.graph.entities.model import Entity, ListedObservations
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, spelled_id
 from recollect.graph.graphs.view import GraphView
@@ -38,11 +38,11 @@ class GraphStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """A memory with its node: an observation, or else the node itself, of which the observations are `told`."""
+    """A memory with its node: an observation, or else the node itself, of which the observations are `listed`."""
 
     node: Version
     observation: Observation | None = None
-    told: ToldObservations = field(default_factory=ToldObservations)
+    listed: ListedObservations = field(default_factory=ListedObservations)
 
 
 async def open_nodes(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> Subgraph:
@@ -71,8 +71,8 @@ async def get_entities(view: GraphView, names: Sequence[str], *, skipped: int = 
     exactly = {entity.name: entity for entity in found}
     by_key = {name_key(entity.name): entity for entity in found}
     opened = [(name, exactly.get(name) or by_key.get(name_key(name))) for name in names]
-    told_as = {entity.id: name for name, entity in reversed(opened) if entity is not None}
-    return [entity for name, entity in opened if entity is None or told_as[entity.id] == name]
+    name_by_id = {entity.id: name for name, entity in reversed(opened) if entity is not None}
+    return [entity for name, entity in opened if entity is None or name_by_id[entity.id] == name]
 
 
 async def read_graph(
@@ -103,7 +103,7 @@ async def read_graph(
     return await relations.subgraph_of(view, page, next_offset=next_offset)
 
 
-async def get_node(view: GraphView, node_id: UUID, *, skipped: int = 0) -> tuple[Version, ToldObservations]:
+async def get_node(view: GraphView, node_id: UUID, *, skipped: int = 0) -> tuple[Version, ListedObservations]:
     """A live node, and the observations of an entity, oldest first; raises NotFound.
 
     `skipped`: how many newer observations have been read before.
@@ -111,8 +111,8 @@ async def get_node(view: GraphView, node_id: UUID, *, skipped: int = 0) -> tuple
     found = await lineages.get_nodes(view, [node_id])
     if not found:
         raise not_found(node_id)
-    told = await entities.observations_of(view, [node_id], skipped=skipped)
-    return found[0], told.get(node_id, ToldObservations())
+    listed = await entities.observations_of(view, [node_id], skipped=skipped)
+    return found[0], listed.get(node_id, ListedObservations())
 
 
 async def find_memory(view: GraphView, memory_id: UUID, *, skipped: int = 0) -> FoundMemory | None:
@@ -129,8 +129,8 @@ async def find_memory(view: GraphView, memory_id: UUID, *, skipped: int = 0) -> 
         return None
     if observation is not None:
         return FoundMemory(found[0], observation)
-    told = await entities.observations_of(view, [node_id], skipped=skipped)
-    return FoundMemory(found[0], told=told.get(node_id, ToldObservations()))
+    listed = await entities.observations_of(view, [node_id], skipped=skipped)
+    return FoundMemory(found[0], listed=listed.get(node_id, ListedObservations()))
 
 
 async def node_called(view: GraphView, id_or_name: str) -> UUID:

@@ -109,7 +109,7 @@ async def find_similar(
             view, list(scores), Walk(), within=[view.graph.id], limit=MAX_SIMILAR_EDGES
         )
         ends = {edge.id: sum(end in scores for end in (edge.from_node, edge.to_node)) for edge in own_edges}
-        own_edges = await relations.tell_edges(view, own_edges, ends)
+        own_edges = await relations.edges_within_reply(view, own_edges, ends)
     return [
         SimilarFact(n, scores[n.node_id], tuple(e for e in own_edges if n.node_id in (e.from_node, e.to_node)))
         for n in found

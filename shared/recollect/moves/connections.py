@@ -10,7 +10,7 @@ from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 """Reports the progress of a move, one sentence a call."""
 
 
@@ -46,7 +46,7 @@ class CellConnections:
             self._open[name] = await self._stack.enter_async_context(connecting)
         return self._open[name]
 
-    async def context_of(self, move: Move, options: MoveOptions, tell: Tell) -> "MoveContext":
+    async def context_of(self, move: Move, options: MoveOptions, report: Report) -> "MoveContext":
         """The context of a move; raises NotFound, Unavailable."""
         return MoveContext(
             move,
@@ -55,7 +55,7 @@ class CellConnections:
             await self.to(move.target),
             self.named(move.source).address_for_cells,
             options,
-            tell,
+            report,
         )
 
 
@@ -69,4 +69,4 @@ class MoveContext:
     target: Operator
     source_address: str
     options: MoveOptions
-    tell: Tell
+    report: Report

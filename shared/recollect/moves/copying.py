@@ -71,7 +71,7 @@ async def begin_copying(context: MoveContext) -> None:
     await erase_rows(context, context.target, context.move.target)
     await put_tenant(context)
     await store.publish(context.source, tenant_id, await store.tables_of_tenants(context.source))
-    context.tell(f"waiting for transactions that are under way in {context.move.source}")
+    context.report(f"waiting for transactions that are under way in {context.move.source}")
     async with _patient(context.source):
         await store.make_slot(context.source, tenant_id)
     try:
@@ -114,14 +114,14 @@ async def wait_until_copied(context: MoveContext) -> None:
         behind = await behind_by(context)
         message = f"{copying.ready} of {copying.tables} tables copied, {behind / 1_000_000:.0f} MB of the log to follow"
         if message != last_message:
-            context.tell(message)
+            context.report(message)
             last_message = message
         if copying.ready == copying.tables and behind < NEARLY_THERE:
             break
     memory_mb = context.options.index_memory_mb
     async with _patient(context.target):
         for built in await vector_indexes.build_noted(context.target, context.move.id, memory_mb=memory_mb):
-            context.tell(built)
+            context.report(built)
 
 
 async def wait_until_equal(context: MoveContext, at: str) -> None:
@@ -220,4 +220,4 @@ async def erase_rows(context: MoveContext, cell: Operator, name: str) -> None:
     erased = 0
     while not await store.erase_moved_step(cell, context.move.id, rows=ROWS_AT_ONCE):
         erased += ROWS_AT_ONCE
-        context.tell(f"{erased} rows erased in {name}")
+        context.report(f"{erased} rows erased in {name}")

@@ -17,13 +17,13 @@ from recollect.accounts.operator_log.model import OperatorAction
 from recollect.cells.directory import service as directory
 from recollect.errors import Conflict, ErrorCode, NotFound, Unavailable
 from recollect.moves import copying, store
-from recollect.moves.connections import CellConnections, MoveContext, Tell
+from recollect.moves.connections import CellConnections, MoveContext, Report
 from recollect.moves.model import Move, MoveOptions, Step, TenantState, differences
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 
 
-async def move_tenant(cells: CellConnections, slug: str, target: str, options: MoveOptions, tell: Tell) -> None:
+async def move_tenant(cells: CellConnections, slug: str, target: str, options: MoveOptions, report: Report) -> None:
     """Move a tenant to another cell. Raises NotFound, Conflict, Unavailable; then it can be continued, or undone."""
     home = await _locked(cells, slug)
     if await store.find_move(home, slug) is not None:
@@ -41,23 +41,23 @@ async def move_tenant(cells: CellConnections, slug: str, target: str, options: M
     async with home.transaction():
         move = await store.insert_move(home, tenant_id, slug, source=source, target=target)
         assert move is not None
-        context = await _context_of(cells, move, options, tell)
+        context = await _context_of(cells, move, options, report)
         await copying.require_ready(context)
         await _log(context, OperatorAction.TENANT_MOVE_BEGUN)
     await _go_on(context)
 
 
-async def continue_move(cells: CellConnections, slug: str, options: MoveOptions, tell: Tell) -> None:
+async def continue_move(cells: CellConnections, slug: str, options: MoveOptions, report: Report) -> None:
     """Go on with a move from its last recorded step. Raises as `move_tenant`."""
     move = await _interrupted(cells, slug)
     if move.step == Step.UNDO:
         raise Conflict("This move is being undone. Run the undo again to complete it.", code=ErrorCode.TENANT_MOVING)
-    await _go_on(await _context_of(cells, move, options, tell))
+    await _go_on(await _context_of(cells, move, options, report))
 
 
-async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, tell: Tell) -> None:
+async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, report: Report) -> None:
     """Undo a move, so that the tenant stays in the source. Raises NotFound, and Conflict after the switch."""
-    context = await _context_of(cells, await _interrupted(cells, slug), options, tell)
+    context = await _context_of(cells, await _interrupted(cells, slug), options, report)
     move = context.move
     stays = await store.set_tenant_state(
         context.source, move.id, TenantState.HERE, (TenantState.HERE, TenantState.LEAVING)
@@ -75,7 +75,7 @@ async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, tel
     async with context.home.transaction():
         await store.delete_move(context.home, move.id)
         await _log(context, OperatorAction.TENANT_MOVE_UNDONE)
-    tell(f"{slug} stays in {move.source}")
+    report(f"{slug} stays in {move.source}")
 
 
 async def list_moves(cells: CellConnections) -> list[Move]:
@@ -83,9 +83,9 @@ async def list_moves(cells: CellConnections) -> list[Move]:
     return await store.list_moves(await cells.to(HOME))
 
 
-async def _context_of(cells: CellConnections, move: Move, options: MoveOptions, tell: Tell) -> MoveContext:
+async def _context_of(cells: CellConnections, move: Move, options: MoveOptions, report: Report) -> MoveContext:
     """The context of a move, whose cells have the schema of this version. Raises NotFound, Unavailable."""
-    context = await cells.context_of(move, options, tell)
+    context = await cells.context_of(move, options, report)
     await copying.require_own_schema(context)
     return context
 
@@ -200,7 +200,7 @@ async def _hold(context: MoveContext) -> tuple[datetime, str]:
         held_until = await store.hold(context.source, context.move.id, context.options.hold)
         if held_until is None:
             raise Conflict(f"{context.move.source} does not serve this tenant.", code=ErrorCode.TENANT_MOVING)
-    context.tell("writes are held")
+    context.report("writes are held")
     return held_until, await store.mark_log(context.source)
 
 
@@ -217,7 +217,7 @@ async def _check(context: MoveContext) -> None:
             f"{context.move.source} and {context.move.target} differ in {', '.join(found)}. Undo the move.",
             code=ErrorCode.TENANT_MOVING,
         )
-    context.tell(f"{sum(table.total for table in source)} rows of {len(source)} tables are equal")
+    context.report(f"{sum(table.total for table in source)} rows of {len(source)} tables are equal")
 
 
 async def _arrive(context: MoveContext) -> None:
@@ -233,7 +233,7 @@ async def _arrive(context: MoveContext) -> None:
         await store.set_cell(context.home, move.id, move.slug, move.target)
         await store.record_step(context.home, move.id, Step.CLEAN)
         await _log(context, OperatorAction.TENANT_MOVED)
-    context.tell(f"{move.slug} is in {move.target}")
+    context.report(f"{move.slug} is in {move.target}")
 
 
 def _unknown(context: MoveContext) -> Conflict:
@@ -245,7 +245,7 @@ async def _clean(context: MoveContext) -> None:
     """Remove the replication of the move, and the source's rows unless they are kept for now."""
     await copying.stop_copying(context)
     if context.options.keep_source:
-        context.tell(f"the rows in {context.move.source} are kept: continue the move to erase them")
+        context.report(f"the rows in {context.move.source} are kept: continue the move to erase them")
         return
     await copying.erase_rows(context, context.source, context.move.source)
     await _forget_people(context.source, context.move.source)

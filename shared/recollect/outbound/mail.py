@@ -75,7 +75,7 @@ class Mailer:
         name, address = parseaddr(sender)
         self._server, self._seconds, self._tls = server, seconds, tls or ssl.create_default_context()
         self._sender = Address(display_name=name, addr_spec=address)
-        self._places = Shares(AT_ONCE)
+        self._sending = Shares(AT_ONCE)
 
     @classmethod
     def of(cls, settings: Settings, *, tls: ssl.SSLContext | None = None) -> "Mailer | None":
@@ -92,7 +92,7 @@ class Mailer:
             async with (
                 released_slot(),
                 asyncio.timeout(self._seconds),
-                self._places.hold(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
+                self._sending.acquire(None, wait_seconds=self._seconds, queue=MAX_WAITING - AT_ONCE),
             ):
                 await self._hand_over(message, email.to)
         except (aiosmtplib.SMTPException, HeaderParseError, ValueError, OSError) as error:

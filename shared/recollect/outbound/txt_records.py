@@ -45,8 +45,8 @@ class TextRecords:
         try:
             async with (
                 released_slot(),
-                self._lookups_each.hold(on_behalf_of, wait_seconds=SECONDS),
-                self._lookups.hold(None, wait_seconds=SECONDS),
+                self._lookups_each.acquire(on_behalf_of, wait_seconds=SECONDS),
+                self._lookups.acquire(None, wait_seconds=SECONDS),
             ):
                 answer = await self._resolver().resolve(name, "TXT", lifetime=SECONDS, search=False)
         except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):

@@ -356,7 +356,7 @@ class Database:
             try:
                 key = caller.tenant_id, graph
                 async with released_slot():
-                    await stack.enter_async_context(self._writers.hold(key, wait_seconds=self._lock_seconds))
+                    await stack.enter_async_context(self._writers.acquire(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Another write is changing this graph. Try again.", code=ErrorCode.BUSY) from None
             transaction = self.transaction(caller, commit=commit, reply_bytes=reply_bytes, keyed=keyed)
@@ -401,7 +401,7 @@ class Database:
     async def _acquired(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection of the pool; the waits for the tenant's share and for the pool have one time limit."""
         began = time.monotonic()
-        async with self._tenants.hold(tenant_id, wait_seconds=self._acquire_seconds):
+        async with self._tenants.acquire(tenant_id, wait_seconds=self._acquire_seconds):
             remaining = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
             async with self._pool.acquire(timeout=remaining) as connection:
                 yield connection

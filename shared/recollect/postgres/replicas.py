@@ -83,7 +83,7 @@ class Replica(Database):
         async with AsyncExitStack() as stack:
             try:
                 for shares, key in ((self._tenants, tenant_id), (self._connections, None)):
-                    permit = shares.hold(key, wait_seconds=self.wait_seconds, queue=0)
+                    permit = shares.acquire(key, wait_seconds=self.wait_seconds, queue=0)
                     await stack.enter_async_context(permit)
             except TimeoutError:
                 raise _NoRoom("The connections to the replica are in use.") from None

@@ -31,7 +31,7 @@ class _PendingTrace:
     """The spans of this process's part of a trace that have ended, and how many are open."""
 
     open: int = 0
-    is_kept: bool = False
+    is_sampled: bool = False
     spans: list[ReadableSpan] = field(default_factory=list)
 
 
@@ -55,7 +55,7 @@ class KeepErrorsAndSlow(SpanProcessor):
         self._inner.on_start(span, parent_context)
         trace_id = span.get_span_context().trace_id
         with self._lock:
-            pending = self._pending.setdefault(trace_id, _PendingTrace(is_kept=self._is_in_share(trace_id)))
+            pending = self._pending.setdefault(trace_id, _PendingTrace(is_sampled=self._is_in_share(trace_id)))
             pending.open += 1
             excess = len(self._pending) - MOST_TRACES
             decided = [self._decide(*self._pending.popitem(last=False)) for _ in range(excess)]
@@ -86,20 +86,20 @@ class KeepErrorsAndSlow(SpanProcessor):
         if pending is None:  # The trace was decided while the span was open, because there were too many.
             return [span] if self._decided.get(trace_id) or self._is_failed_or_slow(span) else []
         pending.open -= 1
-        pending.is_kept = pending.is_kept or self._decided.get(trace_id, False) or self._is_failed_or_slow(span)
-        if pending.is_kept or len(pending.spans) < MOST_SPANS:
+        pending.is_sampled = pending.is_sampled or self._decided.get(trace_id, False) or self._is_failed_or_slow(span)
+        if pending.is_sampled or len(pending.spans) < MOST_SPANS:
             pending.spans.append(span)
         if pending.open:
-            spans, pending.spans = (pending.spans, []) if pending.is_kept else ([], pending.spans)
+            spans, pending.spans = (pending.spans, []) if pending.is_sampled else ([], pending.spans)
             return spans
         del self._pending[trace_id]
         return self._decide(trace_id, pending)
 
     def _decide(self, trace_id: int, pending: _PendingTrace) -> list[ReadableSpan]:
-        self._decided[trace_id] = pending.is_kept
+        self._decided[trace_id] = pending.is_sampled
         while len(self._decided) > MOST_DECIDED:
             self._decided.popitem(last=False)
-        return pending.spans if pending.is_kept else []
+        return pending.spans if pending.is_sampled else []
 
     def _is_failed_or_slow(self, span: ReadableSpan) -> bool:
         has_failed = span.status.status_code is StatusCode.ERROR

@@ -79,8 +79,8 @@ def _turns_of_lines(lines: Sequence[str], begins: Sequence[re.Match[str] | None]
     for _, indexes in groupby(range(len(lines)), turn_number):
         first, *others = indexes
         head = begins[first]
-        said = [lines[first][head.end() :] if head else lines[first], *(lines[index] for index in others)]
-        words = "\n".join(said).strip()
+        turn_lines = [lines[first][head.end() :] if head else lines[first], *(lines[index] for index in others)]
+        words = "\n".join(turn_lines).strip()
         if head is None:
             yield Turn(words)
         else:

@@ -74,13 +74,13 @@ def _edge(record: RelationRecord, ends: Mapping[End, UUID]) -> NewEdge:
 
 def _replacement(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
     """The edge that replaces an existing one, None if that stays."""
-    kept = replace(new, actor=edge.created_by, created_at=edge.created_at)
+    attributed = replace(new, actor=edge.created_by, created_at=edge.created_at)
     match strategy:
         case Strategy.REPLACE:
-            return kept
+            return attributed
         case Strategy.MERGE:
             ordinal = new.ordinal if edge.ordinal is None else edge.ordinal
-            return replace(kept, metadata={**(new.metadata or {}), **edge.metadata}, ordinal=ordinal)
+            return replace(attributed, metadata={**(new.metadata or {}), **edge.metadata}, ordinal=ordinal)
     return None
 
 

@@ -146,7 +146,7 @@ async def _read_existing(
             continue  # A head that is None has just expired.
         fields = fields_of(record, head.fields.parent_id)
         if strategy is Strategy.MERGE:
-            fields = enriched(_held(head, record), fields)
+            fields = enriched(_stored_fields(head, record), fields)
         known[name] = _ExistingEntity(head, record, replace(fields, last_dedup_at=head.fields.last_dedup_at))
     return known
 
@@ -156,7 +156,7 @@ def is_brought_back(head: NodeHead, record: EntityRecord) -> bool:
     return head.is_hidden and record.status == ACTIVE
 
 
-def _held(head: NodeHead, record: EntityRecord) -> NodeFields:
+def _stored_fields(head: NodeHead, record: EntityRecord) -> NodeFields:
     """What an existing entity keeps under MERGE: all, but neither text nor summary where it is brought back."""
     if not is_brought_back(head, record):
         return head.fields
@@ -262,12 +262,14 @@ def _rewritten(observation: Observation, new: NewObservation, strategy: Strategy
 
 async def _remove_observations(tx: Transaction, revision: Revision, known: Mapping[str, _ExistingEntity]) -> set[str]:
     """Remove the observations of existing entities that the file does not have; return the names of the entities."""
-    kept = {entity.head.id: _observation_keys(entity.record) for entity in known.values()}
-    stored = await observations.list_observations(tx, list(kept))
-    gone = [observation for observation in stored if kept[observation.node_id].isdisjoint(_possible_keys(observation))]
-    if gone:
-        await observations.remove_observations_by_id(tx, revision, [observation.id for observation in gone])
-    return {observation.entity for observation in gone}
+    wanted = {entity.head.id: _observation_keys(entity.record) for entity in known.values()}
+    stored = await observations.list_observations(tx, list(wanted))
+    deleted = [
+        observation for observation in stored if wanted[observation.node_id].isdisjoint(_possible_keys(observation))
+    ]
+    if deleted:
+        await observations.remove_observations_by_id(tx, revision, [observation.id for observation in deleted])
+    return {observation.entity for observation in deleted}
 
 
 def _observation_keys(record: EntityRecord) -> set[tuple[Any, ...]]:

@@ -34,7 +34,7 @@ PAGE_ITEMS = 500
 PAGE_BYTES = 1024 * 1024
 """The most that a step reads, which bounds its memory and the length of its transaction."""
 
-ITEMS_PER_TURN = 100
+ITEMS_PER_YIELD = 100
 """Items that a step formats before other calls go on: a few milliseconds."""
 
 _FIRST = UUID(int=0)
@@ -214,11 +214,11 @@ def empty(format_name: str) -> str:
 
 async def _format_items(write: Callable[..., str], items: Sequence[T], cursor: Cursor) -> str:
     """Items of a stage as the format writes them. Other calls go on in between, so no lock may be held."""
-    text = write(items[:ITEMS_PER_TURN], first=not cursor.begun)
-    for start in range(ITEMS_PER_TURN, len(items), ITEMS_PER_TURN):
+    text = write(items[:ITEMS_PER_YIELD], first=not cursor.begun)
+    for start in range(ITEMS_PER_YIELD, len(items), ITEMS_PER_YIELD):
         await asyncio.sleep(0)
         await give_way()
-        text += write(items[start : start + ITEMS_PER_TURN], first=False)
+        text += write(items[start : start + ITEMS_PER_YIELD], first=False)
     return text
 
 

@@ -69,7 +69,7 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
         input_description=filter_json,
     )
     if not tx.caller.may(Scope.MEMORY_WRITE):
-        await jobs.require_few_kept(tx, new, MAX_READERS_FILES)
+        await jobs.require_below_file_limit(tx, new, MAX_READERS_FILES)
     job = await jobs.schedule(tx, new)
     if job.input_bytes:
         return job
@@ -79,7 +79,7 @@ async def start_export(tx: Transaction, export: Export, bounds: JobBounds) -> Jo
     return await jobs.start(tx, job.id)
 
 
-async def hold_import(
+async def create_held_import(
     tx: Transaction,
     graph_name: str,
     format_name: str,

@@ -158,10 +158,10 @@ def _without_unlisted_kinds(graph: Graph, item: ParsedRecord) -> tuple[ParsedRec
             faults[index] = ImportProblem(f"{item.where}.observations.{index}", error.message, of_part=True)
     if not faults:
         return item, []
-    kept = [index for index in range(len(record.said)) if index not in faults]
+    valid = [index for index in range(len(record.said)) if index not in faults]
     without_faults = structs.replace(
         record,
-        observations=[record.observations[index] for index in kept],
-        said=[record.said[index] for index in kept],
+        observations=[record.observations[index] for index in valid],
+        said=[record.said[index] for index in valid],
     )
     return replace(item, record=without_faults), list(faults.values())

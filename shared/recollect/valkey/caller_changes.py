@@ -42,10 +42,10 @@ async def notify_callers_changed_at_end(settings: Settings) -> AsyncIterator[OnC
         yield acted.add
     finally:
         if acted:
-            await _tell(settings, acted)
+            await _publish(settings, acted)
 
 
-async def _tell(settings: Settings, acted: Collection[UUID]) -> None:
+async def _publish(settings: Settings, acted: Collection[UUID]) -> None:
     redis: Redis = connect_redis(settings)
     with suppress(RedisError, OSError, TimeoutError):
         async with asyncio.timeout(_SECONDS):

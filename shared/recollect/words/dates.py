@@ -82,16 +82,16 @@ class TimePhrase:
         """Whether it means another day on another day: "yesterday", and "in March", which names no year."""
         return not self.absolute or "year" not in self.values
 
-    def ranges(self, said: date) -> Sequence[DateRange]:
+    def ranges(self, reference: date) -> Sequence[DateRange]:
         """The ranges of days that are meant, said on that day; none for a day that does not exist."""
         try:
-            return self.meaning(self.values, said)
+            return self.meaning(self.values, reference)
         except (ValueError, OverflowError):
             return ()
 
-    def resolved(self, said: date) -> "TimePhrase":
+    def resolved(self, reference: date) -> "TimePhrase":
         """The same time as an absolute one, said on that day."""
-        ranges = self.ranges(said)
+        ranges = self.ranges(reference)
         return self if self.absolute else replace(self, meaning=lambda _, __: ranges, values={}, absolute=True)
 
     def ranges_around(self, day: date) -> Sequence[DateRange]:
@@ -262,18 +262,18 @@ def period(unit: int, day: date, away: int) -> DateRange:
 
 def days_away(away: int) -> Meaning:
     """The day that lies `away` days from the day of saying."""
-    return lambda _, said: [DateRange.of_day(said + away * _DAY)]
+    return lambda _, reference: [DateRange.of_day(reference + away * _DAY)]
 
 
 def units_away(direction: int) -> Meaning:
     """`count` or `number` units before (-1) or after (1): a day, a month, a year; for weeks, the days around a day."""
 
-    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+    def meaning(values: Values, reference: date) -> Sequence[DateRange]:
         away, unit = direction * values.get("count", values.get("number", 1)), values["unit"]
         if unit in (WEEK, WEEKEND):
-            day = said + away * _WEEK
+            day = reference + away * _WEEK
             return [DateRange(day - 3 * _DAY, day + 3 * _DAY)]
-        return [period(unit, said, away)]
+        return [period(unit, reference, away)]
 
     return meaning
 
@@ -281,30 +281,30 @@ def units_away(direction: int) -> Meaning:
 def units_until() -> Meaning:
     """The days from `count` or `number` units ago to the day of saying."""
 
-    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+    def meaning(values: Values, reference: date) -> Sequence[DateRange]:
         count, unit = values.get("count", values.get("number", 1)), values["unit"]
         match unit:
             case 3 | 4:
-                return [DateRange(shifted(said, -count * (1 if unit == MONTH else 12)), said)]
-        return [DateRange(said - count * (_DAY if unit == DAY else _WEEK), said)]
+                return [DateRange(shifted(reference, -count * (1 if unit == MONTH else 12)), reference)]
+        return [DateRange(reference - count * (_DAY if unit == DAY else _WEEK), reference)]
 
     return meaning
 
 
 def unit_beside(away: int) -> Meaning:
     """The `unit` before (-1), the one that contains the day of saying (0) or the next (1)."""
-    return lambda values, said: [period(values["unit"], said, away)]
+    return lambda values, reference: [period(values["unit"], reference, away)]
 
 
 def weekday_beside(*directions: int, today: bool = False) -> Meaning:
     """The last `weekday` before the day of saying (-1), the first after it (1); with `today`, also that day itself."""
 
-    def meaning(values: Values, said: date) -> Sequence[DateRange]:
-        ahead = (values["weekday"] - 1 - said.weekday()) % 7
+    def meaning(values: Values, reference: date) -> Sequence[DateRange]:
+        ahead = (values["weekday"] - 1 - reference.weekday()) % 7
         if today and ahead == 0:
-            return [DateRange.of_day(said)]
+            return [DateRange.of_day(reference)]
         return [
-            DateRange.of_day(said + (ahead or 7) * _DAY if direction > 0 else said + (ahead - 7) * _DAY)
+            DateRange.of_day(reference + (ahead or 7) * _DAY if direction > 0 else reference + (ahead - 7) * _DAY)
             for direction in directions
         ]
 
@@ -317,23 +317,23 @@ def month_beside(direction: int) -> Meaning:
     The last season is one that is over.
     """
 
-    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+    def meaning(values: Values, reference: date) -> Sequence[DateRange]:
         month, months = values.get("month", values.get("season", 1)), 3 if "season" in values else 1
-        away = (month - said.month) % 12
+        away = (month - reference.month) % 12
         if direction > 0:
             away = away or 12
         else:
             away -= 12 if away + months <= 12 else 24
-        return [DateRange.of_months(shifted(said.replace(day=1), away), months)]
+        return [DateRange.of_months(shifted(reference.replace(day=1), away), months)]
 
     return meaning
 
 
-def by_calendar(values: Values, said: date) -> Sequence[DateRange]:
+def by_calendar(values: Values, reference: date) -> Sequence[DateRange]:
     """The day, month, season or year that is named; where no year is, the one nearest to the day of saying."""
-    years = [values["year"]] if "year" in values else [said.year - 1, said.year, said.year + 1]
+    years = [values["year"]] if "year" in values else [reference.year - 1, reference.year, reference.year + 1]
     ranges = [named for year in years if (named := _in_year(values, year)) is not None]
-    return [min(ranges, key=lambda named: _distance(named, said))] if ranges else []
+    return [min(ranges, key=lambda named: _distance(named, reference))] if ranges else []
 
 
 def _in_year(values: Values, year: int) -> DateRange | None:
@@ -348,56 +348,56 @@ def _in_year(values: Values, year: int) -> DateRange | None:
         return None
 
 
-def _distance(named: DateRange, said: date) -> timedelta:
-    return max(named.first - said, said - named.last, timedelta())
+def _distance(named: DateRange, reference: date) -> timedelta:
+    return max(named.first - reference, reference - named.last, timedelta())
 
 
 def unit_fixed(unit: int, away: int) -> Meaning:
     """The week, month, year or weekend that lies `away` from that of the day of saying."""
-    return lambda _, said: [period(unit, said, away)]
+    return lambda _, reference: [period(unit, reference, away)]
 
 
 def days_of_saying(*aways: int) -> Meaning:
     """Each of the days that lie so many days from the day of saying: one word may mean several."""
-    return lambda _, said: [DateRange.of_day(said + away * _DAY) for away in aways]
+    return lambda _, reference: [DateRange.of_day(reference + away * _DAY) for away in aways]
 
 
 def weekday_of_week(away: int) -> Meaning:
     """The `weekday` of the calendar week that lies `away` weeks from that of the day of saying."""
-    return lambda values, said: [
-        DateRange.of_day(period(WEEK, said, away).first + (values["weekday"] - 1) * _DAY),
+    return lambda values, reference: [
+        DateRange.of_day(period(WEEK, reference, away).first + (values["weekday"] - 1) * _DAY),
     ]
 
 
 def month_of_year(away: int) -> Meaning:
     """The `month` (or `monthofyear`) of the year that lies `away` years from that of the day of saying."""
 
-    def meaning(values: Values, said: date) -> Sequence[DateRange]:
+    def meaning(values: Values, reference: date) -> Sequence[DateRange]:
         month = values.get("month", values.get("monthofyear", 0))
-        return [DateRange.of_months(date(said.year + away, month, 1))]
+        return [DateRange.of_months(date(reference.year + away, month, 1))]
 
     return meaning
 
 
-def week_of_year(values: Values, said: date) -> Sequence[DateRange]:
+def week_of_year(values: Values, reference: date) -> Sequence[DateRange]:
     """The `weekofyear` of a `year`, as ISO 8601 counts weeks."""
     monday = date.fromisocalendar(values["year"], values["weekofyear"], 1)
     return [DateRange(monday, monday + 6 * _DAY)]
 
 
-def days_of_month(values: Values, said: date) -> Sequence[DateRange]:
+def days_of_month(values: Values, reference: date) -> Sequence[DateRange]:
     """The days from `firstday` to `dayofmonth` of a month."""
     return [
         DateRange(last.first.replace(day=values["firstday"]), last.last)
-        for last in by_calendar(values, said)
+        for last in by_calendar(values, reference)
         if values["firstday"] <= last.last.day
     ]
 
 
-def either_order(values: Values, said: date) -> Sequence[DateRange]:
+def either_order(values: Values, reference: date) -> Sequence[DateRange]:
     """The day that `dayofmonth`/`monthofyear`/`year` means, in either order of day and month."""
     swapped = {**values, "dayofmonth": values["monthofyear"], "monthofyear": values["dayofmonth"]}
-    return list(dict.fromkeys([*by_calendar(values, said), *by_calendar(swapped, said)]))
+    return list(dict.fromkeys([*by_calendar(values, reference), *by_calendar(swapped, reference)]))
 
 
 def times_in(languages: Iterable[Language], text: str) -> list[TimePhrase]:
@@ -470,15 +470,15 @@ def _months(days: DateRange) -> range:
     return range(first, last - 1, -1)
 
 
-def date_ranges(languages: Iterable[Language], text: str, said: date) -> list[DateRange]:
+def date_ranges(languages: Iterable[Language], text: str, reference: date) -> list[DateRange]:
     """The ranges of days that a text names, said on that day, MAX_RANGES at most.
 
     The calendar's last day is left out: PostgreSQL ends a range with the day after it, which the driver cannot hold.
     """
-    return ranges_of(times_in(languages, normalize("NFC", text)), said)
+    return ranges_of(times_in(languages, normalize("NFC", text)), reference)
 
 
-def ranges_of(times: Iterable[TimePhrase], said: date) -> list[DateRange]:
+def ranges_of(times: Iterable[TimePhrase], reference: date) -> list[DateRange]:
     """The ranges of days that times mean, said on that day, MAX_RANGES at most, without the calendar's last day."""
-    ranges = dict.fromkeys(found for time in times for found in time.ranges(said) if found.last < date.max)
+    ranges = dict.fromkeys(found for time in times for found in time.ranges(reference) if found.last < date.max)
     return list(ranges)[:MAX_RANGES]

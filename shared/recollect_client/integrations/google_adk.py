@@ -61,7 +61,7 @@ class RecollectMemoryService(BaseMemoryService):
     ) -> None:
         """Remember these memories as they are."""
         common = custom_metadata or {}
-        told = [
+        events = [
             Memory(
                 text=text,
                 at=datetime.fromisoformat(entry.timestamp).astimezone(UTC) if entry.timestamp else None,
@@ -70,7 +70,7 @@ class RecollectMemoryService(BaseMemoryService):
             for entry in memories
             if (text := _text_of(entry.content))
         ]
-        await self._remember(told, app_name, user_id)
+        await self._remember(events, app_name, user_id)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """What is known of the user by words and by meaning, best first."""

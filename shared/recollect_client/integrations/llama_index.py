@@ -50,8 +50,8 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """The content without its last lines, which fit least."""
         length = len(content) - tokens_to_truncate * CHARACTERS_PER_TOKEN
-        kept = content[: max(length, 0)].rpartition("\n")[0]
-        return kept or None
+        truncated = content[: max(length, 0)].rpartition("\n")[0]
+        return truncated or None
 
     def _tag(self) -> list[str] | None:
         return None if self.scope is None else [scope_tag(KIND, self.scope)]

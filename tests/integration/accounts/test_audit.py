@@ -225,7 +225,7 @@ class TestRetention:
         for each in (caller, other):
             await add_old_entries(owner, each, days=range(10, 60, 10))
         async with db.transaction(caller) as tx:
-            await audit.forget_old(tx, kept=timedelta(0))
+            await audit.forget_old(tx, retention=timedelta(0))
         assert len(await entries(db, caller)) == 1 + 2
         assert len(await entries(db, other)) == 1 + 5
 
@@ -234,15 +234,15 @@ class TestRetention:
     ) -> None:
         await add_old_entries(owner, caller, days=range(400, 405))
         async with db.transaction(caller) as tx:
-            assert await audit.forget_old(tx, kept=timedelta(days=365), limit=3)
-            assert not await audit.forget_old(tx, kept=timedelta(days=365), limit=3)
+            assert await audit.forget_old(tx, retention=timedelta(days=365), limit=3)
+            assert not await audit.forget_old(tx, retention=timedelta(days=365), limit=3)
         assert len(await entries(db, caller)) == 1
 
     async def test_the_right_to_delete_ends_with_the_function(
         self, db: Database, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         async with db.transaction(caller) as tx:
-            await audit.forget_old(tx, kept=timedelta(days=365))
+            await audit.forget_old(tx, retention=timedelta(days=365))
             assert not await tx.fetchval(Query.compile("SELECT current_setting('recollect.audit_removal', true)"))
 
 

@@ -203,7 +203,7 @@ async def test_sign_ins_under_way_at_providers_are_bounded(
             MAX_UNDER_WAY + 10,
         )
     async with db.transaction(admin) as tx:
-        await provider_store.forget_sign_ins(tx, kept=MAX_UNDER_WAY)
+        await provider_store.forget_sign_ins(tx, max_stored=MAX_UNDER_WAY)
     assert await count(owner, "provider_sign_ins", admin) == MAX_UNDER_WAY
     assert await count(owner, "provider_sign_ins", neighbour) == MAX_UNDER_WAY + 10
     ages = "SELECT max(created_at) - min(created_at) FROM provider_sign_ins WHERE tenant_id = $1"

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from joserfc.jwk import OctKey
 
-from recollect.accounts.token_issuers import KEPT_SECONDS, PAUSE_SECONDS, IssuerFailed, Issuers, TokenRefused
+from recollect.accounts.token_issuers import CACHE_SECONDS, PAUSE_SECONDS, IssuerFailed, Issuers, TokenRefused
 from recollect.errors import InvalidInput
 from recollect.outbound.requests import Outbound
 from recollect.settings import Settings
@@ -61,7 +61,7 @@ class TestKeys:
         token = idp.signed({"sub": "ada"})
         assert await asyncio.gather(*(claims(issuers, idp, token) for _ in range(20))) == [{"sub": "ada"}] * 20
         assert idp.request_count("/jwks") == 1
-        clock.now += KEPT_SECONDS
+        clock.now += CACHE_SECONDS
         await claims(issuers, idp, token)
         assert idp.request_count("/jwks") == 2
 
@@ -108,7 +108,7 @@ class TestKeys:
         token = idp.signed({"sub": "ada"}, kid=None)
         idp.keys = [*idp.keys, elliptic_key()]
         assert await claims(issuers, idp, token) == {"sub": "ada"}, "the other one is of another kind"
-        clock.now += KEPT_SECONDS
+        clock.now += CACHE_SECONDS
         published = idp.keys[0]
         idp.rotate()
         idp.keys = [*idp.keys, published]

@@ -14,7 +14,7 @@ from recollect.accounts.idempotency.model import (
     MAX_STORED_BYTES_OF_SENDER,
     AnswerVault,
     IdempotentRequest,
-    KeptAnswer,
+    SavedAnswer,
 )
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode
@@ -23,7 +23,7 @@ from tests.conftest import NewTenant
 
 PEPPER = b"stored answers"
 VAULT = AnswerVault.of(PEPPER)
-ANSWER = KeptAnswer(201, [], b"x" * 1_000)
+ANSWER = SavedAnswer(201, [], b"x" * 1_000)
 STORED = "SELECT coalesce(sum(octet_length(answer)), 0)::int FROM idempotency_keys WHERE tenant_id = $1"
 
 
@@ -34,12 +34,12 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MAX_STORED_BYTES_OF_SENDER", 2_500)
 
 
-async def done(db: Database, caller: Caller, key: str) -> KeptAnswer | ErrorCode | None:
+async def done(db: Database, caller: Caller, key: str) -> SavedAnswer | ErrorCode | None:
     """The answer to a repeat of a request that was done and answered: None where it would be done again."""
     request = IdempotentRequest.of(caller, key, "POST", "/v1/keys", b"{}", pepper=PEPPER)
     async with db.transaction(caller) as tx:
         assert await idempotency.claim(tx, request, VAULT) is None
-    await idempotency.keep_answer(db, caller, request, ANSWER, VAULT)
+    await idempotency.save_answer(db, caller, request, ANSWER, VAULT)
     try:
         return await idempotency.find_answer(db, caller, request, VAULT)
     except Conflict as conflict:

@@ -203,9 +203,9 @@ async def test_usage_beyond_the_retention_is_deleted_in_steps(
             "FROM generate_series(1, 20) AS h",
             each.tenant_id,
         )
-    kept = timedelta(days=10.5)
+    retention = timedelta(days=10.5)
     async with db.transaction(caller) as tx:
-        assert await usage.forget_old(tx, kept=kept, limit=4)
+        assert await usage.forget_old(tx, retention=retention, limit=4)
     assert (await total(owner, caller), await total(owner, other)) == (16, 20)
     oldest = await owner.fetchval("SELECT min(hour) FROM usage_hourly WHERE tenant_id = $1", caller.tenant_id)
     assert oldest > datetime.now(UTC) - timedelta(days=17)
@@ -224,6 +224,6 @@ async def test_concurrent_deletions_take_different_rows(
         caller.tenant_id,
     )
     async with db.transaction(caller) as one, db.transaction(caller) as other:
-        gone = [await store.forget_usage(tx, kept=timedelta(days=400), limit=6) for tx in (one, other)]
+        gone = [await store.forget_usage(tx, retention=timedelta(days=400), limit=6) for tx in (one, other)]
     assert gone == [6, 4]
     assert await total(owner, caller) == 0

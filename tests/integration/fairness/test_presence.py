@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from recollect.fairness import presence
-from recollect.fairness.presence import Presence, PresenceTeller
+from recollect.fairness.presence import Presence, PresenceReporter
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect.valkey.client import connect_redis
@@ -25,15 +25,15 @@ async def redis(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     """
     monkeypatch.setattr(presence, "_KEY", f"test:{uuid4()}")
     monkeypatch.setattr(presence, "PRESENT_SECONDS", 1000)
-    monkeypatch.setattr(presence, "LOOK_SECONDS", settings.redis_timeout_seconds)
-    monkeypatch.setattr(presence, "TELL_SECONDS", settings.redis_timeout_seconds)
+    monkeypatch.setattr(presence, "READ_SECONDS", settings.redis_timeout_seconds)
+    monkeypatch.setattr(presence, "REPORT_SECONDS", settings.redis_timeout_seconds)
     async with connect_redis(settings) as client:
         yield client
 
 
 async def report_calls(redis: Redis, *tenants: UUID) -> None:
     for tenant in tenants:  # Each is another gateway, since one reports only now and then.
-        teller = PresenceTeller(redis)
+        teller = PresenceReporter(redis)
         teller.note(tenant)
         await teller.aclose()
 
@@ -51,7 +51,7 @@ async def test_a_worker_rests_for_calls_of_its_own_cell_only(redis: Redis) -> No
     here, there, unknown = (uuid4() for _ in range(3))
     cells = {here: HOME, there: "b"}
     now = 0.0
-    teller = PresenceTeller(redis, cells.get, clock=lambda: now)
+    teller = PresenceReporter(redis, cells.get, clock=lambda: now)
     teller.note(there)
     await teller.aclose()
     assert [await Presence(redis, cell).is_anyone_else_calling(uuid4()) for cell in (HOME, "b", "c")] == [
@@ -61,7 +61,7 @@ async def test_a_worker_rests_for_calls_of_its_own_cell_only(redis: Redis) -> No
     ]
     for tenant in (there, here, unknown):  # What tenants of both cells call meanwhile is reported together.
         teller.note(tenant)
-    now = presence.TELL_SECONDS
+    now = presence.REPORT_SECONDS
     teller.note(here)
     await teller.aclose()
     assert [await Presence(redis, HOME).is_anyone_else_calling(tenant) for tenant in (here, there)] == [False, True]
@@ -76,13 +76,13 @@ async def test_an_old_call_no_longer_counts(redis: Redis, monkeypatch: pytest.Mo
 
 async def test_a_gateway_reports_two_tenants_at_most_and_only_now_and_then(redis: Redis) -> None:
     now = 0.0
-    teller = PresenceTeller(redis, clock=lambda: now)
+    teller = PresenceReporter(redis, clock=lambda: now)
     tenants = [uuid4() for _ in range(5)]
     for tenant in tenants:
         teller.note(tenant)
     await teller.aclose()
     assert await redis.zrange(presence._KEY, 0, -1) == [tenants[0].bytes]
-    now = presence.TELL_SECONDS
+    now = presence.REPORT_SECONDS
     teller.note(tenants[4])
     await teller.aclose()
     assert set(await redis.zrange(presence._KEY, 0, -1)) == {tenant.bytes for tenant in tenants[:3]}
@@ -94,7 +94,7 @@ async def test_an_answer_of_redis_is_reused_for_a_while(redis: Redis) -> None:
     assert not await looking.is_anyone_else_calling(tenant)
     await report_calls(redis, uuid4())
     assert not await looking.is_anyone_else_calling(tenant)
-    now = presence.LOOK_SECONDS
+    now = presence.READ_SECONDS
     assert await looking.is_anyone_else_calling(tenant)
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from recollect.fairness.fair_queue import FairQueue
-from recollect.fairness.slots import held_slot
+from recollect.fairness.slots import acquire_slot
 from recollect.outbound.mail import Email, Mailer
 from recollect.outbound.requests import Outbound
 from recollect.outbound.txt_records import TextRecords
@@ -67,7 +67,7 @@ async def test_a_slot_is_free_while_a_call_waits_for_another_server(
     queue = FairQueue(1)
 
     async def call(ask: Ask) -> None:
-        async with held_slot(queue, "tenant", wait_seconds=MAX_WAIT_SECONDS):
+        async with acquire_slot(queue, "tenant", wait_seconds=MAX_WAIT_SECONDS):
             at_work.set()
             await ask()
 
@@ -80,7 +80,7 @@ async def test_a_slot_is_free_while_a_call_waits_for_another_server(
         await at_work.wait()
         await eventually(is_free)
         assert not waiting.done()
-        async with held_slot(queue, "another", wait_seconds=MAX_WAIT_SECONDS):
+        async with acquire_slot(queue, "another", wait_seconds=MAX_WAIT_SECONDS):
             pass
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)

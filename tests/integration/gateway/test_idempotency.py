@@ -19,7 +19,7 @@ from recollect.accounts.idempotency.model import (
     MAX_KEYS_OF_SENDER,
     AnswerVault,
     IdempotentRequest,
-    KeptAnswer,
+    SavedAnswer,
     idempotency_key,
 )
 from recollect.accounts.identity import service as identity
@@ -278,10 +278,10 @@ class TestAtomicity:
         assert await idempotency.find_answer(db, caller, claim.request, VAULT) is None
 
     async def test_a_claim_that_finds_the_act_done_gets_its_answer(self, db: Database, caller: Caller) -> None:
-        request, answer = request_of(caller), KeptAnswer(201, [("content-type", "application/json")], b"{}")
+        request, answer = request_of(caller), SavedAnswer(201, [("content-type", "application/json")], b"{}")
         async with db.with_participant(Claim(request, VAULT)).transaction(caller):
             pass
-        await idempotency.keep_answer(db, caller, request, answer, VAULT)
+        await idempotency.save_answer(db, caller, request, answer, VAULT)
         late = Claim(request, VAULT)
         with pytest.raises(Conflict):
             async with db.with_participant(late).transaction(caller):
@@ -345,8 +345,8 @@ class TestAnswers:
         self, caller: Caller, new_tenant: NewTenant
     ) -> None:
         other = operator_caller(await new_tenant())
-        closed = VAULT.close(KeptAnswer(200, [], b"secret"), caller.tenant_id, request_of(caller))
-        assert VAULT.open(closed, caller.tenant_id, request_of(caller)) == KeptAnswer(200, [], b"secret")
+        closed = VAULT.close(SavedAnswer(200, [], b"secret"), caller.tenant_id, request_of(caller))
+        assert VAULT.open(closed, caller.tenant_id, request_of(caller)) == SavedAnswer(200, [], b"secret")
         assert VAULT.open(closed, caller.tenant_id, request_of(caller, "two")) is None
         assert VAULT.open(closed, other.tenant_id, request_of(caller)) is None
         assert AnswerVault.of(b"another").open(closed, caller.tenant_id, request_of(caller)) is None
@@ -358,7 +358,7 @@ class TestAnswers:
             request = request_of(caller, f"{size}")
             async with db.with_participant(Claim(request, VAULT)).transaction(caller):
                 pass
-            await idempotency.keep_answer(db, caller, request, KeptAnswer(200, [], b"x" * size), VAULT)
+            await idempotency.save_answer(db, caller, request, SavedAnswer(200, [], b"x" * size), VAULT)
             if kept:
                 assert await idempotency.find_answer(db, caller, request, VAULT) is not None
             else:
@@ -459,7 +459,7 @@ def test_valid_idempotency_keys() -> None:
 
 async def test_any_answer_survives_encryption(caller: Caller) -> None:
     headers: list[tuple[str, Any]] = [("etag", '"x"'), ("content-type", "application/json")]
-    answer = KeptAnswer(201, headers, json.dumps({"ä": "\x00"}).encode())
+    answer = SavedAnswer(201, headers, json.dumps({"ä": "\x00"}).encode())
     assert (
         VAULT.open(VAULT.close(answer, caller.tenant_id, request_of(caller)), caller.tenant_id, request_of(caller))
         == answer

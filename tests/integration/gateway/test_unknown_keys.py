@@ -13,7 +13,7 @@ from recollect.caller import Caller
 from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_http.unknown_keys import TOLD_EVERY_SECONDS, UnknownKeys
+from recollect_http.unknown_keys import LOG_INTERVAL_SECONDS, UnknownKeys
 from tests.support.gateway import NewApiKey, RunningGateway, serving
 
 
@@ -75,7 +75,7 @@ def test_the_warning_comes_once_an_hour_and_counts_what_was_known() -> None:
     unknown, ended, suspended = Unauthenticated("no"), CredentialEnded("no"), TenantSuspended("no")
     assert look_up(None, ended, suspended) == []
     assert look_up(unknown, unknown, None, unknown) == [(1, 3)]
-    now = TOLD_EVERY_SECONDS - 1
+    now = LOG_INTERVAL_SECONDS - 1
     assert look_up(unknown) == []
-    now = TOLD_EVERY_SECONDS
+    now = LOG_INTERVAL_SECONDS
     assert look_up(None, unknown) == [(4, 2)]

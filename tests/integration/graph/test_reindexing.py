@@ -21,7 +21,7 @@ async def reindexed(agent: Agent, *, limit: int, max_observations: int) -> list[
     after, more = UUID(int=0), True
     while more:
         async with agent.db.transaction(agent.caller) as tx:
-            revision = await graphs.hold_graph(tx, (await graphs.view(tx, None)).graph.id)
+            revision = await graphs.lock_graph_by_id(tx, (await graphs.view(tx, None)).graph.id)
             page, more = await nodes.reindex_page(
                 tx, revision, after=after, limit=limit, max_observations=max_observations
             )

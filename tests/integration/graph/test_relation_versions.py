@@ -240,7 +240,7 @@ async def test_edges_of_a_node_are_read_as_they_were(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, "default", "1")
         found = await relations.edges_of(view, [made.edge.from_node], Walk(), within=None, limit=9)
-        told = await relations.tell_edges(view, found)
+        told = await relations.edges_within_reply(view, found)
     assert found == [replace(made.edge, metadata={})], "a walk reads no metadata"
     assert told == [made.edge]
 

@@ -402,7 +402,7 @@ class TestPermissions:
         claimed = await step(context, desk.caller, await claim(context, desk.caller, bounds))
         slug = desk.caller.tenant
         await tenants.suspend_tenant(operator, slug, read_only=read_only)
-        await runner.take_turn(context, desk.caller.tenant_id, claimed)
+        await runner.run_slice(context, desk.caller.tenant_id, claimed)
         shown = await desk.look(job)
         assert (shown.status, shown.error_message, shown.lease) == ("running", "The tenant is suspended.", None)
         await runner.sweep(context)
@@ -489,7 +489,7 @@ class TestLeases:
     async def test_concurrent_workers_do_each_step_once(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+        monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
         started = [await desk.start(COUNT, steps=6) for _ in range(4)]
         await asyncio.gather(*[runner.sweep(replace(context, jobs_due=asyncio.Event())) for _ in range(4)])
         await runner.sweep(context)
@@ -516,7 +516,7 @@ class TestFairness:
     async def test_one_job_waits_for_a_turn_and_not_for_another_tenants_queue(
         self, context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+        monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
         order: list[UUID] = []
 
         async def note(tx: Transaction, job: Job) -> StepResult:
@@ -538,7 +538,7 @@ class TestFairness:
     async def test_jobs_that_started_first_finish_first(
         self, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+        monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
         started = [await desk.start(COUNT, steps=3) for _ in range(4)]
         narrow = context.settings.model_copy(update={"max_jobs": 1})
         await runner.sweep(replace(context, settings=narrow))

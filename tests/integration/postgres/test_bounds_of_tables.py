@@ -74,7 +74,7 @@ REACHED: Mapping[str, Mapping[int, str]] = {
         MAX_OPEN_INVITATIONS: f"{NUMBERS}test_invitations_at_once_are_as_many_as_allowed",
     },
     "jobs": {
-        jobs.MAX_KEPT: "tests/integration/jobs/test_job_storage.py::test_the_oldest_finished_jobs_go_for_new_ones",
+        jobs.MAX_STORED: "tests/integration/jobs/test_job_storage.py::test_the_oldest_finished_jobs_go_for_new_ones",
         jobs.MAX_PENDING: "tests/integration/jobs/test_jobs.py::test_number_of_pending_jobs_of_a_tenant_is_limited",
     },
     "members": {MAX_MEMBERS: f"{NUMBERS}test_members_are_as_many_as_allowed"},
@@ -109,7 +109,7 @@ REACHED: Mapping[str, Mapping[int, str]] = {
     "signing_keys": {KEYS_OF_DEPLOYMENT: "tests/tenancy/test_oauth.py::test_a_flood_of_clients_or_keys_stays_bounded"},
     "trusted_issuers": {MAX_ISSUERS: f"{GATEWAY}test_trusted_issuers.py::test_an_issuer_is_added_listed_and_deleted"},
     "webhook_deliveries": {
-        deliveries.MAX_KEPT: (
+        deliveries.MAX_STORED: (
             "tests/integration/webhooks/test_events.py::test_the_oldest_finished_deliveries_are_deleted_beyond_a_limit"
         ),
         deliveries.MAX_PENDING: (

@@ -143,7 +143,7 @@ async def test_a_cancelled_erasure_ends_between_two_names(agent: Agent, monkeypa
 
     monkeypatch.setattr(name_patterns, "pattern_of", slowly)
     monkeypatch.setattr(name_patterns, "MAX_PATTERN_NAMES", 1)
-    monkeypatch.setattr(computing, "TURN_SECONDS", 1e-9)
+    monkeypatch.setattr(computing, "SLICE_SECONDS", 1e-9)
     erasing = asyncio.create_task(tried(agent))
     assert await asyncio.to_thread(has_begun.wait, MAX_WAIT_SECONDS)
     erasing.cancel()

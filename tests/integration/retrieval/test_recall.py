@@ -81,7 +81,7 @@ async def delete_and_undo(agent: Agent) -> None:
 
 async def rebuild_passages(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller) as tx:
-        revision = await graphs.hold_graph(tx, (await graphs.get_graph(tx, "default")).id)
+        revision = await graphs.lock_graph_by_id(tx, (await graphs.get_graph(tx, "default")).id)
         await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10)
 
 

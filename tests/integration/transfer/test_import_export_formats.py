@@ -331,8 +331,8 @@ class TestRoundTrips:
         whole = await exported(agent, format_name, page_items=500)
         assert [await exported(agent, format_name, page_items=n) for n in (1, 2, 5)] == [whole] * 3
         # Nor does an interruption in the middle of a page.
-        monkeypatch.setattr(exports, "ITEMS_PER_TURN", 2)
-        monkeypatch.setattr(computing, "HELD_SECONDS", 0.0)
+        monkeypatch.setattr(exports, "ITEMS_PER_YIELD", 2)
+        monkeypatch.setattr(computing, "MAX_BLOCKING_SECONDS", 0.0)
         assert await exported(agent, format_name, page_items=500) == whole
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             export = await exports.open_export(tx, str(agent.graph), format_name)

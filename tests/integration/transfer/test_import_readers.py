@@ -36,7 +36,7 @@ async def started(desk: Desk, context: WorkerContext) -> Job:
     """An import of the desk's tenant."""
     entities = [{"name": f"e{number}", "entityType": "thing", "observations": []} for number in range(ENTITIES)]
     async with desk.writing() as tx:
-        job = await file_jobs.hold_import(tx, "default", "json", Strategy.SKIP)
+        job = await file_jobs.create_held_import(tx, "default", "json", Strategy.SKIP)
         await jobs.append_input(
             tx, job.id, [json.dumps({"entities": entities}).encode()], JobBounds.of(context.settings)
         )
@@ -52,14 +52,14 @@ async def test_one_more_import_than_open_files_does_not_block_any(
     context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each tenant has a turn of one batch, and no step reads more than one."""
-    monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+    monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
     readers = ImportReaders(idle_seconds=60, reading_seconds=0)
     worker = importing(context, readers)
     desks = [Desk(db, operator_caller(await new_tenant())) for _ in range(MAX_READERS + 1)]
     waiting = [(desk, await started(desk, context)) for desk in desks]
     for _ in range(20):
         for desk, _job in waiting:
-            await take_turn(worker, desk)
+            await run_slice(worker, desk)
         assert len(readers) <= MAX_READERS
         waiting = [(desk, job) for desk, job in waiting if not (await desk.look(job)).is_finished]
     assert waiting == []
@@ -76,11 +76,11 @@ async def test_each_turn_makes_progress_on_a_file_that_takes_longer_than_a_turn(
     """Each turn is by another worker, which reads from the beginning, a batch in each step. The first one also
     counts.
     """
-    monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+    monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
     job = await started(desk, context)
     done = []
     for _ in range(5):
-        await take_turn(importing(context, ImportReaders(idle_seconds=60, reading_seconds=0)), desk)
+        await run_slice(importing(context, ImportReaders(idle_seconds=60, reading_seconds=0)), desk)
         done.append((await desk.look(job)).done)
     assert done == [4, 8, 12, 14, 14]
     assert (await desk.look(job)).status == "succeeded"
@@ -89,7 +89,7 @@ async def test_each_turn_makes_progress_on_a_file_that_takes_longer_than_a_turn(
 async def test_an_import_can_be_cancelled_while_a_turn_reads(
     context: WorkerContext, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+    monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
     job = await started(desk, context)
     imports, steps = Imports(ImportReaders(idle_seconds=60, reading_seconds=0)), 0
 
@@ -100,7 +100,7 @@ async def test_an_import_can_be_cancelled_while_a_turn_reads(
         await desk.cancel(job)
         return read
 
-    await take_turn(replace(context, kinds={kinds.IMPORT_GRAPH: step}), desk)
+    await run_slice(replace(context, kinds={kinds.IMPORT_GRAPH: step}), desk)
     seen = await desk.look(job)
     assert (steps, seen.status, seen.done, seen.total) == (1, "cancelled", 0, None)
 
@@ -125,8 +125,8 @@ async def claimed(context: WorkerContext, desk: Desk) -> Job:
     return job
 
 
-async def take_turn(context: WorkerContext, desk: Desk) -> None:
-    await runner.take_turn(context, desk.caller.tenant_id, await claimed(context, desk))
+async def run_slice(context: WorkerContext, desk: Desk) -> None:
+    await runner.run_slice(context, desk.caller.tenant_id, await claimed(context, desk))
 
 
 @pytest.mark.parametrize("way", ["cancelled", "its lease ends"])

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.fairness import fair_queue, slots
 from recollect.fairness.fair_queue import FairQueue
-from recollect.fairness.slots import held_slot
+from recollect.fairness.slots import acquire_slot
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.store import MAX_WRITTEN
 from recollect.postgres.transactions import SHORT_STEP_ROWS
@@ -48,9 +48,9 @@ async def test_a_flooding_tenants_import_waits_while_another_tenants_call_is_at_
     agent: Agent, patient: None
 ) -> None:
     queue = FairQueue(4)
-    async with held_slot(queue, "other", wait_seconds=1000):
+    async with acquire_slot(queue, "other", wait_seconds=1000):
         """The other tenant called lately, so a flood gets one slot beside it."""
-    async with held_slot(queue, "flood", wait_seconds=1000):
+    async with acquire_slot(queue, "flood", wait_seconds=1000):
         waiting = asyncio.create_task(queue.take("flood"))
         async with agent.writing() as (tx, revision):
             await queue.take("other")
@@ -73,9 +73,9 @@ async def test_a_flooding_tenants_import_takes_short_steps_if_another_tenant_may
 ) -> None:
     """A tenant none of whose calls wait takes the steps that it would take alone."""
     queue = FairQueue(4)
-    async with held_slot(queue, "other", wait_seconds=1000):
+    async with acquire_slot(queue, "other", wait_seconds=1000):
         """The other tenant called lately, so a flood gets one slot beside it."""
-    async with held_slot(queue, "flood", wait_seconds=1000):
+    async with acquire_slot(queue, "flood", wait_seconds=1000):
         waiting = [asyncio.create_task(queue.take("flood"))] if waits else []
         await asyncio.sleep(0)
         with sent_statements() as sent:

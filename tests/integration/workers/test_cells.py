@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from recollect.caller import Caller
 from recollect.cells.service import Cells
 from recollect.fairness import presence
-from recollect.fairness.presence import PresenceTeller
+from recollect.fairness.presence import PresenceReporter
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect.valkey.client import connect_redis
@@ -56,7 +56,7 @@ async def test_a_worker_slows_down_only_for_calls_of_its_own_cell(
     monkeypatch.setattr(presence, "_KEY", f"test:{uuid4()}")  # Gateways of other tests use another key.
     monkeypatch.setattr(presence, "PRESENT_SECONDS", 1000)
     monkeypatch.setattr(presence, "LOOK_SECONDS", celled.redis_timeout_seconds)  # Redis may be as slow as the machine.
-    monkeypatch.setattr(presence, "TELL_SECONDS", celled.redis_timeout_seconds)
+    monkeypatch.setattr(presence, "REPORT_SECONDS", celled.redis_timeout_seconds)
     settings = celled.model_copy(update={"cell": cell, "bulk_share_beside_calls": 0.25})
     stopping, rested = asyncio.Event(), asyncio.get_running_loop().create_future()
 
@@ -67,7 +67,7 @@ async def test_a_worker_slows_down_only_for_calls_of_its_own_cell(
 
     monkeypatch.setattr(embedding, "sweep", sweep)
     async with connect_redis(celled) as redis:
-        teller = PresenceTeller(redis, lambda _: OTHER)
+        teller = PresenceReporter(redis, lambda _: OTHER)
         teller.note(uuid4())
         await teller.aclose()
         await run(settings, stopping)

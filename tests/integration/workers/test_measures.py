@@ -18,7 +18,7 @@ async def test_waiting_work_is_measured_and_so_is_its_lag(
 ) -> None:
     async with at_work(db, caller) as agent, employed(settings, db) as worker:
         await agent.remember("one kettle", "another kettle")
-        await backlog.tell(worker)
+        await backlog.measure(worker)
         waiting = {at["recollect.queue.name"]: point.value for at, point in measured.of("recollect.queue.waiting")}
         assert waiting.keys() == {"passages", "jobs", "deliveries"}
         assert waiting["passages"] >= 2  # Those of concurrent tests wait, too.

@@ -29,7 +29,7 @@ from recollect_workers.jobs import embedding, reembedding, runner
 from recollect_workers.jobs.compaction import schedule
 from recollect_workers.jobs.embedding import StoredBatch
 from recollect_workers.kinds import known_kinds
-from recollect_workers.turns import Turns
+from recollect_workers.time_slices import TimeSlices
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.jobs import Desk
@@ -154,7 +154,7 @@ class TestChange:
     async def test_old_vectors_serve_until_the_new_are_complete(
         self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "TURN_SECONDS", 0)
+        monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
         alone = await change.cosines()
         assert alone == {1.0}, "as of the very text"
         job = await change.start()
@@ -163,7 +163,7 @@ class TestChange:
             context = replace(change.during, kinds={REEMBED_PASSAGES: change.during.kinds[REEMBED_PASSAGES]})
             claimed = await runner._attempt_claim(context, change.desk.caller.tenant_id)
             assert claimed is not None
-            await runner.take_turn(context, change.desk.caller.tenant_id, claimed)
+            await runner.run_slice(context, change.desk.caller.tenant_id, claimed)
             shown = await change.desk.look(job)
             seen.append((shown.cursor.get("phase", "embed"), await change.models()))
             if shown.cursor.get("phase") is None:
@@ -338,9 +338,9 @@ class TestRetention:
     async def test_vectors_of_a_cancelled_change_are_deleted(
         self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "TURN_SECONDS", 0.0)
+        monkeypatch.setattr(runner, "SLICE_SECONDS", 0.0)
         job = await change.start()
-        turns = Turns(1)
+        turns = TimeSlices(1)
         await runner._start_round(change.during, turns)
         await turns.wait_until_ended()
         await change.desk.cancel(job)

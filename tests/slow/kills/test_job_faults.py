@@ -127,7 +127,7 @@ class TestWorkers:
         bounds, said = JobBounds.of(hasty), [f"says {number}" for number in range(2_000)]
         file = b"".join(write_line(NewEntity(f"e{number}", "thing", (text,))) for number, text in enumerate(said))
         async with desk.writing() as tx:
-            held = await file_jobs.hold_import(tx, "default", "jsonl", Strategy.MERGE)
+            held = await file_jobs.create_held_import(tx, "default", "jsonl", Strategy.MERGE)
             await jobs.append_input(tx, held.id, [file[at : at + 10_000] for at in range(0, len(file), 10_000)], bounds)
             await jobs.start(tx, held.id)
         imported = await self.outlives_kills(hasty, desk, held, tmp_path, chance)

@@ -16,7 +16,7 @@ from recollect.caller import Caller
 from recollect.errors import NotFound
 from recollect.fairness import slots
 from recollect.fairness.fair_queue import FairQueue
-from recollect.fairness.slots import held_slot
+from recollect.fairness.slots import acquire_slot
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.replicas import read_at_replica, read_graph, replicated
@@ -249,9 +249,9 @@ async def test_a_call_that_gives_way_does_not_count_against_the_replica(
 async def flooding() -> AsyncIterator[FairQueue]:
     """Be at work as one call of a tenant whose other calls queue."""
     queue = FairQueue(4)
-    async with held_slot(queue, "other", wait_seconds=MAX_WAIT_SECONDS):
+    async with acquire_slot(queue, "other", wait_seconds=MAX_WAIT_SECONDS):
         """The other tenant called lately, so a flood gets one slot beside it."""
-    async with held_slot(queue, "flood", wait_seconds=MAX_WAIT_SECONDS):
+    async with acquire_slot(queue, "flood", wait_seconds=MAX_WAIT_SECONDS):
         waiting = asyncio.create_task(queue.take("flood"))
         await asyncio.sleep(0)
         yield queue

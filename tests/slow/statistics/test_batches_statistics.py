@@ -97,7 +97,7 @@ async def test_a_reindex_rebuilds_a_few_passages_of_an_entity_at_a_time(work: Wo
     work.watch.clear()
     async with work.agent.db.transaction(work.agent.caller) as tx:
         graph = (await graphs.view(tx, None)).graph
-        revision = await graphs.hold_graph(tx, graph.id)
+        revision = await graphs.lock_graph_by_id(tx, graph.id)
         page, _ = await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10_000)
     assert page
     writes = {name: rows for name, rows in work.watch.rows.items() if name.startswith("passages.")}

@@ -20,9 +20,9 @@ NOW = datetime(2026, 1, 31, tzinfo=UTC)
     ],
 )
 def test_an_operator_key_is_valid_until_it_expires_or_is_revoked(
-    ends: timedelta, revoked: datetime | None, holds: bool
+    ends: timedelta, revoked: datetime | None, is_valid: bool
 ) -> None:
-    assert FoundKey(uuid4(), "ada", NOW + ends, revoked).holds(NOW) is holds
+    assert FoundKey(uuid4(), "ada", NOW + ends, revoked).is_valid(NOW) is is_valid
 
 
 def test_an_operator_key_is_not_a_tenant_key() -> None:

@@ -44,7 +44,7 @@ class TestMarkdown:
             "---\ntitle: Alpha\ntags: [work, '#pier']\nday: 2027-01-31\n---\nBefore.\n\n# Setup\n\nUse it.\n\n"
             "## Database\n\n- one\n- two\n\n```\n# no heading\n```\n\n# End\n\nlast\n"
         )
-        assert [passage.told for passage in document.passages] == [
+        assert [passage.text_under_headings for passage in document.passages] == [
             "Before.",
             "Setup: Use it.",
             "Setup › Database: - one\n- two\n\n```\n# no heading\n```",
@@ -72,8 +72,8 @@ class TestMarkdown:
         assert " ".join(passage.text for passage in passages).split() == [*words.split(), "short"]
 
     def test_long_headings_leave_room_for_the_text(self) -> None:
-        assert Passage("text", ("x" * 500, "y" * 500)).told.endswith("y: text")
-        assert len(Passage("text", ("x" * 500, "y" * 500)).told) < 250
+        assert Passage("text", ("x" * 500, "y" * 500)).text_under_headings.endswith("y: text")
+        assert len(Passage("text", ("x" * 500, "y" * 500)).text_under_headings) < 250
 
 
 class TestFolders:

@@ -158,7 +158,7 @@ class CountingEmbedder(MiniLMEmbedder):
 
 @given(st.lists(st.sampled_from(["", " ", "x", "y" * 600, "z" * 5_000])))
 def test_every_text_is_in_one_turn_and_no_turn_is_long(texts: list[str]) -> None:
-    turns = list(minilm._turns(texts))
+    turns = list(minilm._slices(texts))
     assert [row for turn in turns for row in turn] == [row for row, text in enumerate(texts) if text.strip()]
     assert all(len(turn) == 1 or sum(len(texts[row]) for row in turn) <= 1_000 for turn in turns)
 

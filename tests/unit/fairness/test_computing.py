@@ -63,7 +63,7 @@ async def test_a_computation_ends_when_its_caller_is_cancelled() -> None:
         before = -1
         while before != done:
             before = done
-            await asyncio.sleep(3 * computing.TURN_SECONDS)
+            await asyncio.sleep(3 * computing.SLICE_SECONDS)
 
 
 async def test_an_error_of_a_computation_reaches_its_caller() -> None:
@@ -77,12 +77,12 @@ async def test_an_error_of_a_computation_reaches_its_caller() -> None:
 @pytest.mark.proves("security: computations")
 async def test_a_tenant_with_many_computations_does_not_delay_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other tenant gets turns between those of the crowd, which has twenty times as many computations."""
-    monkeypatch.setattr(computing, "TURN_SECONDS", 0.01)
+    monkeypatch.setattr(computing, "SLICE_SECONDS", 0.01)
     crowd, other = uuid4(), uuid4()
     ended: list[UUID] = []
 
     async def run(tenant: UUID) -> None:
-        await compute(tenant, lasting(5 * computing.TURN_SECONDS), seconds=10**6, advice=ADVICE)
+        await compute(tenant, lasting(5 * computing.SLICE_SECONDS), seconds=10**6, advice=ADVICE)
         ended.append(tenant)
 
     async with anyio.create_task_group() as tasks:
@@ -140,5 +140,5 @@ async def test_map_yielding_lets_other_tasks_run() -> None:
 
 def negated_slowly(number: int) -> int:
     """The number negated, in the time for which `each` holds the loop."""
-    time.sleep(computing.HELD_SECONDS)
+    time.sleep(computing.MAX_BLOCKING_SECONDS)
     return -number

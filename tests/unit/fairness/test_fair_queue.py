@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recollect.fairness import fair_queue, slots
 from recollect.fairness.fair_queue import GAP_SECONDS, LATELY_SECONDS, FairQueue
-from recollect.fairness.slots import Slot, held_slot, released_slot
+from recollect.fairness.slots import Slot, acquire_slot, released_slot
 from tests.support.gateway import eventually, until
 
 
@@ -67,7 +67,7 @@ class Calls:
             await self.pass_time(GAP_SECONDS)
 
     async def _work(self, name: str) -> None:
-        async with held_slot(self.queue, name[0], wait_seconds=1000):
+        async with acquire_slot(self.queue, name[0], wait_seconds=1000):
             self.at_work[name] = name[0]
             self.order.append(name)
             try:
@@ -189,11 +189,11 @@ async def test_a_tenant_continues_by_itself_after_its_rest(monkeypatch: pytest.M
     queue, order = FairQueue(4), list[str]()
 
     async def ask(name: str) -> None:
-        async with held_slot(queue, name[0], wait_seconds=1000):
+        async with acquire_slot(queue, name[0], wait_seconds=1000):
             order.append(name)
             await asyncio.sleep(0.01)
 
-    async with held_slot(queue, "b", wait_seconds=1000):
+    async with acquire_slot(queue, "b", wait_seconds=1000):
         await asyncio.gather(*map(ask, ("a0", "a1", "a2")))
     assert order == ["a0", "a1", "a2"]
 
@@ -236,9 +236,9 @@ async def test_a_call_that_is_cancelled_as_it_gets_a_slot_passes_it_on() -> None
 
 async def test_a_wait_is_bounded_and_leaves_nothing_behind() -> None:
     queue = FairQueue(1)
-    async with held_slot(queue, "a", wait_seconds=1000):
+    async with acquire_slot(queue, "a", wait_seconds=1000):
         with pytest.raises(TimeoutError):
-            async with held_slot(queue, "a", wait_seconds=0.01):
+            async with acquire_slot(queue, "a", wait_seconds=0.01):
                 raise AssertionError("there is no slot")
         assert (queue.slots_of("a"), queue.waiting("a")) == (1, 0)
     assert queue.slots_of("a") == 0
@@ -262,7 +262,7 @@ async def test_a_call_that_waits_releases_its_slot_and_then_goes_first() -> None
     queue, order, back = FairQueue(1), list[str](), asyncio.Event()
 
     async def ask(name: str) -> None:
-        async with held_slot(queue, "a", wait_seconds=1000):
+        async with acquire_slot(queue, "a", wait_seconds=1000):
             order.append(name)
             if name == "first":
                 async with released_slot():
@@ -283,13 +283,13 @@ async def test_a_call_that_is_cancelled_without_its_slot_takes_none_again() -> N
     queue, gone = FairQueue(1), asyncio.Event()
 
     async def ask() -> None:
-        async with held_slot(queue, "a", wait_seconds=1000), released_slot():
+        async with acquire_slot(queue, "a", wait_seconds=1000), released_slot():
             gone.set()
             await asyncio.Event().wait()
 
     asking = asyncio.create_task(ask())
     await gone.wait()
-    async with held_slot(queue, "a", wait_seconds=1000):
+    async with acquire_slot(queue, "a", wait_seconds=1000):
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -300,7 +300,7 @@ async def test_a_call_that_is_cancelled_without_its_slot_takes_none_again() -> N
 async def test_a_slot_is_released_once() -> None:
     queue = FairQueue(2)
     async with AsyncExitStack() as stack:
-        slot: Slot = await stack.enter_async_context(held_slot(queue, "a", wait_seconds=1000))
+        slot: Slot = await stack.enter_async_context(acquire_slot(queue, "a", wait_seconds=1000))
         for _ in range(2):
             slot.give_back()
             assert queue.slots_of("a") == 0
@@ -316,11 +316,11 @@ async def test_a_slot_is_released_once() -> None:
 async def test_a_call_that_is_over_keeps_no_slot_that_it_waited_for() -> None:
     queue, ended = FairQueue(1), asyncio.Event()
     async with AsyncExitStack() as stack:
-        slot: Slot = await stack.enter_async_context(held_slot(queue, "a", wait_seconds=1000))
+        slot: Slot = await stack.enter_async_context(acquire_slot(queue, "a", wait_seconds=1000))
         slot.give_back()
 
         async def other() -> None:
-            async with held_slot(queue, "a", wait_seconds=1000):
+            async with acquire_slot(queue, "a", wait_seconds=1000):
                 await ended.wait()
 
         working = asyncio.create_task(other())

@@ -9,7 +9,7 @@ import pytest
 
 from recollect.fairness import fair_queue, slots
 from recollect.fairness.fair_queue import FairQueue
-from recollect.fairness.slots import Slot, give_way, held_slot, takes_short_steps
+from recollect.fairness.slots import Slot, acquire_slot, give_way, takes_short_steps
 from tests.support.gateway import eventually
 
 TURNS = 20
@@ -29,7 +29,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def queue() -> FairQueue:
     """A queue with four slots, of which each tenant has at most one, because `other` called lately."""
     queue = FairQueue(4)
-    async with held_slot(queue, "other", wait_seconds=1000):
+    async with acquire_slot(queue, "other", wait_seconds=1000):
         return queue
 
 
@@ -37,7 +37,7 @@ async def queue() -> FairQueue:
 async def flooding(queue: FairQueue, tenant: str = "flood") -> AsyncIterator[Slot]:
     """The slot of a call at work whose tenant has two more calls that wait."""
     async with AsyncExitStack() as stack:
-        slot = await stack.enter_async_context(held_slot(queue, tenant, wait_seconds=1000))
+        slot = await stack.enter_async_context(acquire_slot(queue, tenant, wait_seconds=1000))
         waiting = [asyncio.create_task(queue.take(tenant)) for _ in range(2)]
         await _settled()
         try:
@@ -55,7 +55,7 @@ async def _settled() -> None:
 
 async def test_a_call_of_a_flood_waits_while_a_call_of_another_tenant_is_at_work(queue: FairQueue) -> None:
     async with flooding(queue) as slot:
-        async with held_slot(queue, "other", wait_seconds=1000):
+        async with acquire_slot(queue, "other", wait_seconds=1000):
             step = asyncio.create_task(slot.give_way())
             await _settled()
             assert not step.done()
@@ -67,7 +67,7 @@ async def test_a_long_call_without_a_slot_gives_way_too(queue: FairQueue, monkey
     async with flooding(queue) as slot:
         await eventually(lambda: _waits_alone(queue))  # Its slot is another's.
         monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
-        async with held_slot(queue, "other", wait_seconds=1000):
+        async with acquire_slot(queue, "other", wait_seconds=1000):
             step = asyncio.create_task(slot.give_way())
             await _settled()
             assert not step.done()
@@ -92,7 +92,10 @@ async def test_a_call_of_a_flood_waits_while_a_call_of_another_tenant_is_admitte
 
 
 async def test_a_call_of_a_tenant_without_queued_calls_does_not_give_way(queue: FairQueue) -> None:
-    async with held_slot(queue, "one", wait_seconds=1000) as one, held_slot(queue, "other", wait_seconds=1000) as other:
+    async with (
+        acquire_slot(queue, "one", wait_seconds=1000) as one,
+        acquire_slot(queue, "other", wait_seconds=1000) as other,
+    ):
         await one.give_way()
         await other.give_way()
     await give_way()  # What works for no call.
@@ -108,7 +111,7 @@ async def test_a_call_of_a_flood_takes_short_steps_while_others_may_come(
     queue: FairQueue,
 ) -> None:
     assert not takes_short_steps()  # What works for no call.
-    async with held_slot(queue, "one", wait_seconds=1000):
+    async with acquire_slot(queue, "one", wait_seconds=1000):
         assert not takes_short_steps()  # None of its calls wait.
     async with flooding(queue) as slot:
         assert slot.takes_short_steps
@@ -132,11 +135,11 @@ async def test_a_call_of_a_flood_gives_way_before_it_begins(queue: FairQueue) ->
     begun = list[int]()
 
     async def call(number: int) -> None:
-        async with held_slot(queue, "flood", wait_seconds=1000):
+        async with acquire_slot(queue, "flood", wait_seconds=1000):
             begun.append(number)
 
-    async with held_slot(queue, "other", wait_seconds=1000):
-        async with held_slot(queue, "flood", wait_seconds=1000):
+    async with acquire_slot(queue, "other", wait_seconds=1000):
+        async with acquire_slot(queue, "flood", wait_seconds=1000):
             calls = [asyncio.create_task(call(number)) for number in range(3)]
             await _settled()
         await _settled()
@@ -147,7 +150,7 @@ async def test_a_call_of_a_flood_gives_way_before_it_begins(queue: FairQueue) ->
 
 
 async def test_a_call_that_is_cancelled_while_it_gives_way_leaves_nothing_behind(queue: FairQueue) -> None:
-    async with flooding(queue) as slot, held_slot(queue, "other", wait_seconds=1000):
+    async with flooding(queue) as slot, acquire_slot(queue, "other", wait_seconds=1000):
         step = asyncio.create_task(slot.give_way())
         await _settled()
         step.cancel()
@@ -159,7 +162,7 @@ async def test_a_call_that_is_cancelled_while_it_gives_way_leaves_nothing_behind
 async def test_the_time_for_which_a_call_gives_way_is_bounded(
     queue: FairQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with held_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
+    async with acquire_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
         monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.01)
         await slot.give_way()
         monkeypatch.setattr(queue, "wait_for_way", None)
@@ -197,7 +200,7 @@ async def test_beside_endless_calls_a_call_rests_in_proportion_to_each_step(
 ) -> None:
     clock = Clock()
     queue = FairQueue(4, clock=clock)
-    async with held_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
+    async with acquire_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
         await slot.give_way()
         assert waits == [0.5]
         for seconds in (0.1, 0.0, 0.01, 0.2, 1.0):
@@ -212,7 +215,7 @@ async def test_the_slot_time_of_a_call_stands_still_while_it_gives_way(
     queue: FairQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with flooding(queue) as slot:
-        async with held_slot(queue, "other", wait_seconds=1000):
+        async with acquire_slot(queue, "other", wait_seconds=1000):
             step = asyncio.create_task(slot.give_way())
             await _settled()
             assert not step.done()
@@ -226,9 +229,9 @@ async def test_a_call_goes_on_where_another_tenant_waits_for_its_slot() -> None:
     clock = Clock()
     queue = FairQueue(2, clock=clock)
     for tenant in ("other", "third"):
-        async with held_slot(queue, tenant, wait_seconds=1000):
+        async with acquire_slot(queue, tenant, wait_seconds=1000):
             """Because both made calls lately, each has one slot at most."""
-    async with flooding(queue) as slot, held_slot(queue, "other", wait_seconds=1000):
+    async with flooding(queue) as slot, acquire_slot(queue, "other", wait_seconds=1000):
         clock.now += 1.0  # It was served more than the third, which is next for that.
         step = asyncio.create_task(slot.give_way())
         await _settled()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recollect.fairness.fair_queue import FairQueue
-from recollect.fairness.slots import Slot, held_slot
+from recollect.fairness.slots import Slot, acquire_slot
 from recollect_gateway.callers.pacing import PacedExchange
 
 PART = {"type": "http.request", "body": b"a part", "more_body": True}
@@ -43,12 +43,12 @@ async def queue() -> FairQueue:
 @pytest.fixture
 async def slot(queue: FairQueue) -> AsyncIterator[Slot]:
     """The slot of the call under test."""
-    async with held_slot(queue, "tenant", wait_seconds=1000) as slot:
+    async with acquire_slot(queue, "tenant", wait_seconds=1000) as slot:
         yield slot
 
 
 async def _require_free_slot(queue: FairQueue) -> None:
-    async with held_slot(queue, "tenant", wait_seconds=1000):
+    async with acquire_slot(queue, "tenant", wait_seconds=1000):
         assert queue.slots_of("tenant") == 1
 
 

@@ -40,7 +40,7 @@ def look_up(callers: RememberedCallers, clock: Clock, caller: Caller = CALLER) -
     """Keep a caller whose look-up took a quarter of a second."""
     asked_at = callers.now()
     clock.now += 0.25
-    callers.keep(PRESENTED, caller, asked_at)
+    callers.remember(PRESENTED, caller, asked_at)
 
 
 def test_a_caller_is_cached_for_some_seconds_from_the_start_of_its_look_up(
@@ -56,7 +56,7 @@ def test_a_caller_is_cached_for_some_seconds_from_the_start_of_its_look_up(
 def test_a_look_up_that_took_longer_than_that_is_not_cached(callers: RememberedCallers, clock: Clock) -> None:
     asked_at = callers.now()
     clock.now += SECONDS
-    callers.keep(PRESENTED, CALLER, asked_at)
+    callers.remember(PRESENTED, CALLER, asked_at)
     assert callers.find(PRESENTED) is None
 
 
@@ -82,7 +82,7 @@ def test_a_look_up_that_began_before_a_change_is_not_cached(callers: RememberedC
     asked_at = callers.now()
     clock.now += 0.25
     callers.forget(CALLER.tenant_id)
-    callers.keep(PRESENTED, CALLER, asked_at)
+    callers.remember(PRESENTED, CALLER, asked_at)
     assert callers.find(PRESENTED) is None
 
 
@@ -111,7 +111,7 @@ def test_the_expiry_of_a_cached_credential_is_checked_each_time(callers: Remembe
 
 def test_zero_seconds_turn_the_cache_off(clock: Clock) -> None:
     callers = RememberedCallers(0, lambda: True, clock)
-    callers.keep(PRESENTED, CALLER, callers.now())
+    callers.remember(PRESENTED, CALLER, callers.now())
     assert callers.find(PRESENTED) is None
 
 
@@ -119,11 +119,11 @@ def test_the_cache_is_bounded_and_loses_no_change_by_that(monkeypatch: pytest.Mo
     monkeypatch.setattr(remembered_callers, "REMEMBERED_CALLERS", 3)
     callers = RememberedCallers(SECONDS, lambda: True, clock)
     for number in range(5):
-        callers.keep((bytes([number]), None, None), CALLER, callers.now())
+        callers.remember((bytes([number]), None, None), CALLER, callers.now())
     assert [callers.find((bytes([number]), None, None)) is not None for number in range(5)] == [False] * 2 + [True] * 3
     asked_at = callers.now()
     clock.now += 0.25
     for tenant_id in (CALLER.tenant_id, *(uuid4() for _ in range(10))):
         callers.forget(tenant_id)
-    callers.keep(PRESENTED, CALLER, asked_at)
+    callers.remember(PRESENTED, CALLER, asked_at)
     assert callers.find(PRESENTED) is None

@@ -5,7 +5,7 @@ from recollect.telemetry.metrics import record_backlog, record_moves
 from recollect_workers.context import WorkerContext
 
 
-async def tell(context: WorkerContext) -> None:
+async def measure(context: WorkerContext) -> None:
     """Measure every queue, and the moves of tenants. Raises Unavailable when the database is away."""
     for queue in await measure_backlog(context.database):
         record_backlog(queue.queue, queue.waiting, queue.oldest_seconds, context.settings.measured_cell)

@@ -27,15 +27,17 @@ Step = Callable[[Transaction], Awaitable[bool]]
 async def delete_old_usage(context: WorkerContext) -> None:
     """Delete usage beyond its retention. Raises Unavailable when the database is away."""
     retention = timedelta(days=context.settings.usage_retention_days)
-    tenants = await usage.tenants_with_old_usage(context.database, kept=retention)
-    await _delete(context, tenants, partial(usage.forget_old, kept=retention), failed="old usage not deleted")
+    tenants = await usage.tenants_with_old_usage(context.database, retention=retention)
+    await _delete(context, tenants, partial(usage.forget_old, retention=retention), failed="old usage not deleted")
 
 
 async def delete_old_audit_entries(context: WorkerContext) -> None:
     """Delete audit entries beyond their retention. Raises Unavailable when the database is away."""
     retention = timedelta(days=context.settings.audit_retention_days)
-    tenants = await audit.tenants_with_old_audit(context.database, kept=retention)
-    await _delete(context, tenants, partial(audit.forget_old, kept=retention), failed="old audit entries not deleted")
+    tenants = await audit.tenants_with_old_audit(context.database, retention=retention)
+    await _delete(
+        context, tenants, partial(audit.forget_old, retention=retention), failed="old audit entries not deleted"
+    )
 
 
 async def delete_expired_idempotency_keys(context: WorkerContext) -> None:
@@ -47,8 +49,10 @@ async def delete_expired_idempotency_keys(context: WorkerContext) -> None:
 async def delete_old_deliveries(context: WorkerContext) -> None:
     """Delete deliveries beyond their retention. Raises Unavailable when the database is away."""
     retention = timedelta(days=context.settings.webhook_retention_days)
-    tenants = await deliveries.tenants_with_old(context.database, kept=retention)
-    await _delete(context, tenants, partial(deliveries.remove_old, kept=retention), failed="old deliveries not deleted")
+    tenants = await deliveries.tenants_with_old(context.database, retention=retention)
+    await _delete(
+        context, tenants, partial(deliveries.remove_old, retention=retention), failed="old deliveries not deleted"
+    )
 
 
 async def _delete(context: WorkerContext, tenants: list[UUID], step: Step, *, failed: str) -> None:

@@ -38,7 +38,7 @@ MAX_COUNTED = 10
 """Graphs of a tenant whose terms are counted after one run, each in a transaction of its own."""
 
 MAX_BATCHES = 8
-TURN_SECONDS = 3.0
+SLICE_SECONDS = 3.0
 """Batches and seconds of one run. A tenant with more to embed waits for another turn, behind the other tenants."""
 
 SHORT_BATCH = 64
@@ -125,24 +125,24 @@ class StoredBatch:
 async def embed_passages(
     context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, str], *, small_only: bool = False
 ) -> bool:
-    """Embed up to MAX_BATCHES batches of one tenant, for TURN_SECONDS; whether there may be more.
+    """Embed up to MAX_BATCHES batches of one tenant, for SLICE_SECONDS; whether there may be more.
 
     `small_only`: only small recent writes. Raises Unavailable when the database or the embedder is away.
     """
-    turn = _EmbeddingTurn(context, tenant_id, small_only=small_only)
+    work = _EmbeddingSlice(context, tenant_id, small_only=small_only)
     with continued_span(EMBED_PASSAGES, carrier, system="arq") as span:
         span.set_attribute("recollect.tenant.id", str(tenant_id))
         try:
-            return await turn.run()
+            return await work.run()
         finally:
-            if turn.settled:
+            if work.settled:
                 context.links_due.set()
-            span.set_attribute("recollect.passages", turn.embedded)
-            if turn.embedded:
-                log.info("passages embedded", tenant=str(tenant_id), passages=turn.embedded)
+            span.set_attribute("recollect.passages", work.embedded)
+            if work.embedded:
+                log.info("passages embedded", tenant=str(tenant_id), passages=work.embedded)
 
 
-class _EmbeddingTurn:
+class _EmbeddingSlice:
     """One tenant's turn: each batch is stored while the next is embedded.
 
     `settled`: how many passages were settled; `embedded`: how many of them got a vector.
@@ -155,7 +155,7 @@ class _EmbeddingTurn:
 
     async def run(self) -> bool:
         """Run the turn; whether there may be more. It ends after a pending store, even with an error."""
-        deadline = time.monotonic() + TURN_SECONDS
+        deadline = time.monotonic() + SLICE_SECONDS
         try:
             for _ in range(MAX_BATCHES):
                 if self._context.stopping.is_set() or not await self._paced_batch():
@@ -254,16 +254,16 @@ async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch)
     async with context.database.transaction(caller, durable=False, keyed=True) as tx:
         # Another worker may have used up the day's quota meanwhile: passages beyond it go back into the queue.
         outcome = batch.outcome.first(await quotas.take_embeddings(tx, now, len(batch.outcome.ids)))
-        gone = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous_model(context))
-        failed = [failed for failed in outcome.failed if failed.id not in gone]
+        deleted = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous_model(context))
+        failed = [failed for failed in outcome.failed if failed.id not in deleted]
         refused = await passages.record_failures(tx, failed, claimed)
         done = {*outcome.ids, *refused}
-        settled = [p for p in claimed if (p.text is None or p.id in done) and p.id not in gone]
+        settled = [p for p in claimed if (p.text is None or p.id in done) and p.id not in deleted]
         embedded = await passages.settle(
             tx, settled, model=model, ids=outcome.ids, vectors=outcome.vectors, evidence=outcome.evidence
         )
         tried = {*done, *(passage.id for passage in failed)}
-        released = [p for p in claimed if p.id in gone or (p.text is not None and p.id not in tried)]
+        released = [p for p in claimed if p.id in deleted or (p.text is not None and p.id not in tried)]
         await passages.release_claimed_passages(tx, released)
         if embedded:
             await usage.count_embedded(tx, embedded, now)

@@ -17,7 +17,7 @@ LINK_FACTS = "auto_link"
 """The operation that the change log names."""
 
 FACTS_AT_ONCE = 20
-TURN_SECONDS = 3.0
+SLICE_SECONDS = 3.0
 """How long a tenant's facts are related before other tenants have their turn."""
 
 
@@ -30,18 +30,18 @@ async def sweep(context: WorkerContext) -> None:
     more = True
     while more and not context.stopping.is_set():
         tenants = await links.tenants_with_unlinked(context.database)
-        more = any([await _take_turn(context, tenant_id) for tenant_id in context.until_stopping(tenants)])
+        more = any([await _run_slice(context, tenant_id) for tenant_id in context.until_stopping(tenants)])
 
 
-async def _take_turn(context: WorkerContext, tenant_id: UUID) -> bool:
+async def _run_slice(context: WorkerContext, tenant_id: UUID) -> bool:
     with Attempt("facts not related", tenant_id):
         return await link_facts(context, tenant_id)
     return False
 
 
 async def link_facts(context: WorkerContext, tenant_id: UUID) -> bool:
-    """Relate a tenant's facts for TURN_SECONDS; whether there may be more."""
-    caller, deadline = worker_caller(tenant_id), time.monotonic() + TURN_SECONDS
+    """Relate a tenant's facts for SLICE_SECONDS; whether there may be more."""
+    caller, deadline = worker_caller(tenant_id), time.monotonic() + SLICE_SECONDS
     with continued_span(LINK_FACTS, {}) as span:
         span.set_attribute("recollect.tenant.id", str(tenant_id))
         async with context.database.transaction(caller, read_only=True) as tx:

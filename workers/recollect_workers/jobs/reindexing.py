@@ -21,7 +21,7 @@ async def reindex_passages(tx: Transaction, job: Job) -> StepResult:
     """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: one graph is reindexed at a time.")
-    revision = await graphs.hold_graph(tx, job.graph_id)
+    revision = await graphs.lock_graph_by_id(tx, job.graph_id)
     after = UUID(job.cursor["after"]) if "after" in job.cursor else _FIRST
     # Lock the index before the passages, as the worker that settles passages does: otherwise they could deadlock.
     await passages.raise_index_epoch(tx, job.graph_id)

@@ -45,9 +45,9 @@ from recollect.jobs.model import (
 from recollect.telemetry.metrics import record_job, record_job_step
 from recollect.telemetry.tracing import continued_span, step_span
 from recollect_workers.context import PreparedKind, WorkerContext
-from recollect_workers.turns import Turns, take_turns
+from recollect_workers.time_slices import TimeSlices, run_slices
 
-TURN_SECONDS = 5.0
+SLICE_SECONDS = 5.0
 """How long a job runs before others have their turn. Its current step is finished first; see above for what counts."""
 
 log = structlog.get_logger(__name__)
@@ -58,20 +58,20 @@ async def sweep(context: WorkerContext) -> None:
 
     A worker runs one sweep at a time, which bounds the number of concurrent turns.
     """
-    turns = Turns(context.settings.max_jobs)
-    await take_turns(turns, partial(_start_round, context, turns), due=context.jobs_due, stopping=context.stopping)
+    slices = TimeSlices(context.settings.max_jobs)
+    await run_slices(slices, partial(_start_round, context, slices), due=context.jobs_due, stopping=context.stopping)
 
 
-async def _start_round(context: WorkerContext, turns: Turns) -> bool:
+async def _start_round(context: WorkerContext, slices: TimeSlices) -> bool:
     """Begin a turn for each tenant that has a due job; True if there was any."""
     started = False
     for tenant_id in await leases.tenants_with_due(context.database):
-        await turns.wait_for_room()
+        await slices.wait_for_capacity()
         if context.stopping.is_set():
             break
         job = await _attempt_claim(context, tenant_id)
         if job is not None:
-            turns.begin(tenant_id, take_turn(context, tenant_id, job))
+            slices.begin(tenant_id, run_slice(context, tenant_id, job))
             started = True
     return started
 
@@ -90,7 +90,7 @@ async def _attempt_claim(context: WorkerContext, tenant_id: UUID) -> Job | None:
     return None
 
 
-async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
+async def run_slice(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
     """Run a claimed job for one turn, in the trace of the request that started it. Never raises."""
     caller = worker_caller(tenant_id, subject=job.created_by)
     carrier = {"traceparent": job.traceparent} if job.traceparent else {}
@@ -109,7 +109,7 @@ async def take_turn(context: WorkerContext, tenant_id: UUID, job: Job) -> None:
 
 
 async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
-    bounds, deadline = JobBounds.of(context.settings), time.monotonic() + TURN_SECONDS
+    bounds, deadline = JobBounds.of(context.settings), time.monotonic() + SLICE_SECONDS
     worker = worker_caller(caller.tenant_id)  # Its state is recorded by the worker, even while the tenant is suspended.
     if job.attempts > MAX_ATTEMPTS:
         async with context.database.transaction(worker) as tx:
@@ -139,7 +139,7 @@ async def _run_steps(context: WorkerContext, caller: Caller, job: Job) -> None:
         if _has_progressed(previous, job):
             is_over = is_over or time.monotonic() >= deadline
         else:
-            deadline = time.monotonic() + TURN_SECONDS
+            deadline = time.monotonic() + SLICE_SECONDS
     if job.is_finished:
         _record(job, "succeeded")
         log.info("job succeeded", **_log_fields(caller, job), done=job.done)

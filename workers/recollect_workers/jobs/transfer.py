@@ -135,8 +135,8 @@ class Imports:
             return StepResult({}, job.done, job.done, finished=True, result=result)
         strategy, items, imported = _strategy(job), batch.items, ImportResult(problems=batch.problems)
         if strategy is Strategy.FAIL:  # None of the records existed when the first batch was written.
-            kept, conflicts = await without_concurrent_writes(tx, revision, items)
-            items = tuple(kept)
+            accepted, conflicts = await without_concurrent_writes(tx, revision, items)
+            items = tuple(accepted)
             imported += ImportResult(problems=tuple(conflicts))
         begun: int = job.cursor.get("begun", revision.number)
         job = replace(job, cursor={**job.cursor, "begun": begun})

@@ -22,7 +22,7 @@ from recollect.webhooks.endpoints.service import cipher_of
 from recollect.webhooks.events import service as events
 from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
-from recollect_workers.turns import Turns, take_turns
+from recollect_workers.time_slices import TimeSlices, run_slices
 
 RECORDING = timedelta(seconds=60)
 """How long a lease lasts beyond the longest request, to record the outcome."""
@@ -48,22 +48,24 @@ async def send(context: WorkerContext) -> None:
 
     A worker runs one such sweep at a time, which bounds the number of requests.
     """
-    turns = Turns(context.settings.webhook_tenants_at_once)
-    await take_turns(turns, partial(_start_round, context, turns), due=context.webhooks_due, stopping=context.stopping)
+    slices = TimeSlices(context.settings.webhook_tenants_at_once)
+    await run_slices(
+        slices, partial(_start_round, context, slices), due=context.webhooks_due, stopping=context.stopping
+    )
 
 
-async def _start_round(context: WorkerContext, turns: Turns) -> bool:
+async def _start_round(context: WorkerContext, slices: TimeSlices) -> bool:
     """Begin a turn for each tenant that has something due and no turn; True if there was any."""
     started = False
     for tenant_id in await deliveries.tenants_with_due(context.database):
-        await turns.wait_for_room()
+        await slices.wait_for_capacity()
         if context.stopping.is_set():
             break
-        if turns.has(tenant_id):
+        if slices.has(tenant_id):
             continue
         messages = await _claim(context, tenant_id)
         if messages:
-            turns.begin(tenant_id, _take_turn(context, tenant_id, messages))
+            slices.begin(tenant_id, _run_slice(context, tenant_id, messages))
             started = True
     return started
 
@@ -76,7 +78,7 @@ async def _claim(context: WorkerContext, tenant_id: UUID) -> list[Message]:
     return []
 
 
-async def _take_turn(context: WorkerContext, tenant_id: UUID, messages: list[Message]) -> None:
+async def _run_slice(context: WorkerContext, tenant_id: UUID, messages: list[Message]) -> None:
     """Send the claimed deliveries, and record their outcomes. Never raises."""
     await asyncio.gather(*(_deliver(context, tenant_id, message) for message in messages))
 

@@ -232,7 +232,7 @@ class GraphJobController(Controller):
         bounds = JobBounds.of(state.settings)
         async with db.writing(request.user, name) as tx:
             await jobs.require_room_for(tx, _announced_bytes(request), bounds)
-            job = await file_jobs.hold_import(tx, name, read_as, strategy, strict=strict, check=check)
+            job = await file_jobs.create_held_import(tx, name, read_as, strategy, strict=strict, check=check)
         try:
             return job_body(await _fill(db, request, job, bounds))
         except BaseException:  # Its sender may have left.

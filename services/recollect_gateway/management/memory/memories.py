@@ -81,10 +81,10 @@ class MemoryController(Controller):
         """
         request.user.require(Scope.MEMORY_WRITE)
         call = Call(request.user, services, "remember")
-        kept = await remember_conversation(
+        stored = await remember_conversation(
             call, name, data, tags=data.tags, source=data.source, time_zone=data.time_zone
         )
-        return conversation_body(kept)
+        return conversation_body(stored)
 
     @post(
         "/recall",

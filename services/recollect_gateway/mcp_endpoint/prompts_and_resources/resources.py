@@ -271,10 +271,10 @@ async def _read_node(call: Call, graph: str, name_or_id: str) -> Struct:
     async with call.reading(graph) as view:
         graphs.require_there(view)
         node_id = await reading.node_called(view, name_or_id)
-        node, told = await reading.get_node(view, node_id)
+        node, listed = await reading.get_node(view, node_id)
         edges = await exploring.edges_at(view, node_id, Walk(Direction.BOTH, ()), limit=MAX_RELATIONS)
         relations = await relation_bodies_of(view, node_id, edges.links)
-    return ReadNode(view.graph.name, node_body(node, told), relations, edges.more)
+    return ReadNode(view.graph.name, node_body(node, listed), relations, edges.more)
 
 
 @contextmanager

@@ -82,9 +82,9 @@ class _Response(msgspec.Struct):
 
 @dataclass(slots=True)
 class _JsonAnswer:
-    """An answer as JSON, even if it comes as a stream: `held` is the start of one until it is known to be long."""
+    """An answer as JSON, even if it comes as a stream: `buffered` is the start of one until it is known to be long."""
 
-    held: dict[str, Any] | None = None
+    buffered: dict[str, Any] | None = None
     is_stream: bool = False
     line: bytearray = field(default_factory=bytearray)
     response: bytes = b""
@@ -92,7 +92,7 @@ class _JsonAnswer:
     def sent_by(self, send: Send) -> Send:
         async def convert(message: Message) -> None:
             if message["type"] == "http.response.start" and _is(message, server_sent_events.MEDIA_TYPE):
-                self.is_stream, self.held = True, _as_json(message)
+                self.is_stream, self.buffered = True, _as_json(message)
             elif self.is_stream and message["type"] == "http.response.body":
                 await self._read(send, message["body"], more=message.get("more_body", False))
             else:
@@ -118,13 +118,13 @@ class _JsonAnswer:
             self.response = line[6:]
 
     async def _begin(self, send: Send) -> None:
-        if self.held is not None:
-            start, self.held = self.held, None
+        if self.buffered is not None:
+            start, self.buffered = self.buffered, None
             await send(cast(Message, start))
 
     async def _end(self, send: Send) -> None:
-        if self.held is not None:
-            self.held["headers"].append((b"content-length", b"%d" % len(self.response)))
+        if self.buffered is not None:
+            self.buffered["headers"].append((b"content-length", b"%d" % len(self.response)))
         await self._begin(send)
         await send(_body(self.response, more=False))
 
@@ -184,8 +184,8 @@ def _as_json(start: Message) -> dict[str, Any]:
 def _as_events(start: Message) -> Message:
     dropped = {b"content-type", b"content-length"}
     headers = [header for header in cast(Any, start)["headers"] if header[0].lower() not in dropped]
-    told = {"Content-Type": server_sent_events.MEDIA_TYPE, **server_sent_events.HEADERS}
-    headers += [(name.lower().encode(), value.encode()) for name, value in told.items()]
+    event_headers = {"Content-Type": server_sent_events.MEDIA_TYPE, **server_sent_events.HEADERS}
+    headers += [(name.lower().encode(), value.encode()) for name, value in event_headers.items()]
     return cast(Message, {**start, "headers": headers})
 
 

@@ -149,7 +149,7 @@ class McpEndpoint:
         message = await self._read_message(body)
         if message is None:
             return None
-        send = await self._wait_for_turn(mcp_request, receive, send, stack)
+        send = await self._wait_for_slot(mcp_request, receive, send, stack)
         message = await read_body(message, checked_message)
         mcp_request = await self._look_up_admin(request, mcp_request, message)
         await self._require_scope(mcp_request, message)
@@ -177,7 +177,7 @@ class McpEndpoint:
             seconds = self._keep_alive_seconds
             await answer_plainly(self._server, call, send, send_keep_alive, keep_alive_seconds=seconds)
 
-    async def _wait_for_turn(
+    async def _wait_for_slot(
         self, mcp_request: McpRequest, receive: Receive, send: Send, stack: AsyncExitStack
     ) -> Send:
         """Wait for the call's turn, which it keeps until the stack is closed; return how to send its answer.

@@ -120,8 +120,8 @@ class Settings:
     @staticmethod
     def of(environment: Mapping[str, str]) -> Settings:
         """The settings; whatever cannot be read has its default."""
-        told = environment.get("RECOLLECT_HOOKS", "").strip().lower()
-        chosen = frozenset(re.split(r"[\s,]+", told)) if told else frozenset(PARTS)
+        names = environment.get("RECOLLECT_HOOKS", "").strip().lower()
+        chosen = frozenset(re.split(r"[\s,]+", names)) if names else frozenset(PARTS)
         return Settings(
             (environment.get("RECOLLECT_URL") or DEFAULT_URL).strip().rstrip("/"),
             environment.get("RECOLLECT_API_KEY", "").strip(),
@@ -134,9 +134,9 @@ class Settings:
         )
 
 
-def _number(told: str | None, default: float, least: float, most: float) -> float:
+def _number(value: str | None, default: float, least: float, most: float) -> float:
     try:
-        return min(most, max(least, float(told))) if told else default  # in this order nan is the least
+        return min(most, max(least, float(value))) if value else default  # in this order nan is the least
     except ValueError:
         return default
 
@@ -169,9 +169,9 @@ def remote_graph(url: str, home: Path) -> str:
 
 def graph_name(parts: Sequence[str], whole: str, *, always: bool = False) -> str:
     """The parts as a name of a graph, with a hash of the whole where they had to be changed, or always."""
-    kept = ["-".join(re.findall(r"[A-Za-z0-9_-]+", part)) for part in parts]
-    name = "@".join(part for part in kept if part)
-    if not always and kept == list(parts) and GRAPH_NAME.fullmatch(name):
+    words = ["-".join(re.findall(r"[A-Za-z0-9_-]+", part)) for part in parts]
+    name = "@".join(part for part in words if part)
+    if not always and words == list(parts) and GRAPH_NAME.fullmatch(name):
         return name
     one_form = unicodedata.normalize("NFC", whole).encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(one_form).hexdigest()[:HASH_DIGITS]
@@ -281,28 +281,28 @@ EVENTS = {
 }
 
 
-def event_of(told: Mapping[str, Any]) -> Event | None:
+def event_of(payload: Mapping[str, Any]) -> Event | None:
     """The event that a client tells; None if it is of no interest here."""
-    name = _text(told, "hook_event_name", "hookEventName")
+    name = _text(payload, "hook_event_name", "hookEventName")
     kind = EVENTS.get(name.lower())
     if kind is None:
         return None
-    roots = told.get("workspace_roots")
+    roots = payload.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     return Event(
         kind,
         name,
-        _text(told, "session_id", "sessionId", "conversation_id"),
-        _text(told, "cwd") or root or os.getcwd(),
-        _text(told, "source"),
-        _text(told, "prompt"),
-        _text(told, "last_assistant_message", "prompt_response", "text"),
-        _text(told, "transcript_path"),
+        _text(payload, "session_id", "sessionId", "conversation_id"),
+        _text(payload, "cwd") or root or os.getcwd(),
+        _text(payload, "source"),
+        _text(payload, "prompt"),
+        _text(payload, "last_assistant_message", "prompt_response", "text"),
+        _text(payload, "transcript_path"),
     )
 
 
-def _text(told: Mapping[str, Any], *names: str) -> str:
-    return next((value for name in names if isinstance(value := told.get(name), str) and value), "")
+def _text(payload: Mapping[str, Any], *names: str) -> str:
+    return next((value for name in names if isinstance(value := payload.get(name), str) and value), "")
 
 
 def turns_of(event: Event) -> list[Turn]:
@@ -356,8 +356,8 @@ def _turn_of(line: bytes) -> Turn | None:
     speaker, text = _message_of_codex(entry) if entry.get("type") == "event_msg" else _message_of_claude(entry)
     if not speaker or not text.strip() or text.lstrip().startswith(_NO_PROMPT):
         return None
-    told = _text(entry, "timestamp")
-    return Turn(speaker, text, told if _TIME.fullmatch(told) else _now())
+    timestamp = _text(entry, "timestamp")
+    return Turn(speaker, text, timestamp if _TIME.fullmatch(timestamp) else _now())
 
 
 def _message_of_claude(entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -368,12 +368,12 @@ def _message_of_claude(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 def _message_of_codex(entry: Mapping[str, Any]) -> tuple[str, str]:
     """Of an item that was completed, or, as in earlier versions, of an event of its own."""
-    told = entry.get("payload")
-    told = told if isinstance(told, dict) else {}
-    item = told.get("item")
+    payload = entry.get("payload")
+    payload = payload if isinstance(payload, dict) else {}
+    item = payload.get("item")
     if isinstance(item, dict):
         return _SPEAKERS_OF_CODEX.get(str(item.get("type")), ""), _said(item.get("content"))
-    return _SPEAKERS_OF_CODEX.get(str(told.get("type")), ""), _text(told, "message")
+    return _SPEAKERS_OF_CODEX.get(str(payload.get("type")), ""), _text(payload, "message")
 
 
 _SPEAKERS_OF_CODEX = {
@@ -682,15 +682,15 @@ def _forget_old(folder: Path) -> None:
 # How each client is answered
 
 
-def told_by_claude(event: Event, answer: Answer) -> dict[str, Any]:
+def claude_output(event: Event, answer: Answer) -> dict[str, Any]:
     """As Claude Code, Codex, Gemini CLI and VS Code read it, and our plugin of opencode."""
-    told: dict[str, Any] = {"systemMessage": f"Recollect: {answer.line}"} if answer.line else {}
+    output: dict[str, Any] = {"systemMessage": f"Recollect: {answer.line}"} if answer.line else {}
     if answer.context:
-        told["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": answer.context}
-    return told
+        output["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": answer.context}
+    return output
 
 
-def told_by_cursor(event: Event, answer: Answer) -> dict[str, Any]:
+def cursor_output(event: Event, answer: Answer) -> dict[str, Any]:
     """As Cursor reads it, which shows no line, and takes context at the start alone."""
     if event.kind == "prompt":
         return {"continue": True}
@@ -715,11 +715,11 @@ CLIENTS = {
 }
 
 
-def client_of(name: str, told: Mapping[str, Any]) -> str:
+def client_of(name: str, payload: Mapping[str, Any]) -> str:
     """The client that tells this: several run the hooks that were installed for Claude Code."""
-    if name == "claude" and ("cursor_version" in told or "CURSOR_VERSION" in os.environ):
+    if name == "claude" and ("cursor_version" in payload or "CURSOR_VERSION" in os.environ):
         return "cursor"
-    return "vscode" if name == "claude" and "hookEventName" in told else name
+    return "vscode" if name == "claude" and "hookEventName" in payload else name
 
 
 def done(event: Event, client: Client, settings: Settings, service: Service) -> Answer:
@@ -737,9 +737,9 @@ def done(event: Event, client: Client, settings: Settings, service: Service) -> 
 def answered(name: str, given: bytes, settings: Settings, deadline: float) -> str:
     """What is printed for what a client tells. No fault of a memory may stop an agent: then it is nothing."""
     try:
-        told = json.loads(given)
-        event = event_of(told) if isinstance(told, dict) else None
-        return "" if event is None else _printed(event, client_of(name, told), settings, Service(settings, deadline))
+        payload = json.loads(given)
+        event = event_of(payload) if isinstance(payload, dict) else None
+        return "" if event is None else _printed(event, client_of(name, payload), settings, Service(settings, deadline))
     except Exception:
         return ""
 
@@ -750,7 +750,7 @@ def _printed(event: Event, name: str, settings: Settings, service: Service) -> s
         answer.line = f"the service refuses the key in RECOLLECT_API_KEY ({service.refused})"
     if "say" not in settings.parts:
         answer.line = ""
-    printed = told_by_cursor(event, answer) if name == "cursor" else told_by_claude(event, answer)
+    printed = cursor_output(event, answer) if name == "cursor" else claude_output(event, answer)
     return json.dumps(printed) if printed else ""
 
 

@@ -32,8 +32,8 @@ LIMIT :limit;
 
 -- name: tenants_with_old_audit
 -- Active tenants with entries that are older than :kept.
-SELECT tenant_id FROM tenants_with_old_audit(:kept);
+SELECT tenant_id FROM tenants_with_old_audit(:retention);
 
 -- name: forget_audit
 -- Delete the oldest entries that are older than :kept, :limit at most. Returns their number.
-SELECT forget_audit(:kept, :limit);
+SELECT forget_audit(:retention, :limit);

@@ -107,12 +107,12 @@ async def export_entries(db: Database, caller: Caller, filters: AuditFilter) -> 
         before = found[-1].id
 
 
-async def tenants_with_old_audit(db: Database, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with entries that are older than `kept`."""
+async def tenants_with_old_audit(db: Database, *, retention: timedelta) -> list[UUID]:
+    """Active tenants with entries that are older than `retention`."""
     async with db.system() as session:
-        return await store.tenants_with_old_audit(session, kept=kept)
+        return await store.tenants_with_old_audit(session, retention=retention)
 
 
-async def forget_old(tx: Transaction, *, kept: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
-    """Delete entries that are older than `kept`, in one step; return whether another step may find more."""
-    return await store.forget_audit(tx, kept=kept, limit=limit) == limit
+async def forget_old(tx: Transaction, *, retention: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
+    """Delete entries that are older than `retention`, in one step; return whether another step may find more."""
+    return await store.forget_audit(tx, retention=retention, limit=limit) == limit

@@ -83,12 +83,12 @@ async def list_entries(tx: Transaction, filters: AuditFilter, *, before: UUID | 
     return [AuditEntry(**{**row, "objects": tuple(row["objects"])}) for row in rows]
 
 
-async def tenants_with_old_audit(session: Session, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with entries that are older than `kept`."""
-    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old_audit, kept=kept)]
+async def tenants_with_old_audit(session: Session, *, retention: timedelta) -> list[UUID]:
+    """Active tenants with entries that are older than `retention`."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old_audit, retention=retention)]
 
 
-async def forget_audit(tx: Transaction, *, kept: timedelta, limit: int) -> int:
-    """Delete the oldest entries that are older than `kept`; return their number."""
-    gone: int = await tx.fetchval(queries.forget_audit, kept=kept, limit=limit)
-    return gone
+async def forget_audit(tx: Transaction, *, retention: timedelta, limit: int) -> int:
+    """Delete the oldest entries that are older than `retention`; return their number."""
+    deleted: int = await tx.fetchval(queries.forget_audit, retention=retention, limit=limit)
+    return deleted

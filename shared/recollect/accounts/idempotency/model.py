@@ -20,7 +20,7 @@ from recollect.errors import InvalidInput
 HEADER = "Idempotency-Key"
 """The header that holds the key of a request (draft-ietf-httpapi-idempotency-key-header)."""
 
-KEPT = timedelta(hours=24)
+ANSWER_RETENTION = timedelta(hours=24)
 """How long a key is stored, and so how long a repeated request is recognised."""
 
 ANSWER_AWAITED = timedelta(minutes=1)
@@ -45,13 +45,13 @@ others expire: the acts are done, and their keys are stored."""
 MAX_STORED_BYTES_OF_SENDER = MAX_STORED_BYTES // 4
 """Bytes of all answers to one credential that are stored at a time, at most."""
 
-NOT_KEPT = b""
+NOT_SAVED = b""
 """Stored in place of an answer that is too large, has no room, must not be stored, or was deleted by an erasure."""
 
 _NONCE_LENGTH = 12
 
 
-class KeptAnswer(msgspec.Struct, frozen=True):
+class SavedAnswer(msgspec.Struct, frozen=True):
     """An answer as it is repeated: the status, the headers that describe the body, and the body."""
 
     status: int
@@ -102,19 +102,19 @@ class AnswerVault:
         """The vault of this secret."""
         return cls(HKDF(hashes.SHA256(), length=32, salt=None, info=b"recollect idempotent answers").derive(secret))
 
-    def close(self, answer: KeptAnswer, tenant_id: UUID, request: IdempotentRequest) -> bytes:
+    def close(self, answer: SavedAnswer, tenant_id: UUID, request: IdempotentRequest) -> bytes:
         """The answer, encrypted for this request of this tenant."""
         nonce = os.urandom(_NONCE_LENGTH)
         return nonce + AESGCM(self.key).encrypt(nonce, msgspec.msgpack.encode(answer), tenant_id.bytes + request.key)
 
-    def open(self, stored: bytes, tenant_id: UUID, request: IdempotentRequest) -> KeptAnswer | None:
+    def open(self, stored: bytes, tenant_id: UUID, request: IdempotentRequest) -> SavedAnswer | None:
         """The answer; None if it belongs to another request, or was stored under another secret."""
         nonce, encrypted = stored[:_NONCE_LENGTH], stored[_NONCE_LENGTH:]
         try:
             decrypted = AESGCM(self.key).decrypt(nonce, encrypted, tenant_id.bytes + request.key)
         except InvalidTag:
             return None
-        return msgspec.msgpack.decode(decrypted, type=KeptAnswer)
+        return msgspec.msgpack.decode(decrypted, type=SavedAnswer)
 
 
 def idempotency_key(header: str) -> str:

@@ -7,7 +7,7 @@ WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND expires_at > clock_tim
 -- Claim a key, unless it exists and has not expired, another request with it is in progress (held false), the tenant has
 -- :most (tenant_has_room false), or the sender has :most_of_sender (sender_has_room false).
 WITH locked AS MATERIALIZED (
-    SELECT pg_try_advisory_xact_lock(:lock) AS held
+    SELECT pg_try_advisory_xact_lock(:lock) AS locked
 ), room AS MATERIALIZED (
     SELECT
         :most::bigint > (
@@ -22,21 +22,21 @@ WITH locked AS MATERIALIZED (
         ) AS sender_has_room
 ), claimed AS (
     INSERT INTO idempotency_keys AS k (tenant_id, key_hash, request_hash, rights_hash, sender_hash, expires_at)
-    SELECT :tenant_id, :key_hash, :request_hash, :rights_hash, :sender_hash, clock_timestamp() + :kept::interval
-    FROM locked, room WHERE held AND tenant_has_room AND sender_has_room
+    SELECT :tenant_id, :key_hash, :request_hash, :rights_hash, :sender_hash, clock_timestamp() + :retention::interval
+    FROM locked, room WHERE locked AND tenant_has_room AND sender_has_room
     ON CONFLICT (tenant_id, key_hash) DO UPDATE
     SET request_hash = EXCLUDED.request_hash, rights_hash = EXCLUDED.rights_hash, sender_hash = EXCLUDED.sender_hash,
         created_at = clock_timestamp(), expires_at = EXCLUDED.expires_at, answer = NULL
     WHERE k.expires_at <= clock_timestamp()
     RETURNING 1
 )
-SELECT held, tenant_has_room, sender_has_room, EXISTS (SELECT 1 FROM claimed) AS claimed FROM locked, room;
+SELECT locked, tenant_has_room, sender_has_room, EXISTS (SELECT 1 FROM claimed) AS claimed FROM locked, room;
 
 -- name: release_key
 -- Delete a key whose act is not done after all.
 DELETE FROM idempotency_keys WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND request_hash = :request_hash;
 
--- name: keep_answer
+-- name: save_answer
 -- Store the answer to the request that claimed a key; or the mark that it is not stored, also where the answers of the
 -- tenant would have more than :most bytes, or those of the sender more than :most_of_sender.
 UPDATE idempotency_keys SET answer = (
@@ -66,8 +66,8 @@ WITH old AS (
     ORDER BY expires_at
     LIMIT :limit
     FOR UPDATE SKIP LOCKED
-), gone AS (
+), deleted AS (
     DELETE FROM idempotency_keys k USING old o WHERE k.tenant_id = :tenant_id AND k.key_hash = o.key_hash
     RETURNING 1
 )
-SELECT count(*) FROM gone;
+SELECT count(*) FROM deleted;

@@ -10,16 +10,16 @@ from uuid import UUID
 from recollect.accounts.idempotency import store
 from recollect.accounts.idempotency.model import (
     ANSWER_AWAITED,
-    KEPT,
+    ANSWER_RETENTION,
     MAX_ANSWER_BYTES,
     MAX_KEYS,
     MAX_KEYS_OF_SENDER,
     MAX_STORED_BYTES,
     MAX_STORED_BYTES_OF_SENDER,
-    NOT_KEPT,
+    NOT_SAVED,
     AnswerVault,
     IdempotentRequest,
-    KeptAnswer,
+    SavedAnswer,
 )
 from recollect.accounts.idempotency.store import ClaimedKey
 from recollect.caller import Caller
@@ -33,7 +33,7 @@ FORGOTTEN_AT_ONCE = 1_000
 
 async def find_answer(
     db: Database, caller: Caller, request: IdempotentRequest, vault: AnswerVault
-) -> KeptAnswer | None:
+) -> SavedAnswer | None:
     """The answer to a request whose act is done; None if it is not done.
 
     Raises Unprocessable if the key belongs to another request, Conflict if there is no answer (any more).
@@ -43,16 +43,18 @@ async def find_answer(
     return None if record is None else _answer(record, caller, request, vault)
 
 
-async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault) -> KeptAnswer | None:
+async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault) -> SavedAnswer | None:
     """Claim a request's key in the transaction of its act; return the answer if the act was done meanwhile.
 
     Raises as `find_answer` does, and Conflict while another request with the key is in progress, TooManyRequests if
     the credential or the tenant has too many keys.
     """
-    outcome = await store.claim_key(tx, request, kept=KEPT, most=MAX_KEYS, most_of_sender=MAX_KEYS_OF_SENDER)
+    outcome = await store.claim_key(
+        tx, request, retention=ANSWER_RETENTION, most=MAX_KEYS, most_of_sender=MAX_KEYS_OF_SENDER
+    )
     if outcome.claimed:
         return None
-    if not outcome.held:
+    if not outcome.locked:
         raise _under_way()
     record = await store.find_key(tx, request)
     if record is not None:
@@ -71,17 +73,17 @@ async def release(tx: Transaction, request: IdempotentRequest) -> None:
     await store.release_key(tx, request)
 
 
-async def keep_answer(
-    db: Database, caller: Caller, request: IdempotentRequest, answer: KeptAnswer | None, vault: AnswerVault
+async def save_answer(
+    db: Database, caller: Caller, request: IdempotentRequest, answer: SavedAnswer | None, vault: AnswerVault
 ) -> None:
     """Store the answer to a request whose act is done, unless it is None or too large, or too many are stored.
 
     A repeat of a request whose answer is not stored is told so (Conflict), and not executed again.
     """
     fits = answer is not None and len(answer.body) <= MAX_ANSWER_BYTES
-    stored = vault.close(answer, caller.tenant_id, request) if answer is not None and fits else NOT_KEPT
+    stored = vault.close(answer, caller.tenant_id, request) if answer is not None and fits else NOT_SAVED
     async with db.transaction(caller, also_suspended=True) as tx:
-        await store.keep_answer(tx, request, stored, most=MAX_STORED_BYTES, most_of_sender=MAX_STORED_BYTES_OF_SENDER)
+        await store.save_answer(tx, request, stored, most=MAX_STORED_BYTES, most_of_sender=MAX_STORED_BYTES_OF_SENDER)
 
 
 async def forget_answers(tx: Transaction) -> None:
@@ -100,7 +102,7 @@ async def forget_expired(tx: Transaction, *, limit: int = FORGOTTEN_AT_ONCE) -> 
     return await store.forget_expired(tx, limit=limit) == limit
 
 
-def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vault: AnswerVault) -> KeptAnswer:
+def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vault: AnswerVault) -> SavedAnswer:
     if record.request_hash != request.content:
         raise Unprocessable(
             "This key was already used for another request. Use a new key for each request, and repeat a request "

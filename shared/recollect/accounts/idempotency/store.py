@@ -23,12 +23,12 @@ class ClaimedKey:
 
 @dataclass(frozen=True, slots=True)
 class ClaimOutcome:
-    """The outcome of a claim. `held` False: another request with the key is in progress.
+    """The outcome of a claim. `locked` False: another request with the key is in progress.
 
     `tenant_has_room`, `sender_has_room`: whether the tenant and the credential may have another key.
     """
 
-    held: bool
+    locked: bool
     tenant_has_room: bool
     sender_has_room: bool
     claimed: bool
@@ -41,7 +41,7 @@ async def find_key(tx: Transaction, request: IdempotentRequest) -> ClaimedKey | 
 
 
 async def claim_key(
-    tx: Transaction, request: IdempotentRequest, *, kept: timedelta, most: int, most_of_sender: int
+    tx: Transaction, request: IdempotentRequest, *, retention: timedelta, most: int, most_of_sender: int
 ) -> ClaimOutcome:
     """Claim a request's key for this transaction."""
     row = await tx.fetchrow(
@@ -51,7 +51,7 @@ async def claim_key(
         rights_hash=request.rights,
         sender_hash=request.sender,
         lock=request.lock,
-        kept=kept,
+        retention=retention,
         most=most,
         most_of_sender=most_of_sender,
     )
@@ -64,12 +64,12 @@ async def release_key(tx: Transaction, request: IdempotentRequest) -> None:
     await tx.execute(queries.release_key, key_hash=request.key, request_hash=request.content)
 
 
-async def keep_answer(
+async def save_answer(
     tx: Transaction, request: IdempotentRequest, answer: bytes, *, most: int, most_of_sender: int
 ) -> None:
     """Store the answer to the request that claimed its key, if the bytes of all answers stay within these bounds."""
     await tx.execute(
-        queries.keep_answer,
+        queries.save_answer,
         key_hash=request.key,
         request_hash=request.content,
         sender_hash=request.sender,
@@ -91,5 +91,5 @@ async def tenants_with_expired_keys(session: Session) -> list[UUID]:
 
 async def forget_expired(tx: Transaction, *, limit: int) -> int:
     """Delete keys that have expired; return their number."""
-    gone: int = await tx.fetchval(queries.forget_expired, limit=limit)
-    return gone
+    deleted: int = await tx.fetchval(queries.forget_expired, limit=limit)
+    return deleted

@@ -24,7 +24,7 @@ REASON = "holds a key or a token of this service"
 _SECRET = re.compile(rf"{PREFIX}[a-z]{{1,10}}_[0-9A-Za-z]{{{RANDOM_LENGTH + CRC_LENGTH}}}")
 
 
-def holds_secret(text: str) -> bool:
+def contains_secret(text: str) -> bool:
     """Whether a key or a token of this service stands anywhere in a text."""
     return PREFIX in text and any(kind_of(found[0]) not in (None, *PUBLIC_KINDS) for found in _SECRET.finditer(text))
 
@@ -32,11 +32,11 @@ def holds_secret(text: str) -> bool:
 def secrets_in(value: Any, path: str = "") -> Iterator[str]:
     """The dotted paths of the texts that hold a secret, of a value as JSON has it. Keys of objects are texts, too."""
     match value:
-        case str() if holds_secret(value):
+        case str() if contains_secret(value):
             yield path
         case dict():
             for key, item in value.items():
-                if isinstance(key, str) and holds_secret(key):
+                if isinstance(key, str) and contains_secret(key):
                     yield path
                 else:
                     yield from secrets_in(item, f"{path}.{key}" if path else str(key))

@@ -53,7 +53,7 @@ FROM identity_providers WHERE tenant_id = :tenant_id AND id = :id AND disabled_a
 DELETE FROM provider_sign_ins
 WHERE tenant_id = :tenant_id AND (expires_at <= clock_timestamp() OR id IN (
     SELECT s.id FROM provider_sign_ins s WHERE s.tenant_id = :tenant_id
-    ORDER BY s.created_at DESC, s.id DESC OFFSET :kept
+    ORDER BY s.created_at DESC, s.id DESC OFFSET :max_stored
 ));
 
 -- name: insert_sign_in

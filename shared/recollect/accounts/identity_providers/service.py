@@ -133,7 +133,7 @@ async def begin(
     url = await party.authorization_url(provider.tenant_id, registration, pending.secrets, pending.redirect_uri)
     async with db.transaction(caller) as tx:
         await store.insert_sign_in(tx, provider.id, pending.secrets, purpose, lifetime=SIGN_IN_LIFETIME)
-        await store.forget_sign_ins(tx, kept=MAX_UNDER_WAY)
+        await store.forget_sign_ins(tx, max_stored=MAX_UNDER_WAY)
     return url
 
 

@@ -98,9 +98,9 @@ async def find_registration(tx: Transaction, provider_id: UUID) -> SealedRegistr
     return SealedRegistration(**row) if row else None
 
 
-async def forget_sign_ins(tx: Transaction, *, kept: int) -> None:
-    """Delete sign-ins that are over, and the oldest beyond `kept`."""
-    await tx.execute(queries.forget_sign_ins, kept=kept)
+async def forget_sign_ins(tx: Transaction, *, max_stored: int) -> None:
+    """Delete sign-ins that are over, and the oldest beyond `max_stored`."""
+    await tx.execute(queries.forget_sign_ins, max_stored=max_stored)
 
 
 async def insert_sign_in(

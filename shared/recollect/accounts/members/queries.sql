@@ -118,7 +118,7 @@ RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revo
 -- name: revoke_invitations_of
 -- Make void which somebody made, which hold, and whose role is none of :kept.
 UPDATE invitations SET revoked_at = clock_timestamp()
-WHERE tenant_id = :tenant_id AND created_by = :created_by AND role <> ALL (:kept::text[])
+WHERE tenant_id = :tenant_id AND created_by = :created_by AND role <> ALL (:except_roles::text[])
     AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > clock_timestamp()
 RETURNING id;
 

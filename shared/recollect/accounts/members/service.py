@@ -78,7 +78,7 @@ async def change_role(tx: Transaction, person_id: UUID, role: Role, *, check: Ch
         await _require_owner_left(tx, person_id, old_role)
     if old_role is not role:
         await audit.record(tx, Action.MEMBER_ROLE_CHANGED, named("person", person_id), was=old_role, role=role)
-        await _revoke_invitations_of(tx, person_id, kept=given_by(role))
+        await _revoke_invitations_of(tx, person_id, except_roles=given_by(role))
     return member
 
 
@@ -95,7 +95,7 @@ async def remove_member(tx: Transaction, person_id: UUID, *, check: Check[Member
     await _require_owner_left(tx, person_id, role)
     await store.delete_member(tx, person_id)
     await audit.record(tx, Action.MEMBER_REMOVED, named("person", person_id), was=role)
-    await _revoke_invitations_of(tx, person_id, kept=given_by(None))
+    await _revoke_invitations_of(tx, person_id, except_roles=given_by(None))
 
 
 async def invite(tx: Transaction, email: str, role: Role, *, pepper: bytes) -> IssuedInvitation:
@@ -182,9 +182,9 @@ async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation:
     return invitation
 
 
-async def _revoke_invitations_of(tx: Transaction, person_id: UUID, *, kept: frozenset[Role]) -> None:
-    """Revoke invitations by a person that nobody has accepted, except for those to the roles `kept`."""
-    for invitation_id in await store.revoke_invitations_of(tx, subject_of(person_id), kept=kept):
+async def _revoke_invitations_of(tx: Transaction, person_id: UUID, *, except_roles: frozenset[Role]) -> None:
+    """Revoke invitations by a person that nobody has accepted, except for those to the roles `except_roles`."""
+    for invitation_id in await store.revoke_invitations_of(tx, subject_of(person_id), except_roles=except_roles):
         await audit.record(tx, Action.INVITATION_REVOKED, named("invitation", invitation_id))
 
 

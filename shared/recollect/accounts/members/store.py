@@ -149,9 +149,9 @@ async def revoke_invitation(tx: Transaction, invitation_id: UUID) -> Invitation 
     return _invitation(row) if row else None
 
 
-async def revoke_invitations_of(tx: Transaction, subject: str, *, kept: Iterable[Role]) -> list[UUID]:
+async def revoke_invitations_of(tx: Transaction, subject: str, *, except_roles: Iterable[Role]) -> list[UUID]:
     """Revoke a subject's valid invitations, except for those to the kept roles; their ids, oldest first."""
-    rows = await tx.fetch(queries.revoke_invitations_of, created_by=subject, kept=sorted(kept))
+    rows = await tx.fetch(queries.revoke_invitations_of, created_by=subject, except_roles=sorted(except_roles))
     return sorted(row["id"] for row in rows)
 
 

@@ -34,6 +34,6 @@ class FoundKey:
     expires_at: datetime
     revoked_at: datetime | None
 
-    def holds(self, now: datetime) -> bool:
+    def is_valid(self, now: datetime) -> bool:
         """Whether it is neither revoked nor expired."""
         return self.revoked_at is None and self.expires_at > now

@@ -62,7 +62,7 @@ async def authenticate(session: Session, secret: str, *, pepper: bytes) -> str:
         )
     if found is None:
         raise Unauthenticated(REFUSAL)
-    if not found.holds(datetime.now(UTC)):
+    if not found.is_valid(datetime.now(UTC)):
         raise CredentialEnded(REFUSAL)
     return f"{SUBJECT}{found.id}"
 

@@ -37,7 +37,7 @@ class BreachedPasswords:
             return None
         return cls(outbound, settings.breached_passwords_url, seconds=settings.breached_passwords_seconds)
 
-    async def holds(self, password: str) -> bool:
+    async def contains(self, password: str) -> bool:
         """Whether the password is a stolen one. False, with a log line, where the service does not answer in time."""
         digest = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper()
         try:

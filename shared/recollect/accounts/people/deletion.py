@@ -61,10 +61,10 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
         async def delete_copy(session: Session) -> None:
             # Also where there is no copy yet: the row gives the address for the invitations, and blocks joining.
             await store.copy_person(session, person_id, email=email, name=name)
-            _require_gone(await store.delete_account(session))
+            _require_deleted(await store.delete_account(session))
 
         await db.do_in_other_cells(person_id, delete_copy, strict=True)
-        _require_gone(await store.delete_account(home))
+        _require_deleted(await store.delete_account(home))
 
 
 def require_no_member(memberships: list[Membership]) -> None:
@@ -75,7 +75,7 @@ def require_no_member(memberships: list[Membership]) -> None:
         raise _still_member(f"of {', '.join(tenants[:NAMED])}{more}")
 
 
-def _require_gone(outcome: DeletionOutcome) -> None:
+def _require_deleted(outcome: DeletionOutcome) -> None:
     """Raise Conflict where the person is a member."""
     if outcome is DeletionOutcome.MEMBER:
         raise _still_member("of an organisation")

@@ -15,12 +15,12 @@ AFTER_DELETION = (
 )
 
 
-async def tell_of_password(mailer: Mailer, email: str, *, address: str | None) -> None:
+async def notify_of_password(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that their password was changed. A mail that cannot be sent is logged."""
     await _send(mailer, email, "Your password was changed", "The password of your account was changed", _from(address))
 
 
-async def tell_of_reset(mailer: Mailer, email: str, *, address: str | None) -> None:
+async def notify_of_reset(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that their password was reset, and what that ended. A mail that cannot be sent is logged."""
     act = (
         "The password of your account was reset by a link, which ended all your sessions, removed your passkeys and\n"
@@ -29,12 +29,12 @@ async def tell_of_reset(mailer: Mailer, email: str, *, address: str | None) -> N
     await _send(mailer, email, "Your password was changed", act, _from(address))
 
 
-async def tell_of_passkey(mailer: Mailer, email: str, *, address: str | None) -> None:
+async def notify_of_passkey(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that a passkey was added to their account. A mail that cannot be sent is logged."""
     await _send(mailer, email, "A passkey was added", "A passkey was added to your account", _from(address))
 
 
-async def tell_of_deletion(mailer: Mailer, email: str, *, address: str | None) -> None:
+async def notify_of_deletion(mailer: Mailer, email: str, *, address: str | None) -> None:
     """Tell a person that their account was deleted; `address` None: by an operator."""
     origin = f"from {address}" if address else "by an operator of Recollect"
     await _send(mailer, email, "Your account was deleted", "Your account was deleted", origin, warning=AFTER_DELETION)

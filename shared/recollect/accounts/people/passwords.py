@@ -55,7 +55,7 @@ async def require_strong(password: str, known: tuple[str, ...], breached: Breach
         raise InvalidInput(
             "This password is easy to guess: choose several words that do not belong together", path="password"
         )
-    if breached is not None and await breached.holds(password):
+    if breached is not None and await breached.contains(password):
         raise InvalidInput(
             "This password was stolen from another service, so attackers try it: choose another", path="password"
         )

@@ -51,7 +51,7 @@ SELECT email, name FROM people WHERE id = :person_id AND provider_tenant_id IS N
 -- Delete the person who has signed in, with what is theirs alone and all invitations of this cell to their address.
 SELECT delete_account();
 
--- name: hold_password
+-- name: lock_password
 -- Until this transaction ends, this person takes no other password; nobody where they did after so many changes.
 SELECT id FROM people WHERE id = :person_id AND password_changes = :password_changes FOR NO KEY UPDATE;
 

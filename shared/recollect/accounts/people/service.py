@@ -169,7 +169,7 @@ async def begin_session(
     by_provider = confinement is not None and confinement.provider_id is not None
     changes_at_home = await _password_changes(db, person_id) if by_provider and db.has_several_cells else None
     async with db.personal(person_id, within=within) as session:
-        if password_changes is not None and not await store.hold_password(
+        if password_changes is not None and not await store.lock_password(
             session, person_id, password_changes=password_changes
         ):
             raise Unauthenticated(REFUSAL)
@@ -323,7 +323,7 @@ async def change_password(
     password_hash = await hash_new_password(db, signed_in.email, signed_in.name, new, breached=breached)
     changed, within = acts.Act(Action.PASSWORD_CHANGED, address), signed_in.account_tenant
     async with db.personal(signed_in.person_id, within=within) as session:
-        if not await store.hold_password(session, signed_in.person_id, password_changes=found.password_changes):
+        if not await store.lock_password(session, signed_in.person_id, password_changes=found.password_changes):
             raise _wrong_password("old_password")
         await store.set_password(session, signed_in.person_id, password_hash)
         await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
@@ -348,7 +348,7 @@ async def require_same_password(session: Session, person_id: UUID, password_chan
 
     `session`: the transaction that the password authorizes. Until it ends, the password cannot be changed.
     """
-    if not await store.hold_password(session, person_id, password_changes=password_changes):
+    if not await store.lock_password(session, person_id, password_changes=password_changes):
         raise _wrong_password("password")
 
 

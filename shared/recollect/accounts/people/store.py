@@ -121,9 +121,9 @@ async def copy_person(session: Session, person_id: UUID, *, email: str, name: st
     await session.execute(queries.copy_person, person_id=person_id, email=email, name=name)
 
 
-async def hold_password(session: Session, person_id: UUID, *, password_changes: int) -> bool:
+async def lock_password(session: Session, person_id: UUID, *, password_changes: int) -> bool:
     """Lock a person's password until the transaction ends; False where it was changed since `password_changes`."""
-    locked = await session.fetchval(queries.hold_password, person_id=person_id, password_changes=password_changes)
+    locked = await session.fetchval(queries.lock_password, person_id=person_id, password_changes=password_changes)
     return locked is not None
 
 

@@ -5,7 +5,7 @@ FROM tenants t
 JOIN plans p ON p.name = t.plan
 WHERE t.id = :tenant_id;
 
--- name: take_turn
+-- name: lock_quota
 -- Let one transaction of the tenant at a time add to :what and commit. It is taken last, so that its holder waits for
 -- no other lock.
 SELECT pg_advisory_xact_lock(hashtextextended(:what::text || ' of ' || :tenant_id::uuid::text, 0));

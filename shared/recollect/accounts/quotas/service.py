@@ -40,7 +40,7 @@ async def require_room(tx: Transaction, quotas: Quotas, added: TenantTotals) -> 
     grown = {name: amount for name, amount in asdict(added).items() if amount > 0 and limits[name] is not None}
     if not grown or tx.caller.subject == WORKER:
         return
-    await store.take_turn(tx, STORING)
+    await store.lock_quota(tx, STORING)
     totals = asdict(await store.count_totals(tx))
     for name, amount in grown.items():
         if totals[name] > limits[name]:
@@ -67,7 +67,7 @@ async def take_embeddings(tx: Transaction, now: datetime, wanted: int) -> int:
     """
     if (await store.find_quotas(tx)).embeddings_per_day is None:
         return wanted
-    await store.take_turn(tx, EMBEDDING)
+    await store.lock_quota(tx, EMBEDDING)
     left = await embeddings_left(tx, now)
     return wanted if left is None else min(wanted, left)
 

@@ -19,9 +19,9 @@ async def find_quotas(tx: Transaction) -> Quotas:
     return Quotas(**row)
 
 
-async def take_turn(tx: Transaction, what: str) -> None:
+async def lock_quota(tx: Transaction, what: str) -> None:
     """Take the turn `what` of the tenant, which one transaction has at a time, until this transaction ends."""
-    await tx.execute(queries.take_turn, what=what)
+    await tx.execute(queries.lock_quota, what=what)
 
 
 async def count_totals(tx: Transaction) -> TenantTotals:

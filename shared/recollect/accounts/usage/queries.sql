@@ -94,19 +94,19 @@ ORDER BY l.name;
 
 -- name: tenants_with_old_usage
 -- Active tenants with usage that is older than :kept.
-SELECT tenant_id FROM tenants_with_old_usage(:kept);
+SELECT tenant_id FROM tenants_with_old_usage(:retention);
 
 -- name: forget_usage
 -- Delete counts that are older than :kept, the oldest first: :limit rows at most. Returns their number.
 WITH old AS (
     SELECT hour, kind, name FROM usage_hourly
-    WHERE tenant_id = :tenant_id AND hour < statement_timestamp() - :kept::interval
+    WHERE tenant_id = :tenant_id AND hour < statement_timestamp() - :retention::interval
     ORDER BY hour, kind, name
     LIMIT :limit
     FOR UPDATE SKIP LOCKED
-), gone AS (
+), deleted AS (
     DELETE FROM usage_hourly u USING old o
     WHERE u.tenant_id = :tenant_id AND u.hour = o.hour AND u.kind = o.kind AND u.name = o.name
     RETURNING 1
 )
-SELECT count(*) AS gone FROM gone;
+SELECT count(*) AS deleted FROM deleted;

@@ -104,15 +104,15 @@ async def list_stored(
     return found[:limit], len(found) > limit
 
 
-async def tenants_with_old_usage(db: Database, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with usage that is older than `kept`."""
+async def tenants_with_old_usage(db: Database, *, retention: timedelta) -> list[UUID]:
+    """Active tenants with usage that is older than `retention`."""
     async with db.system() as session:
-        return await store.tenants_with_old_usage(session, kept=kept)
+        return await store.tenants_with_old_usage(session, retention=retention)
 
 
-async def forget_old(tx: Transaction, *, kept: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
-    """Delete usage that is older than `kept`, in one step; return whether another step may find more."""
-    return await store.forget_usage(tx, kept=kept, limit=limit) == limit
+async def forget_old(tx: Transaction, *, retention: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
+    """Delete usage that is older than `retention`, in one step; return whether another step may find more."""
+    return await store.forget_usage(tx, retention=retention, limit=limit) == limit
 
 
 def _require_unconfined(tx: Transaction) -> None:

@@ -65,12 +65,12 @@ async def list_stored(
     return [StoredCounts(**row) for row in rows]
 
 
-async def tenants_with_old_usage(session: Session, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with usage that is older than `kept`."""
-    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old_usage, kept=kept)]
+async def tenants_with_old_usage(session: Session, *, retention: timedelta) -> list[UUID]:
+    """Active tenants with usage that is older than `retention`."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old_usage, retention=retention)]
 
 
-async def forget_usage(tx: Transaction, *, kept: timedelta, limit: int) -> int:
-    """Delete the oldest usage that is older than `kept`; return the number of rows."""
-    gone: int = await tx.fetchval(queries.forget_usage, kept=kept, limit=limit)
-    return gone
+async def forget_usage(tx: Transaction, *, retention: timedelta, limit: int) -> int:
+    """Delete the oldest usage that is older than `retention`; return the number of rows."""
+    deleted: int = await tx.fetchval(queries.forget_usage, retention=retention, limit=limit)
+    return deleted

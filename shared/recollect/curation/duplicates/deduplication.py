@@ -57,7 +57,7 @@ RETRY_AFTER = timedelta(hours=1)
 SIMILAR_TO = "SIMILAR_TO"
 """The type of a relation between similar entities, from the younger to the older."""
 
-MAX_HELD = 200_000
+MAX_PROFILES = 200_000
 """Most entities of one type that a step holds in memory (about 1 kB each)."""
 
 MAX_STEP = 3_000
@@ -182,7 +182,7 @@ async def deduplicate(
     It compares up to `limit` entities of one type. `mode` counts if the graph's metadata has none, or if a
     `threshold` is given. Every entity is compared again if a `threshold` is given, or if earlier passes used a higher
     one or only proposed pairs that are to be merged. Raises NotFound, InvalidInput for a configuration that cannot be
-    read, TooLarge for more than MAX_HELD entities of a type, or if comparing them takes too long.
+    read, TooLarge for more than MAX_PROFILES entities of a type, or if comparing them takes too long.
     """
     async with db.transaction(caller, read_only=True) as tx:
         step = await _open_step(tx, await graphs.graph_of(tx, graph_id), cursor, mode, threshold, limit)
@@ -253,9 +253,9 @@ async def _must_cover_all(tx: Transaction, graph: Graph, config: Deduplication) 
 
 async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
     """The profiles of the entities of a type, the oldest first."""
-    if await store.count_of_kind(tx, graph, kind, limit=MAX_HELD + 1) > MAX_HELD:
+    if await store.count_of_kind(tx, graph, kind, limit=MAX_PROFILES + 1) > MAX_PROFILES:
         raise TooLarge(
-            f"There are more than {MAX_HELD} entities of one type: too many to compare", path="metadata.dedup"
+            f"There are more than {MAX_PROFILES} entities of one type: too many to compare", path="metadata.dedup"
         )
     await tx.look_up()
     return await store.list_profiles(GraphView(tx, graph), kind=kind)

@@ -111,7 +111,7 @@ async def merge_groups(
     profiles = await store.profiles_of(tx, revision.graph, [node for group in groups for node in group])
     similar = [similar_ids for group in groups if len(similar_ids := still_similar(group, profiles, threshold)) > 1]
     names = await _named(tx, revision.graph, similar)
-    merges = [await merge_nodes(tx, revision, kept, others) for kept, *others in similar]
+    merges = [await merge_nodes(tx, revision, survivor, others) for survivor, *others in similar]
     return CompressionResult(
         names,
         known_observations=sum(merge.moved_observations - merge.added_observations for merge in merges),

@@ -32,23 +32,23 @@ async def merge_entities(
     than two entities, Conflict for a `target` that belongs to an entity which is not in the list, TooLarge for more
     than MAX_REDIRECTED relations.
     """
-    kept, *others = await _merge_order(tx, revision, unique(names), target)
-    return await _merge(tx, revision, kept, others)
+    survivor, *others = await _merge_order(tx, revision, unique(names), target)
+    return await _merge(tx, revision, survivor, others)
 
 
-async def merge_nodes(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> MergedEntity:
+async def merge_nodes(tx: Transaction, revision: Revision, survivor: UUID, others: Sequence[UUID]) -> MergedEntity:
     """Merge entities, by id, into one that stays. The caller knows that all of them exist."""
-    heads = await nodes.read_heads(tx, revision.graph, [kept, *others])
-    return await _merge(tx, revision, heads[kept], [heads[other] for other in others])
+    heads = await nodes.read_heads(tx, revision.graph, [survivor, *others])
+    return await _merge(tx, revision, heads[survivor], [heads[other] for other in others])
 
 
-async def _merge(tx: Transaction, revision: Revision, kept: NodeHead, others: Sequence[NodeHead]) -> MergedEntity:
+async def _merge(tx: Transaction, revision: Revision, survivor: NodeHead, others: Sequence[NodeHead]) -> MergedEntity:
     ids = [other.id for other in others]
-    redirected = await _redirect(tx, revision, kept.id, ids)
-    parent_id = await hierarchy.parent_of_merged(tx, kept.id, kept.fields.parent_id, ids)
-    moved, added = await entities.merge_fields(tx, revision, kept, others, parent_id=parent_id)
+    redirected = await _redirect(tx, revision, survivor.id, ids)
+    parent_id = await hierarchy.parent_of_merged(tx, survivor.id, survivor.fields.parent_id, ids)
+    moved, added = await entities.merge_fields(tx, revision, survivor, others, parent_id=parent_id)
     await relations.delete_nodes(tx, revision, ids)
-    (entity,) = await entities.entities_by_id(GraphView(tx, revision.graph), [kept.id])
+    (entity,) = await entities.entities_by_id(GraphView(tx, revision.graph), [survivor.id])
     return MergedEntity(entity, moved, added, redirected.moved, redirected.doubled, redirected.self_loops)
 
 
@@ -61,20 +61,20 @@ async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str]
     if len(heads) < 2:
         raise InvalidInput("These are forms of one name: at least two entities are needed", path="entityNames")
     if target is None or target in named:
-        kept = heads.pop(named[target or names[0]].id)
-        return [kept, *heads.values()]
+        survivor = heads.pop(named[target or names[0]].id)
+        return [survivor, *heads.values()]
     holder = (await nodes.find_named(GraphView(tx, revision.graph), [target])).get(target)
     if holder is not None and holder.id in heads:
-        kept = heads.pop(holder.id)
-        return [kept, *heads.values()]
+        survivor = heads.pop(holder.id)
+        return [survivor, *heads.values()]
     if holder is not None and not holder.placeholder:
         raise Conflict(
             f"Another entity is named {target!r}: list it among entityNames to merge it, too",
             code=ErrorCode.NAME_TAKEN,
             path="targetName",
         )
-    kept, *others = heads.values()
-    return [await _renamed(tx, revision, kept, target, holder), *others]
+    survivor, *others = heads.values()
+    return [await _renamed(tx, revision, survivor, target, holder), *others]
 
 
 async def _renamed(
@@ -89,7 +89,7 @@ async def _renamed(
     return (await nodes.read_heads(tx, revision.graph, [head.id]))[head.id]
 
 
-async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Sequence[UUID]) -> RedirectedRelations:
+async def _redirect(tx: Transaction, revision: Revision, survivor: UUID, others: Sequence[UUID]) -> RedirectedRelations:
     """Copy the edges of the others to the entity that stays. The old ones are removed with their nodes."""
     edges = await relations.edges_of(
         GraphView(tx, revision.graph), others, Walk(), within=None, limit=MAX_REDIRECTED + 1, with_metadata=True
@@ -98,17 +98,17 @@ async def _redirect(tx: Transaction, revision: Revision, kept: UUID, others: Seq
         raise TooLarge(f"One merge can move at most {MAX_REDIRECTED} relations. Delete some first")
     merged_ids = set(others)
     moved = await map_yielding(
-        [edge for edge in edges if edge.graph_id == revision.graph.id], lambda edge: _moved(edge, kept, merged_ids)
+        [edge for edge in edges if edge.graph_id == revision.graph.id], lambda edge: _moved(edge, survivor, merged_ids)
     )
     without_loops = [edge for edge in moved if edge.from_node != edge.to_node]
     added = await relations.add_edges(tx, revision, without_loops)
     return RedirectedRelations(len(added), len(without_loops) - len(added), len(moved) - len(without_loops))
 
 
-def _moved(edge: Edge, kept: UUID, others: set[UUID]) -> NewEdge:
+def _moved(edge: Edge, survivor: UUID, others: set[UUID]) -> NewEdge:
     return NewEdge(
-        from_node=kept if edge.from_node in others else edge.from_node,
-        to_node=kept if edge.to_node in others else edge.to_node,
+        from_node=survivor if edge.from_node in others else edge.from_node,
+        to_node=survivor if edge.to_node in others else edge.to_node,
         type=edge.type,
         to_graph=edge.to_graph,
         metadata=edge.metadata,

@@ -52,7 +52,7 @@ class TouchedNode(NodeFields):
     """A lineage that the changes touched, as it is now.
 
     `existed`: it had a version before the changes. `placed`: the changes left it as a placeholder. `changed_later`:
-    another actor has written a version since. `said`, `related`, `above`: it has live observations, relations or
+    another actor has written a version since. `observed`, `related`, `above`: it has live observations, relations or
     children that the changes did not make.
     """
 
@@ -63,7 +63,7 @@ class TouchedNode(NodeFields):
     existed: bool
     placed: bool
     changed_later: bool
-    said: bool
+    observed: bool
     related: bool
     above: bool
 

@@ -97,11 +97,11 @@ def _reason_to_skip(
     if touched.existed and before is None:
         return Reason.COMPACTED
     is_new = before is None or before.deleted
-    if is_new and touched.lives and not touched.placeholder and (touched.said or touched.related or touched.above):
+    if is_new and touched.lives and not touched.placeholder and (touched.observed or touched.related or touched.above):
         return Reason.CHANGED_LATER
     if before is None or before.deleted:
         return None
-    if before.placeholder and not touched.placeholder and (touched.said or touched.above):
+    if before.placeholder and not touched.placeholder and (touched.observed or touched.above):
         return Reason.CHANGED_LATER
     return None if _are_kinds_allowed(graph, touched, before, siblings) else Reason.KIND_NOT_ALLOWED
 

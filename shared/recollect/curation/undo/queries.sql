@@ -58,7 +58,7 @@ SELECT n.id, n.removed_revision IS NULL AS lives, coalesce(n.expires_at <= state
         SELECT 1 FROM observations o
         WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL
             AND o.added_revision <> ALL (:revisions)
-    ) AS said, n.id IN (
+    ) AS observed, n.id IN (
         SELECT from_node FROM relations
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
             AND added_revision <> ALL (:revisions)

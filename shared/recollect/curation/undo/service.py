@@ -64,7 +64,7 @@ async def undo_changes(
 
 
 async def _plan(tx: Transaction, graph: Graph, span: ChangeRange) -> UndoPlan:
-    await moments.require_kept(tx, graph, span.since, path="since_revision")
+    await moments.require_not_compacted(tx, graph, span.since, path="since_revision")
     _require_within(span, newest=await graphs.newest_revision(tx, graph))
     count = await store.count_touched(tx, graph, span)
     if count > MAX_UNDONE:

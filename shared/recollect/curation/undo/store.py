@@ -149,8 +149,8 @@ def _relation_version(row: asyncpg.Record) -> RelationVersion:
 
 
 def _observation_version(row: asyncpg.Record) -> ObservationVersion:
-    said = _without({**row, "tags": tuple(row["tags"])}, Observation)
-    return ObservationVersion(said, row["added"], row["lives"], row["expired"], row["changed_later"])
+    observed = _without({**row, "tags": tuple(row["tags"])}, Observation)
+    return ObservationVersion(observed, row["added"], row["lives"], row["expired"], row["changed_later"])
 
 
 def _without(row: Mapping[str, Any], kind: type[T]) -> T:

@@ -44,7 +44,7 @@ _PASSAGE_TOKENS = 128
 _QUESTION_TOKENS = 32
 """How many tokens of a text have vectors, the first. A passage of 80 words of English has 45 or so, a question 6."""
 
-_TURN_CHARACTERS = 1_000
+_SLICE_CHARACTERS = 1_000
 """Characters of one turn, about 10 ms, before other calls have theirs: a question does not wait for an import."""
 
 
@@ -71,7 +71,7 @@ class MiniLMEmbedder:
         self._tokenizer = _tokenizer()
         self._is_content = _content_tokens(self._tokenizer)
         self._threads = threads
-        self._turns = anyio.CapacityLimiter(threads)
+        self._limiter = anyio.CapacityLimiter(threads)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder. Raises EmbeddingFailed."""
@@ -79,13 +79,13 @@ class MiniLMEmbedder:
 
     async def embed_passages(self, texts: Sequence[str]) -> Embedded[TokenBits]:
         """See TokenEmbedder. Raises EmbeddingFailed."""
-        return await self._embed_in_turns(texts, _bits)
+        return await self._embed_in_slices(texts, _bits)
 
     async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
         """See TokenEmbedder. Raises EmbeddingFailed."""
-        return await self._embed_in_turns(texts, _directions)
+        return await self._embed_in_slices(texts, _directions)
 
-    async def _embed_in_turns(
+    async def _embed_in_slices(
         self, texts: Sequence[str], encode_states: Callable[[Vectors], Tokens]
     ) -> Embedded[Tokens]:
         """Embed in threads, so that the event loop goes on, in turns with other calls.
@@ -95,12 +95,12 @@ class MiniLMEmbedder:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         tokens = [encode_states(np.zeros((0, _STATE), np.float32))] * len(texts)
         clean_texts = [encodable(text[: _LONGEST_TOKENS * _LONGEST_WORD]) for text in texts]
-        turns = _turns(clean_texts)
+        slices = _slices(clean_texts)
 
-        async def take_turns() -> None:
-            for rows in turns:
+        async def run_slices() -> None:
+            for rows in slices:
                 batch = [clean_texts[row] for row in rows]
-                embedded = await anyio.to_thread.run_sync(self._embed, batch, encode_states, limiter=self._turns)
+                embedded = await anyio.to_thread.run_sync(self._embed, batch, encode_states, limiter=self._limiter)
                 vectors[rows] = embedded.vectors
                 for row, text_tokens in zip(rows, embedded.tokens, strict=True):
                     tokens[row] = text_tokens
@@ -108,7 +108,7 @@ class MiniLMEmbedder:
         try:
             async with anyio.create_task_group() as group:
                 for _ in range(self._threads):
-                    group.start_soon(take_turns)
+                    group.start_soon(run_slices)
         except ExceptionGroup as errors:
             # Only the type of the error is reported: its text may hold the text that was embedded.
             raise EmbeddingFailed(f"failed ({type(errors.exceptions[0]).__name__})") from None
@@ -136,18 +136,18 @@ def _directions(states: Vectors) -> Vectors:
     return unit_length(states[:_QUESTION_TOKENS])
 
 
-def _turns(texts: list[str]) -> Iterator[list[int]]:
-    """The rows whose text is not blank, in turns of _TURN_CHARACTERS characters or of one longer text."""
-    turn: list[int] = []
+def _slices(texts: list[str]) -> Iterator[list[int]]:
+    """The rows whose text is not blank, in turns of _SLICE_CHARACTERS characters or of one longer text."""
+    rows: list[int] = []
     characters = 0
     for row in nonblank_rows(texts):
-        if turn and characters + len(texts[row]) > _TURN_CHARACTERS:
-            yield turn
-            turn, characters = [], 0
-        turn.append(row)
+        if rows and characters + len(texts[row]) > _SLICE_CHARACTERS:
+            yield rows
+            rows, characters = [], 0
+        rows.append(row)
         characters += len(texts[row])
-    if turn:
-        yield turn
+    if rows:
+        yield rows
 
 
 def checked_weights() -> bytes:

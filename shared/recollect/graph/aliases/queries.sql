@@ -9,11 +9,11 @@ WHERE NOT EXISTS (
 )
 RETURNING node_id;
 
--- name: keep_aliases
+-- name: remove_other_aliases
 -- Remove all aliases of nodes except these.
 UPDATE aliases a SET removed_revision = :revision
 WHERE a.tenant_id = :tenant_id AND a.node_id = ANY (:node_ids::uuid[]) AND a.removed_revision IS NULL AND NOT EXISTS (
-    SELECT FROM unnest(:kept_node_ids::uuid[], :kept_names::text[]) AS i (node_id, name) WHERE i.node_id = a.node_id
+    SELECT FROM unnest(:except_node_ids::uuid[], :except_names::text[]) AS i (node_id, name) WHERE i.node_id = a.node_id
         AND i.name = a.name
 )
 RETURNING a.node_id;

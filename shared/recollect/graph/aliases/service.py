@@ -21,7 +21,7 @@ async def alias(
     new_aliases = [(node_id, name) for node_id, aliases in names.items() for name in aliases]
     changed = set(await store.insert_aliases(tx, revision, new_aliases)) if new_aliases else set()
     if replaced_ids := list(replaced):
-        changed |= set(await store.keep_aliases(tx, revision, replaced_ids, new_aliases))
+        changed |= set(await store.remove_other_aliases(tx, revision, replaced_ids, new_aliases))
     await nodes.reindex(tx, revision, list(changed))
     return changed
 

@@ -20,13 +20,17 @@ async def insert_aliases(tx: Transaction, revision: Revision, aliases: Sequence[
     return [row["node_id"] for row in rows]
 
 
-async def keep_aliases(
-    tx: Transaction, revision: Revision, node_ids: Sequence[UUID], kept: Sequence[tuple[UUID, str]]
+async def remove_other_aliases(
+    tx: Transaction, revision: Revision, node_ids: Sequence[UUID], except_aliases: Sequence[tuple[UUID, str]]
 ) -> list[UUID]:
-    """Remove all aliases of nodes except those `kept`; return the nodes that lost one."""
-    nodes, names = [node_id for node_id, _ in kept], [name for _, name in kept]
+    """Remove all aliases of nodes except those `except_aliases`; return the nodes that lost one."""
+    nodes, names = [node_id for node_id, _ in except_aliases], [name for _, name in except_aliases]
     rows = await tx.fetch(
-        queries.keep_aliases, revision=revision.number, node_ids=node_ids, kept_node_ids=nodes, kept_names=names
+        queries.remove_other_aliases,
+        revision=revision.number,
+        node_ids=node_ids,
+        except_node_ids=nodes,
+        except_names=names,
     )
     return [row["node_id"] for row in rows]
 

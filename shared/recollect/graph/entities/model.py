@@ -52,7 +52,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldObservations:
+class ListedObservations:
     """Texts of the active observations of a node, oldest first; `omitted`: how many older ones are left out."""
 
     texts: tuple[str, ...] = ()

@@ -15,9 +15,9 @@ from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.entities import store
 from recollect.graph.entities.model import (
     Entity,
+    ListedObservations,
     LookAlike,
     NewEntity,
-    ToldObservations,
     UpsertResult,
     fair_share,
     merged_fields,
@@ -97,8 +97,8 @@ async def _bring_back(
     """Give outdated and archived entities, by name, the fields and observations of new ones of these names."""
     fields = {hidden[entity.name].id: _renewed(hidden[entity.name], entity) for entity in entities}
     await observations.bring_back(tx, revision, list(fields), fields=fields)
-    said = [NewObservation(entity.name, content) for entity in entities for content in entity.observations]
-    await observations.add_observations(tx, revision, said)
+    new_observations = [NewObservation(entity.name, content) for entity in entities for content in entity.observations]
+    await observations.add_observations(tx, revision, new_observations)
 
 
 def _renewed(head: NodeHead, entity: NewEntity) -> NodeFields:
@@ -126,8 +126,8 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     made = {entity.name: entity for _, entity in created}
     ids = {entity.name: node_id for node_id, entity in created}
     known = [entity for entity in entities if made.get(entity.name) is not entity]
-    said_nothing = [entity.name for entity in known if not entity.observations]
-    hidden = await nodes.hidden_heads(tx, revision.graph, said_nothing)
+    without_observations = [entity.name for entity in known if not entity.observations]
+    hidden = await nodes.hidden_heads(tx, revision.graph, without_observations)
     await observations.bring_back(tx, revision, [head.id for head in hidden.values()])
     to_add = [NewObservation(entity.name, content) for entity in known for content in entity.observations]
     added = await observations.add_observations(tx, revision, to_add) if to_add else []
@@ -160,26 +160,26 @@ async def open_entities(view: GraphView, names: Sequence[str], *, skipped: int =
     return await _within_reply(view, unique_by(lambda entity: entity.id, found), are_whole=are_whole, skipped=skipped)
 
 
-async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, told: int = 1) -> list[Entity]:
+async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, repeats: int = 1) -> list[Entity]:
     """Live entities in the order of `node_ids`, with their newest observations where all exceed a reply.
 
-    `told`: how many times the reply says each observation.
+    `repeats`: how many times the reply says each observation.
     """
     await view.tx.look_up()
-    found, are_whole = await store.entities_by_id(view, node_ids, max_bytes=_max_bytes(view, told=told))
-    return await _within_reply(view, found, are_whole=are_whole, told=told)
+    found, are_whole = await store.entities_by_id(view, node_ids, max_bytes=_max_bytes(view, repeats=repeats))
+    return await _within_reply(view, found, are_whole=are_whole, repeats=repeats)
 
 
 async def observations_of(
     view: GraphView, node_ids: Sequence[UUID], *, skipped: int = 0
-) -> dict[UUID, ToldObservations]:
+) -> dict[UUID, ListedObservations]:
     """The texts of the active observations of these nodes, by node; only live entities have an entry.
 
     `skipped`: as for `open_entities`.
     """
     found, are_whole = await store.entities_by_id(view, node_ids, max_bytes=_max_bytes(view, skipped))
     fitting = await _within_reply(view, found, are_whole=are_whole, skipped=skipped)
-    return {entity.id: ToldObservations(entity.observations, entity.omitted) for entity in fitting}
+    return {entity.id: ListedObservations(entity.observations, entity.omitted) for entity in fitting}
 
 
 async def list_entities(
@@ -190,24 +190,24 @@ async def list_entities(
     return await entities_by_id(view, ids)
 
 
-def _max_bytes(view: GraphView, skipped: int = 0, *, told: int = 1) -> int | None:
+def _max_bytes(view: GraphView, skipped: int = 0, *, repeats: int = 1) -> int | None:
     """The bytes of observations that may be read at first: none where some are skipped; None is no bound."""
-    return READ_NONE if skipped else _available(view, told)
+    return READ_NONE if skipped else _available(view, repeats)
 
 
-def _available(view: GraphView, told: int = 1) -> int | None:
+def _available(view: GraphView, repeats: int = 1) -> int | None:
     """How many bytes of a reply its observations may take; None is no bound."""
-    return None if view.tx.reply_bytes is None else int(view.tx.reply_bytes * OBSERVATIONS_SHARE) // told
+    return None if view.tx.reply_bytes is None else int(view.tx.reply_bytes * OBSERVATIONS_SHARE) // repeats
 
 
 async def _within_reply(
-    view: GraphView, found: list[Entity], *, are_whole: bool, skipped: int = 0, told: int = 1
+    view: GraphView, found: list[Entity], *, are_whole: bool, skipped: int = 0, repeats: int = 1
 ) -> list[Entity]:
     """The entities, of whose observations only the newest remain where all of them do not fit the reply.
 
     The largest entities are cut to the same size, and the others stay whole.
     """
-    available = _available(view, told)
+    available = _available(view, repeats)
     if not are_whole:
         found = await _with_newest(view, found, skipped, available or MAX_READ_BYTES)
     if available is None or ESCAPED * sum(len(o) + 3 for entity in found for o in entity.observations) <= available:

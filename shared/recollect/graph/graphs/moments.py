@@ -22,7 +22,7 @@ async def find_moment(tx: Transaction, graph: Graph, as_of: str | datetime | Non
     if isinstance(revision_or_time, datetime):
         return await moment_at(tx, graph, revision_or_time)
     revision = revision_or_time
-    await require_kept(tx, graph, revision, path="as_of")
+    await require_not_compacted(tx, graph, revision, path="as_of")
     at = graph.created_at if revision == 0 else await store.find_change(tx, graph, revision)
     if at is None:
         newest = (await store.find_head(tx, graph.id)).revision
@@ -30,7 +30,7 @@ async def find_moment(tx: Transaction, graph: Graph, as_of: str | datetime | Non
     return Moment(revision, at)
 
 
-async def require_kept(tx: Transaction, graph: Graph, revision: int, *, path: str) -> None:
+async def require_not_compacted(tx: Transaction, graph: Graph, revision: int, *, path: str) -> None:
     """Raise InvalidInput where compaction has removed the state at a revision."""
     horizon = await store.find_horizon(tx, graph)
     if revision < horizon.revision:

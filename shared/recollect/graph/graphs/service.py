@@ -242,7 +242,7 @@ async def newest_revision(tx: Transaction, graph: Graph) -> int:
     return (await store.find_head(tx, graph.id)).revision
 
 
-async def hold_graph(tx: Transaction, graph_id: UUID) -> Revision:
+async def lock_graph_by_id(tx: Transaction, graph_id: UUID) -> Revision:
     """Take a graph's write lock to rebuild derived rows as of its newest revision, without writing a new one.
 
     Raises NotFound, Forbidden, or Unavailable where the graph was configured while this call waited for the lock.

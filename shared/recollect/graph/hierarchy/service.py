@@ -76,13 +76,15 @@ async def set_parents_by_name(tx: Transaction, revision: Revision, parents: Mapp
         )
 
 
-async def parent_of_merged(tx: Transaction, kept: UUID, parent_id: UUID | None, others: Sequence[UUID]) -> UUID | None:
-    """The parent of an entity (`kept`) into which others are merged, whose children it gets.
+async def parent_of_merged(
+    tx: Transaction, survivor: UUID, parent_id: UUID | None, others: Sequence[UUID]
+) -> UUID | None:
+    """The parent of an entity (`survivor`) into which others are merged, whose children it gets.
 
     Its own parent, unless it lies below one of the others: then the parent of the topmost of these, since the entity
     would else be its own ancestor.
     """
-    above = list(_from_on_up(await store.list_ancestor_ids(tx, [kept]), kept))[1:]
+    above = list(_from_on_up(await store.list_ancestor_ids(tx, [survivor]), survivor))[1:]
     tops = [index for index, node_id in enumerate(above) if node_id in others]
     if not tops:
         return parent_id

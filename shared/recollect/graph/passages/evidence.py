@@ -41,7 +41,7 @@ async def evidence_of(passages: Sequence[PendingPassage], tokens: Sequence[Token
 
     def make(embedded: tuple[PendingPassage, TokenBits]) -> Evidence:
         passage, bits = embedded
-        said = None if passage.said_at is None else with_offset(passage.said_at, passage.said_offset)
-        return make_evidence(passage.text or "", said, bits)
+        said_at = None if passage.said_at is None else with_offset(passage.said_at, passage.said_offset)
+        return make_evidence(passage.text or "", said_at, bits)
 
     return await map_yielding(zip(passages, tokens, strict=True), make)

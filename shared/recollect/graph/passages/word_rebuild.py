@@ -53,9 +53,9 @@ async def _rebuild(tx: Transaction, graph_id: UUID, passages: Sequence[AnalysedP
 
 
 def _analysed(passage: AnalysedPassage) -> Reanalysis:
-    said = passage.said
-    if said is None:
+    said_at = passage.said_at
+    if said_at is None:
         return Reanalysis(passage.id, passage_vector(passage.text, about=passage.about), ())
-    words = passage_vector(passage.text, about=passage.about, said_on=said.date(), labels=passage.labels)
+    words = passage_vector(passage.text, about=passage.about, said_on=said_at.date(), labels=passage.labels)
     times = times_in(LANGUAGES, normal(passage.text))
-    return Reanalysis(passage.id, words, named_days(ranges_of(times, said.date())))
+    return Reanalysis(passage.id, words, named_days(ranges_of(times, said_at.date())))

@@ -201,8 +201,8 @@ async def edges_of(
 ) -> list[Edge]:
     """The edges of these nodes that a walk may follow, inside the graphs `within` (None: any); one page.
 
-    They come without their metadata, of which a hundred edges may have ten megabytes: `tell_edges` reads it for those
-    that are answered. `with_metadata`: for a write that needs it of all.
+    They come without their metadata, of which a hundred edges may have ten megabytes: `edges_within_reply` reads it for
+    those that are answered. `with_metadata`: for a write that needs it of all.
     """
     await view.tx.look_up()
     return await store.edges_of(
@@ -210,7 +210,7 @@ async def edges_of(
     )
 
 
-async def tell_edges(view: GraphView, edges: Sequence[E], times: Mapping[UUID, int] | None = None) -> list[E]:
+async def edges_within_reply(view: GraphView, edges: Sequence[E], times: Mapping[UUID, int] | None = None) -> list[E]:
     """The first of these edges, with their metadata, as far as they fit a reply; the very first in any case.
 
     `times`: how many times the reply tells an edge (default: once).
@@ -219,14 +219,14 @@ async def tell_edges(view: GraphView, edges: Sequence[E], times: Mapping[UUID, i
         return []
     by_id = {edge.id: edge for edge in edges}
     left = inf if view.tx.reply_bytes is None else int(view.tx.reply_bytes * EDGES_SHARE)
-    told: list[E] = []
+    listed: list[E] = []
     async with aclosing(store.metadata_of_edges(view, list(by_id))) as found:
         async for edge_id, metadata, size in found:
             left -= (size + EDGE_BYTES) * (1 if times is None else times.get(edge_id, 1))
-            if left < 0 and told:
+            if left < 0 and listed:
                 break
-            told.append(replace(by_id[edge_id], metadata=metadata))
-    return told
+            listed.append(replace(by_id[edge_id], metadata=metadata))
+    return listed
 
 
 async def search_relations(
@@ -296,12 +296,12 @@ async def subgraph_within(view: GraphView, entities: list[Entity], *, next_offse
 
 async def within_reply(view: GraphView, found: Subgraph) -> Subgraph:
     """The subgraph with the first MAX_RELATIONS of its relations, or those of them that fit a reply beside entities."""
-    told = found.relations[:MAX_RELATIONS]
-    names = [(relation.source, relation.target, relation.type) for relation in told]
+    listed = found.relations[:MAX_RELATIONS]
+    names = [(relation.source, relation.target, relation.type) for relation in listed]
     if sum(map(_most_bytes, names)) > _least_left(view):  # Mostly they fit, whatever entities take.
         taken = sum(await map_yielding(found.entities, lambda entity: len(msgspec.json.encode(entity)) + ITEM_BYTES))
-        told = told[: await count_fitting(view, names, taken=taken)]
-    return found if len(told) == len(found.relations) else replace(found, relations=told, cut=RELATIONS_CUT)
+        listed = listed[: await count_fitting(view, names, taken=taken)]
+    return found if len(listed) == len(found.relations) else replace(found, relations=listed, cut=RELATIONS_CUT)
 
 
 async def count_fitting(view: GraphView, names: Sequence[tuple[str, str, str]], *, taken: int) -> int:

@@ -132,8 +132,8 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     page_edges = [edge for edge, node in zip(edges, far, strict=True) if node in on_page]
     page_relations = await map_yielding(page_edges, lambda edge: _named(edge, names))
     next_offset = offset + limit if len(neighbours) > offset + limit else None
-    told = Subgraph(await entities.entities_by_id(view, page), page_relations, next_offset, cut)
-    return await relations.within_reply(view, told)
+    listed = Subgraph(await entities.entities_by_id(view, page), page_relations, next_offset, cut)
+    return await relations.within_reply(view, listed)
 
 
 async def _ends(view: GraphView, names: Sequence[str]) -> list[UUID]:

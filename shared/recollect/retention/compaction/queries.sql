@@ -87,7 +87,7 @@ SELECT (SELECT count(*) FROM dead) AS nodes, (
 -- Delete up to :limit versions of observations that had ended by revision :horizon. They are found by their place in
 -- the table, since one id may have many versions. The times at which they changed their entities are kept, since reads
 -- of the past show them.
-WITH gone AS (
+WITH deleted AS (
     DELETE FROM observations WHERE tenant_id = :tenant_id AND ctid = ANY (ARRAY(
         SELECT ctid FROM observations WHERE tenant_id = :tenant_id AND graph_id = :graph_id
             AND removed_revision <= :horizon LIMIT :limit
@@ -99,29 +99,29 @@ WITH gone AS (
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision BETWEEN removed_revision AND removed_revision
         ORDER BY revision LIMIT 1
     ))) AS at
-    FROM gone
+    FROM deleted
     GROUP BY node_id
 ), noted AS (
     UPDATE nodes n SET changed_before = greatest(n.changed_before, c.at)
     FROM (SELECT * FROM changed ORDER BY node_id) c
     WHERE n.tenant_id = :tenant_id AND n.id = ANY (ARRAY(SELECT node_id FROM changed)) AND n.id = c.node_id
 )
-SELECT count(*) FROM gone;
+SELECT count(*) FROM deleted;
 
 -- name: compact_relations
 -- Delete up to :limit relations that had ended by revision :horizon.
-WITH gone AS (
+WITH deleted AS (
     DELETE FROM relations WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
         SELECT id FROM relations WHERE tenant_id = :tenant_id AND graph_id = :graph_id
             AND removed_revision <= :horizon LIMIT :limit
     ))
     RETURNING 1
 )
-SELECT count(*) FROM gone;
+SELECT count(*) FROM deleted;
 
 -- name: compact_aliases
 -- Delete up to :limit aliases that had ended by revision :horizon.
-WITH gone AS (
+WITH deleted AS (
     DELETE FROM aliases a USING (
         SELECT node_id, name, added_revision FROM aliases
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision <= :horizon
@@ -130,7 +130,7 @@ WITH gone AS (
     WHERE a.tenant_id = :tenant_id AND a.node_id = d.node_id AND a.name = d.name AND a.added_revision = d.added_revision
     RETURNING 1
 )
-SELECT count(*) FROM gone;
+SELECT count(*) FROM deleted;
 
 -- name: compact_passages
 -- Delete up to :limit passages that had ended by revision :horizon, and their vectors; return how many of each.
@@ -139,15 +139,15 @@ WITH doomed AS MATERIALIZED (
         AND removed_revision <= :horizon LIMIT :limit
 ), vectors AS (
     DELETE FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
-), gone AS (
+), deleted AS (
     DELETE FROM passages WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
 )
-SELECT (SELECT count(*) FROM gone) AS passages, (SELECT count(*) FROM vectors) AS vectors;
+SELECT (SELECT count(*) FROM deleted) AS passages, (SELECT count(*) FROM vectors) AS vectors;
 
 -- name: compact_versions
 -- Delete up to :limit versions that were superseded by revision :horizon. The highest version of each lineage at that
 -- revision stays: it is the lineage's state at that time, which an undo brings back.
-WITH gone AS (
+WITH deleted AS (
     DELETE FROM node_versions WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
         SELECT v.id FROM node_versions v
         WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.superseded_revision <= :horizon AND EXISTS (
@@ -160,7 +160,7 @@ WITH gone AS (
     ))
     RETURNING 1
 )
-SELECT count(*) FROM gone;
+SELECT count(*) FROM deleted;
 
 -- name: compact_nodes
 -- Delete up to :limit lineages that were deleted by revision :horizon and that no row refers to any more, with their
@@ -176,7 +176,7 @@ WITH dead AS MATERIALIZED (
     LIMIT :limit
 ), versions AS (
     DELETE FROM node_versions WHERE tenant_id = :tenant_id AND node_id = ANY (ARRAY(SELECT id FROM dead)) RETURNING 1
-), gone AS (
+), deleted AS (
     DELETE FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM dead)) RETURNING 1
 )
-SELECT (SELECT count(*) FROM gone) AS nodes, (SELECT count(*) FROM versions) AS versions;
+SELECT (SELECT count(*) FROM deleted) AS nodes, (SELECT count(*) FROM versions) AS versions;

@@ -51,7 +51,7 @@ async def compact(tx: Transaction, graph_id: UUID, *, before: datetime, limit: i
     no revision, since nothing readable changes. From the first step on, reading a state before the horizon is
     refused. Raises NotFound, Forbidden.
     """
-    revision = await graphs.hold_graph(tx, graph_id)
+    revision = await graphs.lock_graph_by_id(tx, graph_id)
     horizon = await moments.raise_horizon(tx, revision.graph, before)
     await tx.check_foreign_keys_at_once()
     await passages.raise_index_epoch(tx, graph_id)  # A worker that settles passages of this graph waits for it.

@@ -109,11 +109,11 @@ WITH doomed AS MATERIALIZED (
     )
 ), vectors AS (
     DELETE FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
-), gone AS (
+), deleted AS (
     DELETE FROM passages WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING sequence
 )
-SELECT (SELECT count(*) FROM gone) AS passages, (SELECT count(*) FROM vectors) AS vectors,
-    ARRAY(SELECT DISTINCT sequence FROM gone) AS sequences;
+SELECT (SELECT count(*) FROM deleted) AS passages, (SELECT count(*) FROM vectors) AS vectors,
+    ARRAY(SELECT DISTINCT sequence FROM deleted) AS sequences;
 
 -- name: clear_windows
 -- Clear the data of neighbours in passages, the words around them and the share in their vectors: in the sequences
@@ -157,14 +157,14 @@ WITH said AS (
     DELETE FROM duplicates
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[])) RETURNING 1
-), gone AS (
+), deleted AS (
     DELETE FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]) RETURNING 1
 )
-SELECT (SELECT count(*) FROM gone) AS nodes, (SELECT count(*) FROM versions) AS versions,
+SELECT (SELECT count(*) FROM deleted) AS nodes, (SELECT count(*) FROM versions) AS versions,
     (SELECT count(*) FROM said) AS observations, (SELECT count(*) FROM tied) AS relations,
     (SELECT count(*) FROM known) AS aliases, (SELECT count(*) FROM proposed) AS duplicates;
 
--- name: count_kept
+-- name: count_remaining
 -- The number of rows of a graph in which one of :patterns is still found, and the number of newest versions that
 -- :created_by wrote of lineages of others.
 SELECT (

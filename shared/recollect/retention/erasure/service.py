@@ -81,7 +81,7 @@ async def erase_person(
         targets = await _targets(tx, revision.graph, name, created_by)
         cleared = await _remove_live(tx, revision, targets)
         erased = await _delete(tx, revision, targets)
-        kept = await store.count_kept(tx, revision.graph, targets)
+        kept = await store.count_remaining(tx, revision.graph, targets)
         erased |= {"cleared_entities": cleared, "jobs": await jobs.erase(tx, revision.graph.id)}
         revision.touch("nodes_erased", targets.node_ids)
         revision.touch("observations_erased", [observation.id for observation in targets.observations])
@@ -162,7 +162,7 @@ async def _derived(tx: Transaction, targets: ErasureTargets) -> list[ErasedItem]
 
 async def _require_versions(tx: Transaction, graph: Graph, targets: ErasureTargets) -> None:
     """Raise NotFound for an unknown subject: a typing error must not erase the graph's jobs."""
-    if not (await store.count_kept(tx, graph, targets))["versions_by_subject"]:
+    if not (await store.count_remaining(tx, graph, targets))["versions_by_subject"]:
         raise NotFound("Nobody with that subject made anything in this graph", path="created_by")
 
 

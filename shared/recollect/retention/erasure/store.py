@@ -107,10 +107,10 @@ async def erase_rows(tx: Transaction, graph: Graph, targets: ErasureTargets) -> 
     return dict(row or {})
 
 
-async def count_kept(tx: Transaction, graph: Graph, targets: ErasureTargets) -> dict[str, int]:
+async def count_remaining(tx: Transaction, graph: Graph, targets: ErasureTargets) -> dict[str, int]:
     """The number of rows of each table that still hold an erased name."""
     row = await tx.fetchrow(
-        queries.count_kept, graph_id=graph.id, patterns=targets.patterns, created_by=targets.created_by
+        queries.count_remaining, graph_id=graph.id, patterns=targets.patterns, created_by=targets.created_by
     )
     return dict(row or {})
 

@@ -73,13 +73,13 @@ def overview_of(question: str, *, filtered: bool = False, values: Iterable[str] 
         return Overview()
     if len(text) > MAX_OVERVIEW:
         return None
-    said = frozenset(word for value in values for word in _words(normalize("NFKC", value).casefold()))
+    values_in_filter = frozenset(word for value in values for word in _words(normalize("NFKC", value).casefold()))
     spaced = _pieces(text)
     words = {piece.word for piece in spaced}
     for language in _languages():
         if language.may_ask(words, filtered, ascii_only=text.isascii()):
-            pieces = _pieces_of_joined(text, language, said) if language.vocabulary.joined else spaced
-            overview = _read(text, pieces, language, said, filtered)
+            pieces = _pieces_of_joined(text, language, values_in_filter) if language.vocabulary.joined else spaced
+            overview = _read(text, pieces, language, values_in_filter, filtered)
             if overview is not None:
                 return overview
     return None

@@ -106,12 +106,14 @@ def in_order_of_time(hits: Sequence[Hit], facts: Set[UUID], question: str) -> li
     margins = _FOR_THE_NEWEST if asks_for_newest(question) else _USUAL
     asked = frozenset(_content(question))
     ordered = list(hits)
-    told = {hit.key: _Told(hit) for hit in hits[:_MAX_COMPARED] if hit.passage_id in facts and not hit.outdated}
+    compared = {
+        hit.key: _Comparison(hit) for hit in hits[:_MAX_COMPARED] if hit.passage_id in facts and not hit.outdated
+    }
     for index in range(min(len(ordered), _MAX_COMPARED)):
-        best = told.get(ordered[index].key)
+        best = compared.get(ordered[index].key)
         if best is None:
             continue
-        others = (told.get(hit.key) for hit in ordered[index + 1 : _MAX_COMPARED])
+        others = (compared.get(hit.key) for hit in ordered[index + 1 : _MAX_COMPARED])
         alike = [best, *(other for other in others if other is not None and other.replaces(best, margins, asked))]
         first = first_of(alike, key=lambda each: each.when)
         if first is not best:
@@ -129,7 +131,7 @@ def probably_replaces(new: str, old: str) -> bool:
     return bool(steps) and steps[0].is_equal and any(step.replaces for step in steps)
 
 
-class _Told:
+class _Comparison:
     """A fact with its words, and the moment at which it was told."""
 
     def __init__(self, hit: Hit) -> None:
@@ -138,7 +140,7 @@ class _Told:
         self.content = self.words - _FORM_WORDS
         self.when: tuple[datetime, UUID] = hit.at or datetime.min.replace(tzinfo=UTC), hit.memory_id
 
-    def replaces(self, better: "_Told", margins: _Margins, asked: Set[str]) -> bool:
+    def replaces(self, better: "_Comparison", margins: _Margins, asked: Set[str]) -> bool:
         """Whether this fact says nearly the same as one with a better score, about the same entity or none."""
         return (
             (self.hit.name is None or better.hit.name is None or self.hit.node_id == better.hit.node_id)
@@ -149,7 +151,7 @@ class _Told:
             and not _names_only(asked, better.hit.text, self.hit.text)
         )
 
-    def _means_as_much_as(self, better: "_Told") -> bool:
+    def _means_as_much_as(self, better: "_Comparison") -> bool:
         """Whether both are as near to the question: where two facts alone come, the second has the least of scores."""
         return self.hit.meaning >= _AS_MUCH * better.hit.meaning > 0
 

@@ -34,7 +34,7 @@ from recollect.retrieval.search.words import expandable, other_forms, words_of
 from recollect.text.unicode_forms import normal, written_forms
 from recollect.words.analysis import all_of
 
-TEXTS_PER_TURN = 20
+TEXTS_PER_YIELD = 20
 """Texts that a fuzzy search compares before it lets other calls go on."""
 
 MAX_EXAMINED = 1_000
@@ -64,7 +64,7 @@ async def search_ranked(view: GraphView, query: RankedQuery) -> RankedHits:
     entity_count = None if view.at or query.is_filtered else (await graphs.head_of(view)).entities
     found = await store.search_ranked(view, query, words, others, entities=entity_count)
     scores = dict(found[: query.limit])
-    best = await entities.entities_by_id(view, list(scores), told=2)  # The matching ones are told again.
+    best = await entities.entities_by_id(view, list(scores), repeats=2)  # The matching ones are told again.
     forms = [*words, *chain.from_iterable(others.values())]
     hits = [ranked_hit(entity, scores[entity.id], forms) for entity in best]
     return RankedHits(hits, _next_offset(query, found))
@@ -139,7 +139,7 @@ async def _candidates(view: GraphView, query: FuzzyQuery, forms: Sequence[NearFo
                     "narrow the search by tags or importance",
                     code=ErrorCode.TOO_COSTLY,
                 )
-            if number % TEXTS_PER_TURN == 0:
+            if number % TEXTS_PER_YIELD == 0:
                 await asyncio.sleep(0)
             yield texts
 

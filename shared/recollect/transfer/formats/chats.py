@@ -90,9 +90,9 @@ def _chatgpt_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
 def _chatgpt_turn(message: dict[str, Any]) -> Turn:
     author, content = _dict(message.get("author")), _dict(message.get("content"))
     parts = content.get("parts") if content.get("content_type") in _SAID else None
-    said = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+    texts = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
     speaker = speaker_of(_text(author.get("role")), _text(author.get("name")))
-    return Turn("\n\n".join(said), speaker, _second(message.get("create_time")))
+    return Turn("\n\n".join(texts), speaker, _second(message.get("create_time")))
 
 
 def _claude_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
@@ -109,8 +109,8 @@ def _claude_words(message: dict[str, Any]) -> str:
     """What was said: the parts of the content that are text, or else the text of the message."""
     content = message.get("content")
     parts = [_dict(part) for part in content] if isinstance(content, list) else []
-    said = [text for part in parts if part.get("type") == "text" and (text := _text(part.get("text")))]
-    return "\n\n".join(said) or _text(message.get("text")) or ""
+    texts = [text for part in parts if part.get("type") == "text" and (text := _text(part.get("text")))]
+    return "\n\n".join(texts) or _text(message.get("text")) or ""
 
 
 def _metadata(title: Any) -> dict[str, Any]:

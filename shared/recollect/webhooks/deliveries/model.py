@@ -30,7 +30,7 @@ MAX_PENDING = 1_000
 """The most pending deliveries of one webhook (a few more if they are requested at the same instant). Beyond that, its
 events stay where they happened and are collected later."""
 
-MAX_KEPT = 10_000
+MAX_STORED = 10_000
 """About how many deliveries of a webhook are kept: beyond that, the oldest finished ones are deleted after an hour."""
 
 MAX_CHANGES = 50

@@ -9,7 +9,7 @@ SELECT tenant_id FROM tenants_with_due_deliveries();
 
 -- name: tenants_with_old
 -- Tenants with deliveries that are older than they are kept; asked without a tenant.
-SELECT tenant_id FROM tenants_with_old_deliveries(:kept);
+SELECT tenant_id FROM tenants_with_old_deliveries(:retention);
 
 -- name: count_pending
 -- How many deliveries of a webhook are still to be sent; :max_pending at most are counted.
@@ -142,7 +142,7 @@ RETURNING w.disabled_reason;
 WITH removed AS (
     DELETE FROM webhook_deliveries WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
         SELECT id FROM webhook_deliveries
-        WHERE tenant_id = :tenant_id AND created_at < statement_timestamp() - :kept::interval
+        WHERE tenant_id = :tenant_id AND created_at < statement_timestamp() - :retention::interval
         ORDER BY created_at
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -152,12 +152,12 @@ WITH removed AS (
 SELECT count(*) = :limit AS more FROM removed;
 
 -- name: remove_surplus
--- Remove deliveries of a webhook beyond the newest :max_kept that nothing follows for and that are older than an hour.
+-- Remove deliveries of a webhook beyond the newest :max_stored that nothing follows for and that are older than an hour.
 DELETE FROM webhook_deliveries WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
     SELECT id FROM webhook_deliveries
     WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND next_attempt_at IS NULL
         AND created_at < statement_timestamp() - interval '1 hour'
     ORDER BY id DESC
-    OFFSET :max_kept
+    OFFSET :max_stored
     LIMIT 1000
 ));

@@ -18,8 +18,8 @@ from recollect.webhooks.deliveries.model import (
     AT_ONCE_EACH,
     FAILING_FOR,
     MAX_CHANGES,
-    MAX_KEPT,
     MAX_PENDING,
+    MAX_STORED,
     SEND_WEBHOOKS,
     AttemptError,
     ClaimedDelivery,
@@ -43,10 +43,10 @@ async def tenants_with_due(db: Database) -> list[UUID]:
         return await store.tenants_with_due(session)
 
 
-async def tenants_with_old(db: Database, *, kept: timedelta) -> list[UUID]:
-    """Active tenants with deliveries older than `kept`."""
+async def tenants_with_old(db: Database, *, retention: timedelta) -> list[UUID]:
+    """Active tenants with deliveries older than `retention`."""
     async with db.system() as session:
-        return await store.tenants_with_old(session, kept=kept)
+        return await store.tenants_with_old(session, retention=retention)
 
 
 async def room(tx: Transaction, webhook_id: UUID) -> int:
@@ -59,7 +59,7 @@ async def add(tx: Transaction, webhook_id: UUID, new: Sequence[NewDelivery]) -> 
     if not new:
         return []
     added = await store.insert_deliveries(tx, webhook_id, new)
-    await store.remove_surplus(tx, webhook_id, max_kept=MAX_KEPT)
+    await store.remove_surplus(tx, webhook_id, max_stored=MAX_STORED)
     tx.wake(SEND_WEBHOOKS)
     return added
 
@@ -134,9 +134,9 @@ async def record(tx: Transaction, delivery: ClaimedDelivery, outcome: Outcome) -
     return reason
 
 
-async def remove_old(tx: Transaction, *, kept: timedelta) -> bool:
-    """Remove deliveries older than `kept`, sent or not; whether there may be more."""
-    return await store.remove_old(tx, kept=kept, limit=REMOVED_AT_ONCE)
+async def remove_old(tx: Transaction, *, retention: timedelta) -> bool:
+    """Remove deliveries older than `retention`, sent or not; whether there may be more."""
+    return await store.remove_old(tx, retention=retention, limit=REMOVED_AT_ONCE)
 
 
 async def _message(tx: Transaction, delivery: ClaimedDelivery) -> Message:

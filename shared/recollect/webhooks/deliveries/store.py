@@ -17,9 +17,9 @@ async def tenants_with_due(session: Session) -> list[UUID]:
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_due)]
 
 
-async def tenants_with_old(session: Session, *, kept: timedelta) -> list[UUID]:
-    """Tenants with deliveries older than `kept`."""
-    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old, kept=kept)]
+async def tenants_with_old(session: Session, *, retention: timedelta) -> list[UUID]:
+    """Tenants with deliveries older than `retention`."""
+    return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_old, retention=retention)]
 
 
 async def count_pending(tx: Transaction, webhook_id: UUID, *, max_pending: int) -> int:
@@ -102,12 +102,12 @@ async def note_failure(tx: Transaction, webhook_id: UUID, *, gone: bool, failing
     return reason
 
 
-async def remove_old(tx: Transaction, *, kept: timedelta, limit: int) -> bool:
-    """Remove deliveries older than `kept`; whether there may be more."""
-    more: bool = await tx.fetchval(queries.remove_old, kept=kept, limit=limit)
+async def remove_old(tx: Transaction, *, retention: timedelta, limit: int) -> bool:
+    """Remove deliveries older than `retention`; whether there may be more."""
+    more: bool = await tx.fetchval(queries.remove_old, retention=retention, limit=limit)
     return more
 
 
-async def remove_surplus(tx: Transaction, webhook_id: UUID, *, max_kept: int) -> None:
+async def remove_surplus(tx: Transaction, webhook_id: UUID, *, max_stored: int) -> None:
     """Remove deliveries of a webhook beyond so many."""
-    await tx.execute(queries.remove_surplus, webhook_id=webhook_id, max_kept=max_kept)
+    await tx.execute(queries.remove_surplus, webhook_id=webhook_id, max_stored=max_stored)

@@ -48,12 +48,12 @@ WITH news AS MATERIALIZED (
     ORDER BY h.at
     LIMIT :limit
     FOR KEY SHARE OF g SKIP LOCKED
-), told AS (
+), reported AS (
     UPDATE webhook_cursors c SET revision = n.revision FROM news n
     WHERE c.tenant_id = :tenant_id AND c.webhook_id = :webhook_id AND c.graph_id = n.graph_id
     RETURNING c.graph_id
 )
-SELECT n.graph_id, n.after_revision, n.revision, n.at FROM news n JOIN told t ON t.graph_id = n.graph_id ORDER BY n.at;
+SELECT n.graph_id, n.after_revision, n.revision, n.at FROM news n JOIN reported t ON t.graph_id = n.graph_id ORDER BY n.at;
 
 -- name: remove_cursors_of_deleted
 -- Graphs that a webhook knows and that are no more; at most :limit.

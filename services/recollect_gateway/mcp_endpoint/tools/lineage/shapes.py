@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from recollect.graph.entities.model import ToldObservations
+from recollect.graph.entities.model import ListedObservations
 from recollect.graph.graphs.model import Graph
 from recollect.graph.lineages.model import Version
 from recollect.memory.model import NamedEdge
@@ -135,13 +135,13 @@ def graph_out(graph: Graph) -> GraphOut:
 
 
 def node_out(
-    node: Version, graph: str, *, compact: bool = False, told: ToldObservations | None = None, skipped: int = 0
+    node: Version, graph: str, *, compact: bool = False, listed: ListedObservations | None = None, skipped: int = 0
 ) -> NodeVersionOut:
     """A version in the toolset's shape; `compact`: without fields that a drawing of the graph does not need.
 
-    `told`: its observations, of which the `skipped` newest were told before.
+    `listed`: its observations, of which the `skipped` newest were told before.
     """
-    told = told or ToldObservations()
+    listed = listed or ListedObservations()
     out = NodeVersionOut(
         id=str(node.id),
         graph=graph,
@@ -157,9 +157,9 @@ def node_out(
         conflicts=[str(version_id) for version_id in node.conflicts],
         name=node.name,
         deleted=node.deleted,
-        observations=list(told.texts),
+        observations=list(listed.texts),
         omitted_observations=omitted_observations(
-            told.omitted, skipped + len(told.texts), "get_node_by_lineage with observations_offset"
+            listed.omitted, skipped + len(listed.texts), "get_node_by_lineage with observations_offset"
         ),
         status=hidden_status(node.status),
     )

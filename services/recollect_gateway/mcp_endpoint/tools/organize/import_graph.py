@@ -103,7 +103,7 @@ async def _start_import(call: Call, arguments: ImportGraph) -> Reply:
     chunks = list(in_chunks(arguments.data, MAX_CHUNK // 4))  # a character takes four bytes at most
     async with call.changing(arguments.graph) as tx:
         name = call.graph_name(arguments.graph)
-        job = await file_jobs.hold_import(
+        job = await file_jobs.create_held_import(
             tx, name, arguments.format, strategy, strict=not arguments.dry_run, check=arguments.dry_run
         )
         await jobs.append_input(tx, job.id, chunks, bounds)

@@ -134,7 +134,7 @@ class OwnGrant:
 class GrantStatus:
     """The grant of a presented code or token, with the present role of its person.
 
-    `holds`: it is not revoked, and its tenant is active.
+    `is_valid`: it is not revoked, and its tenant is active.
     """
 
     grant_id: UUID
@@ -143,7 +143,7 @@ class GrantStatus:
     resource: str
     scopes: tuple[str, ...]
     role: Role
-    holds: bool
+    is_valid: bool
 
     @property
     def allowed(self) -> tuple[str, ...]:

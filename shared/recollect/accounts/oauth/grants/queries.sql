@@ -35,7 +35,7 @@ WHERE tenant_id = :tenant_id AND id IN (
     SELECT id FROM oauth_grants
     WHERE tenant_id = :tenant_id AND person_id = :person_id AND revoked_at IS NULL AND expires_at > clock_timestamp()
     ORDER BY coalesce(last_used_at, created_at) DESC, id DESC
-    OFFSET :kept
+    OFFSET :max_stored
 )
 RETURNING id;
 
@@ -44,13 +44,13 @@ RETURNING id;
 INSERT INTO oauth_codes (tenant_id, grant_id, hash, redirect_uri, code_challenge, nonce, expires_at)
 VALUES (:tenant_id, :grant_id, :hash, :redirect_uri, :code_challenge, :nonce, clock_timestamp() + :lifetime::interval);
 
--- name: hold_code
+-- name: lock_code
 -- A code that a client presents, locked so that it is used once; with its grant and the role of its person.
 -- just_used: no longer ago than :repeats.
 SELECT c.redirect_uri, c.code_challenge, c.nonce, c.used_at IS NOT NULL AS used,
     coalesce(c.used_at > clock_timestamp() - :repeats::interval, false) AS just_used, c.expires_at <= clock_timestamp() AS ended,
     g.id AS grant_id, g.person_id, g.client_id, g.resource, g.scopes, m.role,
-    g.revoked_at IS NULL AND t.status = 'active' AS holds
+    g.revoked_at IS NULL AND t.status = 'active' AS is_valid
 FROM oauth_codes c
 JOIN oauth_grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id
 JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id
@@ -62,13 +62,13 @@ FOR UPDATE OF c;
 -- Note that a code is used.
 UPDATE oauth_codes SET used_at = clock_timestamp() WHERE tenant_id = :tenant_id AND grant_id = :grant_id;
 
--- name: hold_refresh_token
+-- name: lock_refresh_token
 -- A refresh token that a client presents, locked so that its uses are counted; with its grant and the role of its
 -- person. late: it was used, longer ago than parallel sessions explain.
 SELECT r.id, r.generation, r.uses, r.expires_at <= clock_timestamp() AS ended,
     r.used_at IS NOT NULL AND r.used_at < clock_timestamp() - :grace::interval AS late,
     g.id AS grant_id, g.person_id, g.client_id, g.resource, g.scopes, m.role,
-    g.revoked_at IS NULL AND t.status = 'active' AS holds
+    g.revoked_at IS NULL AND t.status = 'active' AS is_valid
 FROM oauth_refresh_tokens r
 JOIN oauth_grants g ON g.tenant_id = r.tenant_id AND g.id = r.grant_id
 JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id

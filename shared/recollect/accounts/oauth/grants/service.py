@@ -84,7 +84,7 @@ async def approve(tx: Transaction, approval: Approval, *, pepper: bytes) -> str:
     grant_id = await store.insert_grant(tx, approval, lifetime=CODE_LIFETIME)
     await store.insert_code(tx, grant_id, approval, code_hash=hash_secret(code, pepper), lifetime=CODE_LIFETIME)
     await audit.record(tx, Action.GRANT_GIVEN, named("grant", grant_id), scopes=list(approval.scopes))
-    revoked_ids = await store.revoke_oldest_grants(tx, approval.person_id, kept=MAX_GRANTS)
+    revoked_ids = await store.revoke_oldest_grants(tx, approval.person_id, max_stored=MAX_GRANTS)
     if revoked_ids:
         objects = [named("grant", revoked_id) for revoked_id in revoked_ids]
         await audit.record(tx, Action.GRANT_ENDED, *objects, revoked_by=LIMIT)
@@ -115,7 +115,7 @@ async def present_code(
     client knows: then it is refused, and the tokens that it gave stay.
     """
     record = await find_under_any_secret(
-        pepper, lambda accepted: store.hold_code(tx, hash_secret(code, accepted), repeats=CODE_REPEATS)
+        pepper, lambda accepted: store.lock_code(tx, hash_secret(code, accepted), repeats=CODE_REPEATS)
     )
     if record is None or record.presented.grant.client_id != client_id:
         return None
@@ -124,7 +124,7 @@ async def present_code(
         if not (record.just_used and _is_verifier(verifier, record.presented.code_challenge)):
             await _end_reused(tx, grant.grant_id)
         return None
-    return record.presented if grant.holds and not record.ended else None
+    return record.presented if grant.is_valid and not record.ended else None
 
 
 async def redeem_code(
@@ -144,14 +144,14 @@ async def present_refresh(
     A token that was used before, and longer ago than the grace window, ends its grant.
     """
     record = await find_under_any_secret(
-        pepper, lambda accepted: store.hold_refresh_token(tx, hash_secret(token, accepted), grace=times.grace)
+        pepper, lambda accepted: store.lock_refresh_token(tx, hash_secret(token, accepted), grace=times.grace)
     )
     if record is None or record.grant.client_id != client_id:
         return None
     if record.late:
         await _end_reused(tx, record.grant.grant_id)
         return None
-    return _presented(record) if record.grant.holds and not record.ended else None
+    return _presented(record) if record.grant.is_valid and not record.ended else None
 
 
 async def refresh(

@@ -104,9 +104,11 @@ async def forget_grants(tx: Transaction, person_id: UUID, *, remembered: int) ->
     await tx.execute(queries.forget_grants, person_id=person_id, remembered=remembered)
 
 
-async def revoke_oldest_grants(tx: Transaction, person_id: UUID, *, kept: int) -> list[UUID]:
-    """End a person's grants beyond `kept`; return their ids."""
-    return [row["id"] for row in await tx.fetch(queries.revoke_oldest_grants, person_id=person_id, kept=kept)]
+async def revoke_oldest_grants(tx: Transaction, person_id: UUID, *, max_stored: int) -> list[UUID]:
+    """End a person's grants beyond `max_stored`; return their ids."""
+    return [
+        row["id"] for row in await tx.fetch(queries.revoke_oldest_grants, person_id=person_id, max_stored=max_stored)
+    ]
 
 
 async def insert_code(
@@ -124,9 +126,9 @@ async def insert_code(
     )
 
 
-async def hold_code(tx: Transaction, code_hash: bytes, *, repeats: timedelta) -> CodeRecord | None:
+async def lock_code(tx: Transaction, code_hash: bytes, *, repeats: timedelta) -> CodeRecord | None:
     """The code with this hash, locked until the transaction ends."""
-    row = await tx.fetchrow(queries.hold_code, hash=code_hash, repeats=repeats)
+    row = await tx.fetchrow(queries.lock_code, hash=code_hash, repeats=repeats)
     if row is None:
         return None
     presented = PresentedCode(_grant_status(row), row["redirect_uri"], row["code_challenge"], row["nonce"])
@@ -138,9 +140,9 @@ async def use_code(tx: Transaction, grant_id: UUID) -> None:
     await tx.execute(queries.use_code, grant_id=grant_id)
 
 
-async def hold_refresh_token(tx: Transaction, token_hash: bytes, *, grace: timedelta) -> RefreshRecord | None:
+async def lock_refresh_token(tx: Transaction, token_hash: bytes, *, grace: timedelta) -> RefreshRecord | None:
     """The refresh token with this hash, locked until the transaction ends."""
-    row = await tx.fetchrow(queries.hold_refresh_token, hash=token_hash, grace=grace)
+    row = await tx.fetchrow(queries.lock_refresh_token, hash=token_hash, grace=grace)
     if row is None:
         return None
     return RefreshRecord(_grant_status(row), row["id"], row["generation"], row["uses"], row["ended"], row["late"])
@@ -255,7 +257,7 @@ def _grant_status(row: asyncpg.Record) -> GrantStatus:
         row["resource"],
         tuple(row["scopes"]),
         Role(row["role"]),
-        row["holds"],
+        row["is_valid"],
     )
 
 

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from recollect_workers.turns import Turns, take_turns
+from recollect_workers.time_slices import TimeSlices, run_slices
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 
@@ -14,20 +14,20 @@ class Queue:
 
     def __init__(self, steps: dict[UUID, int], *, at_once: int = 1) -> None:
         self.due = dict(steps)
-        self.turns = Turns(at_once)
+        self.turns = TimeSlices(at_once)
         self.most = 0
         self._at_work = 0
         self.found, self.stopping = asyncio.Event(), asyncio.Event()
 
     async def sweep(self) -> None:
         async with asyncio.timeout(MAX_WAIT_SECONDS):
-            await take_turns(self.turns, self.start_round, due=self.found, stopping=self.stopping)
+            await run_slices(self.turns, self.start_round, due=self.found, stopping=self.stopping)
 
     async def start_round(self) -> bool:
         seen = [tenant for tenant, steps in self.due.items() if steps and not self.turns.has(tenant)]
         await self.end_of_look()
         for tenant in seen:
-            await self.turns.wait_for_room()
+            await self.turns.wait_for_capacity()
             self.turns.begin(tenant, self.take(tenant))
         return bool(seen)
 

@@ -1,4 +1,4 @@
-"""Turns: each tenant that has something due gets one in every round, until nothing is due."""
+"""Time slices: in every round, each tenant that has work due gets one, until no work is due."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 
-class Turns:
-    """The turns of one sweep that are under way, at most `at_once`."""
+class TimeSlices:
+    """The slices of one sweep that are under way, at most `at_once`."""
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
@@ -18,17 +18,17 @@ class Turns:
         return bool(self._under_way)
 
     def has(self, tenant_id: UUID) -> bool:
-        """Whether a turn of this tenant is under way."""
+        """Whether a slice of this tenant is under way."""
         return tenant_id in self._under_way.values()
 
-    async def wait_for_room(self) -> None:
-        """Wait until one more turn may begin."""
+    async def wait_for_capacity(self) -> None:
+        """Wait until one more slice may begin."""
         while len(self._under_way) >= self._at_once:
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
 
-    def begin(self, tenant_id: UUID, turn: Coroutine[Any, Any, None]) -> None:
-        """Run a turn beside the others. It must not raise."""
-        task = asyncio.create_task(turn)
+    def begin(self, tenant_id: UUID, work: Coroutine[Any, Any, None]) -> None:
+        """Run a slice beside the others. It must not raise."""
+        task = asyncio.create_task(work)
         self._under_way[task] = tenant_id
         task.add_done_callback(self._forget)
 
@@ -37,7 +37,7 @@ class Turns:
         self.ended += 1
 
     async def wait_for_change(self, *events: asyncio.Event) -> None:
-        """Wait until a turn has ended or one of the events is set."""
+        """Wait until a slice has ended or one of the events is set."""
         signals = [asyncio.create_task(event.wait()) for event in events]
         try:
             await asyncio.wait({*self._under_way, *signals}, return_when=asyncio.FIRST_COMPLETED)
@@ -46,34 +46,34 @@ class Turns:
                 signal.cancel()
 
     def cancel(self) -> None:
-        """Cancel the turns that are under way."""
+        """Cancel the slices that are under way."""
         for task in self._under_way:
             task.cancel()
 
     async def wait_until_ended(self) -> None:
-        """Wait until no turn is under way."""
+        """Wait until no slice is under way."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
 
-async def take_turns(
-    turns: Turns, start_round: Callable[[], Awaitable[bool]], *, due: asyncio.Event, stopping: asyncio.Event
+async def run_slices(
+    slices: TimeSlices, start_round: Callable[[], Awaitable[bool]], *, due: asyncio.Event, stopping: asyncio.Event
 ) -> None:
-    """Begin rounds until nothing is due and no turn is under way, or `stopping` is set.
+    """Begin rounds until nothing is due and no slice is under way, or `stopping` is set.
 
-    `start_round` finds due work and begins its turns; True if there was any. `due` is set when there may be more.
+    `start_round` finds due work and begins its slices; True if there was any. `due` is set when there may be more.
     """
     try:
         while not stopping.is_set():
             due.clear()
-            ended_before = turns.ended
-            # A turn that ended during the round may have left work that the round did not see.
-            if await start_round() or turns.ended > ended_before:
+            ended_before = slices.ended
+            # A slice that ended during the round may have left work that the round did not see.
+            if await start_round() or slices.ended > ended_before:
                 continue
-            if not turns:
+            if not slices:
                 return
-            await turns.wait_for_change(due, stopping)
+            await slices.wait_for_change(due, stopping)
     except asyncio.CancelledError:
-        turns.cancel()
+        slices.cancel()
         raise
     finally:
-        await turns.wait_until_ended()
+        await slices.wait_until_ended()
