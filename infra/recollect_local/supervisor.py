@@ -11,7 +11,7 @@ from recollect.errors import Unavailable
 from recollect_local.process import last_words
 from recollect_local.server import Server
 
-_LOOK_EVERY_SECONDS = 0.1
+_CHECK_SECONDS = 0.1
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Supervisor:
                 return False
             for watched in self._watched:
                 self._check(watched)
-            time.sleep(_LOOK_EVERY_SECONDS)
+            time.sleep(_CHECK_SECONDS)
         return True
 
     def _check(self, watched: _Watched) -> None:

@@ -112,7 +112,7 @@ def wait_for_job(gateway: Gateway, job_id: UUID, *, doing: str | None = None, it
     """Wait for a job's end and return the job; meanwhile a meter shows its progress, or what it waits for.
 
     Where there is no terminal, progress is printed after every `every` items; None: after each twentieth of the total.
-    Raises the gateway's refusals, and Unavailable where it stays away for longer than a restart takes.
+    Raises the gateway's refusals, and Unavailable where it stays unreachable for longer than a restart takes.
     """
     job, began_at, pause = _view(gateway, job_id), time.monotonic(), FIRST_POLL_SECONDS
     seen_at = began_at

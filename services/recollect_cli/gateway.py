@@ -20,7 +20,7 @@ from recollect_local.data_folder import DataFolder
 
 ATTEMPTS = 8
 ATTEMPT_SECONDS = 60.0
-"""For how long a request is repeated while the gateway is away or busy: a restart, not an outage."""
+"""For how long a request is repeated while the gateway is unreachable or busy: a restart, not an outage."""
 LONGEST_WAIT = 10.0
 TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 
@@ -63,7 +63,7 @@ class Gateway:
         self._has_answered = False
 
     def post(self, path: str, content: bytes, *, media_type: str, **query: str) -> bytes:
-        """The answer, which is JSON. Repeats the request, which must allow it, while the gateway is away or busy."""
+        """The JSON answer. Repeats the request, which must allow it, while the gateway is unreachable or busy."""
         request = self._client.build_request(
             "POST", path, content=content, params=query, headers={"Content-Type": media_type}
         )

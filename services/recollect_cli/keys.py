@@ -18,7 +18,7 @@ from recollect_cli.gateway import ApiKey as ApiKeyOption
 from recollect_cli.gateway import Url, body_of, connected
 from recollect_cli.operations import as_operator_of_each_cell, for_tenant, pepper
 from recollect_cli.tables import AsJson, echo, show, show_json
-from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_one_way, tenant_of
+from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_one_option, tenant_of
 
 app = App(name="keys", help="Create, list, rotate and revoke the API keys of a tenant.")
 
@@ -145,7 +145,7 @@ def rotate(*words: TenantAndKey, overlap_hours: float = 24, url: Url = None, api
 @app.command(name="list")
 def list_keys(tenant: Tenant = None, *, json: AsJson = False, url: Url = None, api_key: ApiKeyOption = None) -> None:
     """List the keys of a tenant, oldest first."""
-    require_one_way(tenant, url, api_key, json=json)
+    require_one_option(tenant, url, api_key, json=json)
     if tenant is not None:
         _show(for_tenant(tenant, lambda tx: identity.list_keys(tx, limit=MAX_LISTED)))
         return

@@ -24,7 +24,7 @@ from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.operations import as_tenant, for_tenant
 from recollect_cli.running import operator_settings
 from recollect_cli.tables import AsJson, echo, show, show_json
-from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_one_way, tenant_of
+from recollect_cli.tenancy import MAX_LISTED, PAGE, TENANT, id_of, listed, require_one_option, tenant_of
 
 app = App(name="members", help="Invite, list, update and remove the members of a tenant.")
 
@@ -109,7 +109,7 @@ def list_members(
     api_key: ApiKey = None,
 ) -> None:
     """List the members of a tenant, and the people who are invited and have not joined yet. --json: members alone."""
-    require_one_way(tenant, url, api_key, json=json)
+    require_one_option(tenant, url, api_key, json=json)
     if tenant is not None:
         _show(*for_tenant(tenant, _members_and_invitations))
         return

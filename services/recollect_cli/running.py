@@ -1,4 +1,4 @@
-"""Running the work of a command, and the error where the database is away."""
+"""Running the work of a command, and the error where the database is unreachable."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -37,18 +37,18 @@ def tenant_of(
 ) -> tuple[str | None, tuple[str, ...]]:
     """The tenant, None if there is none, and the words after it: one for each name.
 
-    Raises InvalidInput, which says how to use the command, for fewer or more words; and as `require_one_way` does.
+    Raises InvalidInput, which says how to use the command, for fewer or more words; and as `require_one_option` does.
     """
     match len(words) - len(names):
         case 0:
             return None, words
         case 1:
-            require_one_way(words[0], url, api_key)
+            require_one_option(words[0], url, api_key)
             return words[0], words[1:]
     raise InvalidInput(f"Usage: recollect {command} {' '.join(['[TENANT]', *names])}")
 
 
-def require_one_way(tenant: str | None, url: str | None, api_key: str | None, *, json: bool = False) -> None:
+def require_one_option(tenant: str | None, url: str | None, api_key: str | None, *, json: bool = False) -> None:
     """Raise InvalidInput for options of a gateway with a tenant; variables of the environment may be for others."""
     options = {"RECOLLECT_URL": url, "RECOLLECT_API_KEY": api_key}
     is_given = any(value not in (None, os.environ.get(name)) for name, value in options.items())

@@ -62,7 +62,7 @@ class OperatorCells:
             return await directory.find_cell(operator, slug=slug, tenant_id=tenant_id)
 
     async def query_all(self, identity: OperatorIdentity, query: Callable[[Operator], Awaitable[T]]) -> dict[str, T]:
-        """The results of `query` in every cell, by the cell's name. Raises Unavailable where one is away."""
+        """The results of `query` in every cell, by the cell's name. Raises Unavailable where one is unreachable."""
 
         async def query_cell(name: str) -> T:
             async with self._databases[name].session(identity) as operator:

@@ -30,7 +30,7 @@ NAME = "recollect"
 URL = "http://127.0.0.1:8787"
 
 
-class NotOurs(Exception):
+class NotInstalledByRecollect(Exception):
     """A file of the person cannot be read, and is left as it is."""
 
 
@@ -58,9 +58,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8")) if path.exists() else {}
     except ValueError as error:
-        raise NotOurs(f"{path} is not JSON ({error}). Nothing was changed in it.") from None
+        raise NotInstalledByRecollect(f"{path} is not JSON ({error}). Nothing was changed in it.") from None
     if not isinstance(found, dict):
-        raise NotOurs(f"{path} is no JSON object. Nothing was changed in it.")
+        raise NotInstalledByRecollect(f"{path} is no JSON object. Nothing was changed in it.")
     return found
 
 
@@ -213,7 +213,7 @@ def main(arguments: list[str] | None = None) -> None:
     report: list[str] = []
     try:
         client.install(Target(folder, home, asked.project is not None), asked.remove, report)
-    except (NotOurs, OSError) as error:
+    except (NotInstalledByRecollect, OSError) as error:
         sys.exit(str(error))
     print("\n".join([f"{'Removed from' if asked.remove else 'Written'}: {path}" for path in report] or ["No change."]))
     if not asked.remove:

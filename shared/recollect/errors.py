@@ -19,7 +19,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
       PreconditionRequired precondition_required  the caller must say what they know of what they change
       TooLarge           too_large        the request or the reply is past a bound
       TooManyRequests    rate_limited     too much was asked; try again in `seconds`
-      Unavailable        unavailable      something that Recollect needs is away; try again
+      Unavailable        unavailable      something that Recollect needs is unreachable; try again
         TenantMoving                      the tenant is moving to another cell, for seconds
 """
 
@@ -322,7 +322,7 @@ class TooManyRequests(RecollectError):
 
 
 class Unavailable(RecollectError):
-    """Something that Recollect needs is away or busy; the same call may be tried again."""
+    """Something that Recollect needs is unreachable or busy; the same call may be tried again."""
 
     kind = ErrorKind.UNAVAILABLE
     default_code = ErrorCode.DATABASE_UNAVAILABLE

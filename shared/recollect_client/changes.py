@@ -13,7 +13,7 @@ from recollect_client.errors import ApiError, ChangesLostError, ConnectionError,
 from recollect_client.retries import Retries, is_transient
 
 FOLLOWING = Retries(attempts=60, total_wait=300.0)
-"""How long a gateway may be away, in a row, before a stream of changes gives up."""
+"""How long a gateway may be unreachable, in a row, before a stream of changes gives up."""
 
 RECONNECT_SECONDS = 1.0
 """How long to wait after a connection that ended without a word."""

@@ -16,7 +16,7 @@
           VersionConflictError     somebody else changed it since it was read
         TooManyRequestsError       too often, or too much at once; try again in `retry_after` seconds
         ServerError                something failed in the gateway, or in front of it
-          UnavailableError         it is away or busy; try again in `retry_after` seconds
+          UnavailableError         it is unreachable or busy; try again in `retry_after` seconds
 
 `code` is stable, for programs (docs/api.md); messages are for people.
 """
@@ -117,7 +117,7 @@ class ServerError(ApiError):
 
 
 class UnavailableError(ServerError):
-    """The gateway, or something that it needs, is away or busy."""
+    """The gateway, or something that it needs, is unreachable or busy."""
 
 
 _BY_CODE: dict[str, type[ApiError]] = {

@@ -17,7 +17,7 @@ from recollect_client.requests import Request
 KEY_HEADER = "Idempotency-Key"
 _TRANSIENT = frozenset({429, 502, 503, 504})
 _KEYS_USED_UP = "too_many_idempotency_keys"
-_UNDER_WAY = "idempotency_conflict"
+_IN_PROGRESS = "idempotency_conflict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Sending:
 def is_transient(error: ApiError | ConnectionError) -> bool:
     """Whether the same request may succeed later."""
     return isinstance(error, ConnectionError) or (
-        error.code != _KEYS_USED_UP and (error.status in _TRANSIENT or error.code == _UNDER_WAY)
+        error.code != _KEYS_USED_UP and (error.status in _TRANSIENT or error.code == _IN_PROGRESS)
     )
 
 

@@ -61,7 +61,7 @@ async def test_similar_names_of_another_tenant_are_not_told(neighbours: tuple[Ne
         async with agent.writing() as (tx, revision):
             made = await entities.create_entities(tx, revision, [NewEntity("PROJECT FALCON")])
             new = [(node_id, entity.name) for node_id, entity in made]
-            told = await entities.find_look_alikes(tx, revision.graph, new)
+            told = await entities.find_similar_names(tx, revision.graph, new)
             assert [other.name for others in told.values() for other in others] == ["Project Falcon"] * similar
     async with theirs.db.transaction(theirs.caller, read_only=True) as tx:
         view = await graphs.view(tx, None)

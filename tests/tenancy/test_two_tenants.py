@@ -133,7 +133,7 @@ async def test_a_worker_claims_and_settles_only_passages_of_its_tenant(
         assert await owner.fetchval(f"SELECT count(*) FROM {table} WHERE model = 'forged'") == 0
     assert await owner.fetchval(epochs, other.caller.tenant_id) == 0
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
-        assert await store.load_evidence(tx, foreign, [], model="model", beside=True) == {}
+        assert await store.load_evidence(tx, foreign, [], model="model", with_neighbours=True) == {}
     before = await owner.fetchval(epochs, mine.caller.tenant_id)
     assert await other.embed() == len(foreign)
     assert await owner.fetchval(epochs, mine.caller.tenant_id) == before

@@ -79,7 +79,7 @@ class _Bisection:
         failure = await self._attempt(passages)
         if failure is None:
             return
-        if failure.cause is FailureCause.AWAY or not await self._is_available():
+        if failure.cause is FailureCause.UNREACHABLE or not await self._is_available():
             raise failure
         if len(passages) == 1:
             self.outcome.failed.append(

@@ -33,7 +33,7 @@ class Pace:
 
     async def is_slow(self, tenant_id: UUID) -> bool:
         """Whether work for this tenant has to rest, because another tenant calls."""
-        return self._rest_ratio > 0 and await self._presence.is_anyone_else_calling(tenant_id)
+        return self._rest_ratio > 0 and await self._presence.is_other_tenant_calling(tenant_id)
 
     @asynccontextmanager
     async def part(self, tenant_id: UUID) -> AsyncIterator[None]:

@@ -11,48 +11,48 @@ class TimeSlices:
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
-        self._under_way: dict[asyncio.Task[None], UUID] = {}
+        self._in_progress: dict[asyncio.Task[None], UUID] = {}
         self.ended = 0
 
     def __bool__(self) -> bool:
-        return bool(self._under_way)
+        return bool(self._in_progress)
 
     def has(self, tenant_id: UUID) -> bool:
         """Whether a slice of this tenant is under way."""
-        return tenant_id in self._under_way.values()
+        return tenant_id in self._in_progress.values()
 
     async def wait_for_capacity(self) -> None:
         """Wait until one more slice may begin."""
-        while len(self._under_way) >= self._at_once:
-            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+        while len(self._in_progress) >= self._at_once:
+            await asyncio.wait(self._in_progress, return_when=asyncio.FIRST_COMPLETED)
 
     def begin(self, tenant_id: UUID, work: Coroutine[Any, Any, None]) -> None:
         """Run a slice beside the others. It must not raise."""
         task = asyncio.create_task(work)
-        self._under_way[task] = tenant_id
+        self._in_progress[task] = tenant_id
         task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
-        del self._under_way[task]
+        del self._in_progress[task]
         self.ended += 1
 
     async def wait_for_change(self, *events: asyncio.Event) -> None:
         """Wait until a slice has ended or one of the events is set."""
         signals = [asyncio.create_task(event.wait()) for event in events]
         try:
-            await asyncio.wait({*self._under_way, *signals}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*self._in_progress, *signals}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for signal in signals:
                 signal.cancel()
 
     def cancel(self) -> None:
         """Cancel the slices that are under way."""
-        for task in self._under_way:
+        for task in self._in_progress:
             task.cancel()
 
     async def wait_until_ended(self) -> None:
         """Wait until no slice is under way."""
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await asyncio.gather(*self._in_progress, return_exceptions=True)
 
 
 async def run_slices(

@@ -33,17 +33,17 @@ log = structlog.get_logger(__name__)
 async def serve_wakeups(context: WorkerContext, redis: Redis) -> None:
     """Run the jobs of wake-ups until the worker stops. Each loss and each return of Redis is logged once."""
     arq = arq_redis(redis, queue_of(context.settings.cell))
-    is_away = False
+    is_unreachable = False
     while not context.stopping.is_set():
         try:
             await drop_expired(arq)
             log.info("listening for wake-ups")
-            is_away = False
+            is_unreachable = False
             await run_until_stopping(context, arq_worker(context, arq))
         except (RedisError, OSError) as error:
-            if not is_away:
+            if not is_unreachable:
                 log.warning("cannot connect to Redis, sweeping without wake-ups", reason=str(error))
-            is_away = True
+            is_unreachable = True
             await pause(context, RETRY_SECONDS)
 
 

@@ -38,4 +38,4 @@ class PacedExchange:
             self._slot.give_back()
             await self._send(message)
             await self._slot.take()
-            await self._slot.give_way()
+            await self._slot.yield_to_others()

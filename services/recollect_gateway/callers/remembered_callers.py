@@ -7,7 +7,7 @@ A caller whom the database would refuse is served no longer than the setting say
 - Its age counts from the moment before it was looked up, and it is forgotten so many seconds after that.
 - It is forgotten as soon as a message says that callers of its tenant have changed. A caller that was looked up before
   that message is not remembered after it.
-- While no such message can come, since Redis is away, nothing is remembered.
+- While no such message can come, since Redis is unreachable, nothing is remembered.
 - Its own expiry is checked each time. Refusals are not remembered.
 """
 

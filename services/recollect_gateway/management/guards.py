@@ -65,7 +65,7 @@ def takes_tokens(handler: BaseRouteHandler) -> bool:
     return bool(handler.opt.get(TOKENS_OPT))
 
 
-def least_role(scope: Scope | None) -> Role:
+def min_role(scope: Scope | None) -> Role:
     """The lowest role that has this scope; of None, the lowest of all."""
     ascending = (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER)
     return next(role for role in ascending if scope is None or scope in ROLE_SCOPES[role])

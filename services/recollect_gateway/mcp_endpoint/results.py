@@ -36,7 +36,7 @@ async def render_result(
         return answer
     render = partial(_render_reply, request.parts, answer, max_bytes=max_bytes)
     items = answer.row_count + answer.related_items if isinstance(answer, Listing) else 0
-    return await _beside_loop_if_large(request, render, items)
+    return await _in_thread_if_large(request, render, items)
 
 
 async def render_document(request: McpRequest, structured: msgspec.Struct, max_bytes: int) -> str:
@@ -47,7 +47,7 @@ async def render_document(request: McpRequest, structured: msgspec.Struct, max_b
         require_within(encoded, max_bytes)
         return request.parts.text(msgspec.json.encode(msgspec.json.format(encoded, indent=2).decode()))
 
-    return await _beside_loop_if_large(request, render)
+    return await _in_thread_if_large(request, render)
 
 
 class _Render(Protocol[T]):
@@ -60,7 +60,7 @@ class _LargeError(Exception):
     """An answer is too large to be rendered on the event loop."""
 
 
-async def _beside_loop_if_large(request: McpRequest, render: _Render[T], items: int = 0) -> T:
+async def _in_thread_if_large(request: McpRequest, render: _Render[T], items: int = 0) -> T:
     """Render an answer of `items` items on the event loop, or beside it where that would hold the loop for long."""
     if items <= MAX_ITEMS_ON_LOOP:
         with suppress(_LargeError):

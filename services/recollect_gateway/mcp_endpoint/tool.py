@@ -92,7 +92,7 @@ JobRenderer = Callable[[Call, Job], Awaitable[Reply | CallToolResult]]
 
 ErrorRenderer = Callable[[Exception], CallToolResult]
 Substitute = Callable[[Services], Awaitable[Reply]]
-"""Answers in a tool's place while the database is away and the caller is unknown: with nothing of any tenant."""
+"""Answers in a tool's place while the database is unreachable and the caller is unknown: with nothing of any tenant."""
 
 
 @dataclass(frozen=True, slots=True)

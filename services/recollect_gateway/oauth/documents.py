@@ -26,7 +26,7 @@ PEOPLE = "people"
 FRESH = timedelta(minutes=5)
 """How long a document counts whose answer has no `max-age`."""
 
-LEAST_FRESH, MOST_FRESH = timedelta(minutes=1), timedelta(days=1)
+MIN_FRESH, MOST_FRESH = timedelta(minutes=1), timedelta(days=1)
 
 
 class NoClient(Exception):
@@ -99,4 +99,4 @@ def _is_json(media_type: str) -> bool:
 
 def _fresh_for(answer: Answer) -> timedelta:
     lifetime = FRESH if answer.max_age is None else timedelta(seconds=min(answer.max_age, 10**6))
-    return min(max(lifetime, LEAST_FRESH), MOST_FRESH)
+    return min(max(lifetime, MIN_FRESH), MOST_FRESH)

@@ -30,7 +30,7 @@ OPEN_STREAM = "recollect.stream"
 """Key in a request's state: its answer is a stream, which ends when its client leaves and has not failed then."""
 
 RETRY_SECONDS = 1.0
-"""How long a stream waits before it polls again, where the database was away or busy."""
+"""How long a stream waits before it polls again, where the database was unreachable or busy."""
 
 Renew = Callable[[], Awaitable[Caller]]
 """Looks the caller of a stream up anew; raises Unauthenticated, Forbidden, or Unavailable."""
@@ -85,7 +85,7 @@ class Stream:
         return await self.streams.reads.read(key, self.requested_at, read)
 
     async def _poll(self, poll: Callable[[Caller], Awaitable[PollResult[T]]]) -> PollResult[T] | None:
-        """The result of a poll; None where the database is away or busy now."""
+        """The result of a poll; None where the database is unreachable or busy now."""
         try:
             async with self.streams.admission.take_slot(self.caller):
                 self.caller = await self.renew()

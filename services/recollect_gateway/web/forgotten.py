@@ -24,7 +24,7 @@ from recollect_http.client_addresses import site_of_client
 
 AnyRequest = Request[Any, Any, Any]
 
-ON_ITS_WAY = (
+RESET_SENT = (
     "If there is an account with this address and it has a password, we have sent a link to the address. The link is "
     "valid for an hour. If no mail arrives, check the address and your spam folder."
 )
@@ -50,7 +50,7 @@ class ForgottenController(Controller):
             return page(request, "forgot.html", mails=False)
         await take_for_reset(request, email)
         state.background_tasks.begin("password reset", lambda: _send_link(state, state.mailer, email))
-        return page(request, "message.html", title="Check your mail", text=ON_ITS_WAY)
+        return page(request, "message.html", title="Check your mail", text=RESET_SENT)
 
 
 class ResetController(Controller):

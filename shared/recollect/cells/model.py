@@ -8,7 +8,7 @@ from uuid import UUID
 REMEMBERED = 100_000
 """How many tenants, and how many credentials, have their cell remembered by a process."""
 
-ELSEWHERE_SECONDS = 2.0
+OTHER_CELLS_SECONDS = 2.0
 """How long a person waits for changes in other cells, best effort."""
 
 

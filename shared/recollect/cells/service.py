@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from recollect.caller import Caller
 from recollect.cells import store
-from recollect.cells.model import ELSEWHERE_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
+from recollect.cells.model import OTHER_CELLS_SECONDS, REMEMBERED, memory_key, served_in_both, tenant_of
 from recollect.cells.switches import end_switches
 from recollect.errors import ErrorCode, TenantMoving, Unavailable
 from recollect.postgres.database import CellQuery, Database, OnWritten
@@ -178,7 +178,7 @@ class Cells(Database):
         strict: bool = False,
         home_session: Session | None = None,
     ) -> list[T]:
-        """As of one database: home's first, then the others' by name. Raises Unavailable where home is away."""
+        """As of one database: home's first, then the others' by name. Raises Unavailable where home is unreachable."""
         names = [name for name in await self._cells_named(slugs) if home_session is None or name != HOME]
         tasks = {name: self._begin(name, query, person_id) for name in names}
         rows: list[T] = [] if home_session is None else await query(home_session)
@@ -206,9 +206,9 @@ class Cells(Database):
         return not any((await self._ask_each(self.names, find_tenant_states)).values())
 
     async def do_in_other_cells(self, person_id: UUID, query: CellQuery[object], *, strict: bool = False) -> None:
-        """As of one database. A cell that is away, or too slow, is left out, and the log says so."""
+        """As of one database. A cell that is unreachable, or too slow, is left out, and the log says so."""
         tasks = {name: self._begin(name, query, person_id) for name in self._others}
-        await asyncio.wait(tasks.values(), timeout=self._acquire_seconds if strict else ELSEWHERE_SECONDS)
+        await asyncio.wait(tasks.values(), timeout=self._acquire_seconds if strict else OTHER_CELLS_SECONDS)
         for name, task in tasks.items():
             try:
                 _answer(task)
@@ -229,7 +229,7 @@ class Cells(Database):
         return await self._ask_each(await self._cells_named(slugs), find_tenant_states)
 
     async def _ask_each(self, cells: list[str], query: CellQuery[T]) -> dict[str, T]:
-        """The answer of each of these cells. Raises Unavailable where one is away."""
+        """The answer of each of these cells. Raises Unavailable where one is unreachable."""
         tasks = {name: self._begin(name, query, None) for name in cells}
         await asyncio.wait(tasks.values(), timeout=self._acquire_seconds)
         return {name: _answer(task) for name, task in tasks.items()}
@@ -296,7 +296,7 @@ class Cells(Database):
     async def _first(
         self, cells: list[str], query: CellQuery[T | None], person_id: UUID | None
     ) -> tuple[str, T | None]:
-        """The first of these cells that finds a value, and that. Raises Unavailable if none does and one is away."""
+        """The first cell that finds a value, and the value. Raises Unavailable if none does and one is unreachable."""
         pending = {self._begin(name, query, person_id): name for name in cells}
         failure: Unavailable | None = None
         deadline = asyncio.get_running_loop().time() + self._acquire_seconds

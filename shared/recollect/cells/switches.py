@@ -33,9 +33,9 @@ async def end_switches(
 ) -> bool:
     """End the switches of these tenants from these source cells; whether any has ended.
 
-    The tenants are given as for `store.find_places`. Switches whose source or target is away are left for later.
+    The tenants are given as for `store.find_places`. Switches whose source or target is unreachable are left for later.
     """
-    has_ended, away = False, set[str]()
+    has_ended, unreachable = False, set[str]()
     for source in sources:
         try:
             async with session_at(source) as session:
@@ -44,13 +44,13 @@ async def end_switches(
             _log_postponed(source, error)
             continue
         for departure in found:
-            if departure.target not in away:  # One of many departures waits for a target that is away, not each.
-                has_ended |= await _end(session_at, departure, away)
+            if departure.target not in unreachable:  # Only one departure waits for it.
+                has_ended |= await _end(session_at, departure, unreachable)
     return has_ended
 
 
 async def end_open_switches(session_at: SessionAt, *, most: int) -> None:
-    """End the switches of `most` tenants at most whose mover is gone. Raises Unavailable where home is away.
+    """End the switches of `most` tenants at most whose mover is gone. Raises Unavailable where home is unreachable.
 
     Of two processes that do this at once, the second changes nothing.
     """
@@ -63,8 +63,8 @@ async def end_open_switches(session_at: SessionAt, *, most: int) -> None:
         await end_switches(session_at, [source], tenants=tenants)
 
 
-async def _end(session_at: SessionAt, departure: TenantDeparture, away: set[str]) -> bool:
-    """End one switch; a target that is away is added to `away`. Both steps may be repeated, and then change nothing."""
+async def _end(session_at: SessionAt, departure: TenantDeparture, unreachable: set[str]) -> bool:
+    """End one switch; add a target that cannot be reached to `unreachable`. Both steps are idempotent."""
     try:
         async with session_at(departure.target) as session:
             has_arrived = await store.end_switch(session, departure)
@@ -74,7 +74,7 @@ async def _end(session_at: SessionAt, departure: TenantDeparture, away: set[str]
             log.warning("completed the switch of an interrupted move", tenant=str(departure.tenant_id))
         return has_arrived
     except Unavailable as error:
-        away.add(departure.target)
+        unreachable.add(departure.target)
         _log_postponed(departure.target, error)
         return False
 

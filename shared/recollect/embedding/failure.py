@@ -11,7 +11,7 @@ class FailureCause(StrEnum):
     AWAY: the embedder fails for any text. TEXT: the request fails again with the same texts. UNSURE: either.
     """
 
-    AWAY = "away"
+    UNREACHABLE = "away"
     TEXT = "text"
     UNSURE = "unsure"
 

@@ -24,7 +24,7 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from recollect.errors import ErrorCode, TooLarge
-from recollect.fairness.slots import give_way
+from recollect.fairness.slots import yield_to_others
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -58,7 +58,7 @@ async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice:
     lane = _lane_of(tenant_id)
     spent = 0.0
     while spent < seconds:
-        await give_way()
+        await yield_to_others()
         async with lane:
             outcome = await anyio.to_thread.run_sync(_run_slice, slices, limiter=_threads())
         if isinstance(outcome, Finished):

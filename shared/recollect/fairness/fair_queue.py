@@ -34,7 +34,7 @@ REST_SECONDS = 1.0
 GAP_SECONDS = 0.1
 """How long after their last request other tenants are still rested for."""
 
-LEAST_SERVICE = 0.0001
+MIN_SERVICE = 0.0001
 """Seconds that each slot counts for at least, so that every grant moves the queue on."""
 
 Waiter = asyncio.Future[None]
@@ -58,18 +58,18 @@ class _Tenant:
 class FairQueue:
     """Gives slots to tenants.
 
-    `slots`: how many there are in all. `beside`: the most of one tenant while others are present. Tenants that have not
-    asked for LATELY_SECONDS are forgotten.
+    `slots`: how many there are in all. `compute_slots`: the most of one tenant while others are present. Tenants that
+    have not asked for LATELY_SECONDS are forgotten.
     """
 
-    def __init__(self, slots: int, beside: int = 1, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._slots, self._beside, self.clock = slots, min(beside, slots), clock
+    def __init__(self, slots: int, compute_slots: int = 1, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._slots, self._compute_slots, self.clock = slots, min(compute_slots, slots), clock
         self._recent: OrderedDict[Hashable, _Tenant] = OrderedDict()
         self._busy: dict[Hashable, _Tenant] = {}
         self._virtual_time = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._expected = Counter[Hashable]()
-        self._giving_way = set[Waiter]()
+        self._preempted = set[Waiter]()
 
     def __len__(self) -> int:
         """How many tenants hold slots, wait, or asked lately."""
@@ -119,7 +119,7 @@ class FairQueue:
         """Free a slot that was used for `seconds`; `rested`: the part of the rest that the call has already had."""
         state = self._note_asked(tenant)
         state.in_use -= 1
-        state.service += max(seconds, LEAST_SERVICE)
+        state.service += max(seconds, MIN_SERVICE)
         if state.waiting:
             state.rests_until = self.clock() + min(max(RESTS * seconds - rested, 0.0), REST_SECONDS)
         self._forget_idle(tenant, state)
@@ -138,7 +138,7 @@ class FairQueue:
                 del self._expected[tenant]
             self._recheck()
 
-    def gives_way(self, tenant: Hashable) -> bool:
+    def is_preemptible(self, tenant: Hashable) -> bool:
         """Whether calls of the tenant queue while another tenant, whose calls do not, has one at work or expected.
 
         False where a third tenant has no slot and waits for one: it would only wait longer.
@@ -149,7 +149,7 @@ class FairQueue:
             return True
         return any(other != tenant and not self.waiting(other) for other in self._expected)
 
-    def may_have_to_give_way(self, tenant: Hashable) -> bool:
+    def may_be_preempted(self, tenant: Hashable) -> bool:
         """Whether calls of the tenant queue, and another tenant, whose calls do not, asked lately and may ask again."""
         if not self.waiting(tenant) or len(self) <= 1:
             return False
@@ -163,21 +163,21 @@ class FairQueue:
             for other, state in self._busy.items()
         )
 
-    async def wait_for_way(self, tenant: Hashable, seconds: float) -> None:
+    async def wait_while_preempted(self, tenant: Hashable, seconds: float) -> None:
         """Wait until the tenant need not give way any more, or the time is up."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self.gives_way(tenant):
+                while self.is_preemptible(tenant):
                     waiter: Waiter = asyncio.get_running_loop().create_future()
-                    self._giving_way.add(waiter)
+                    self._preempted.add(waiter)
                     try:
                         await waiter
                     finally:
-                        self._giving_way.discard(waiter)
+                        self._preempted.discard(waiter)
 
     def _recheck(self) -> None:
         """Have calls that give way check whether they still need to."""
-        for waiter in self._giving_way:
+        for waiter in self._preempted:
             if not waiter.done():
                 waiter.set_result(None)
 
@@ -217,7 +217,7 @@ class FairQueue:
         self.grant()
 
     def _grant_free(self, now: float) -> None:
-        limit = self._slots if len(self) <= 1 else self._beside
+        limit = self._slots if len(self) <= 1 else self._compute_slots
         # Slots that a tenant holds beyond the limit, from when it was alone, are no reason for others to wait.
         taken = sum(min(state.in_use, limit) for state in self._busy.values())
         while taken < self._slots:

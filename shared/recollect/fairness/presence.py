@@ -1,8 +1,8 @@
 """Presence: gateways tell workers, through Redis, which tenants have called a moment ago. Best effort.
 
 A worker's bulk work rests while tenants of its own cell call; calls of other cells use another PostgreSQL. Nothing
-depends on it: while Redis is away, no tenant counts as calling. Tenants whose calls queue are not reported: no room is
-made for a tenant that floods.
+depends on it: while Redis is unreachable, no tenant counts as calling. Tenants whose calls queue are not reported: no
+room is made for a tenant that floods.
 """
 
 import asyncio
@@ -109,7 +109,7 @@ class Presence:
         self._tenants = frozenset[bytes]()
         self._valid_until = 0.0
 
-    async def is_anyone_else_calling(self, tenant_id: UUID) -> bool:
+    async def is_other_tenant_calling(self, tenant_id: UUID) -> bool:
         """Whether another tenant calls, as far as is known. Never raises."""
         if self._clock() >= self._valid_until:
             await self._read()

@@ -1,8 +1,8 @@
 """The slot of a call: held while the call is at work, given back while it waits for something outside this process.
 
-Between its steps a call gives way (`give_way`): while calls of its tenant wait for slots, it waits for calls of tenants
-whose calls do not. A step is the work between two round trips to PostgreSQL, and cannot be interrupted. A call gives
-way where it holds nothing that others need: as its turn begins, before it takes a connection, before each
+Between its steps a call gives way (`yield_to_others`): while calls of its tenant wait for slots, it waits for calls of
+tenants whose calls do not. A step is the work between two round trips to PostgreSQL, and cannot be interrupted. A call
+gives way where it holds nothing that others need: as its turn begins, before it takes a connection, before each
 statement of a transaction that only reads, before each turn of a computation, and before its answer; and not inside a
 transaction that writes, which holds a graph's lock.
 """
@@ -18,7 +18,7 @@ from recollect.fairness.fair_queue import FairQueue
 SLOT_SECONDS = 1.0
 """How long a slot is held at most."""
 
-GIVE_WAY_SECONDS = 0.5
+MAX_PREEMPTED_SECONDS = 0.5
 """How long a call gives way at once; and in each of its turns, in addition to RESTS times as long as it has worked in
 that turn. It holds its resources, such as a connection, that much longer."""
 
@@ -48,22 +48,22 @@ class Slot:
         if self._is_over:  # The call ended while one of its tasks waited.
             self.give_back()
 
-    async def give_way(self) -> None:
+    async def yield_to_others(self) -> None:
         """Wait for calls that go before this one, where it is at work, until its time for giving way is up.
 
         Each step of work adds to that time, so that beside a stream of other calls it rests after each step, and goes
         on. The wait counts neither as service of the tenant nor as time for which the slot is held. A call that has
         worked for longer than SLOT_SECONDS gives way, too.
         """
-        if not self._is_at_work or not self._queue.gives_way(self._tenant):
+        if not self._is_at_work or not self._queue.is_preemptible(self._tenant):
             return
-        remaining = min(GIVE_WAY_SECONDS + fair_queue.RESTS * self._worked - self._waited, GIVE_WAY_SECONDS)
+        remaining = min(MAX_PREEMPTED_SECONDS + fair_queue.RESTS * self._worked - self._waited, MAX_PREEMPTED_SECONDS)
         if remaining <= 0:
             return
         began = self._clock()
         self._stop_timer()
         try:
-            await self._queue.wait_for_way(self._tenant, remaining)
+            await self._queue.wait_while_preempted(self._tenant, remaining)
         finally:
             self._waited += self._clock() - began
             self._start_timer()
@@ -71,7 +71,7 @@ class Slot:
     @property
     def takes_short_steps(self) -> bool:
         """Whether this call should take short steps: one to which it gives way may come, and wait for a step's end."""
-        return self._is_at_work and self._queue.may_have_to_give_way(self._tenant)
+        return self._is_at_work and self._queue.may_be_preempted(self._tenant)
 
     @property
     def _worked(self) -> float:
@@ -104,7 +104,7 @@ class Slot:
             return
         self._since = None
         self._stop_timer()
-        self._queue.give_back(self._tenant, self._worked, rested=max(self._waited - GIVE_WAY_SECONDS, 0.0))
+        self._queue.give_back(self._tenant, self._worked, rested=max(self._waited - MAX_PREEMPTED_SECONDS, 0.0))
 
     def end(self) -> None:
         """Give the slot back for good: the rest of the call needs none."""
@@ -124,7 +124,7 @@ async def acquire_slot(queue: FairQueue, tenant: Hashable, *, wait_seconds: floa
     try:
         async with asyncio.timeout(wait_seconds):
             await slot.take()
-        await slot.give_way()
+        await slot.yield_to_others()
         yield slot
     finally:
         _SLOT.reset(token)
@@ -163,11 +163,11 @@ def without_preemption() -> Iterator[None]:
         _SLOT.reset(token)
 
 
-async def give_way() -> None:
+async def yield_to_others() -> None:
     """Have the current call, which is between two steps and holds no lock, wait for calls that go before it."""
     slot = _SLOT.get()
     if slot is not None:
-        await slot.give_way()
+        await slot.yield_to_others()
 
 
 def takes_short_steps() -> bool:

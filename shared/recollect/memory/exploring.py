@@ -28,7 +28,7 @@ from recollect.memory.model import (
     NamedEdge,
     NeighbourNode,
     Target,
-    WalkedSubgraph,
+    TraversedSubgraph,
 )
 from recollect.memory.reading import require_nodes
 from recollect.postgres.transactions import Transaction
@@ -120,7 +120,7 @@ async def edges_at(
     return await _edge_page(view, found, limit)
 
 
-async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max_nodes: int) -> WalkedSubgraph:
+async def traverse_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max_nodes: int) -> TraversedSubgraph:
     """The subgraph within `depth` edges of a node, nearest nodes first. Raises NotFound for the node.
 
     Symlinks lead into other graphs, each with revisions of its own: following them in the past raises InvalidInput.
@@ -138,7 +138,7 @@ async def walk_from(view: GraphView, start: UUID, walk: Walk, *, depth: int, max
     listed = await relations.edges_within_reply(view, edges[:MAX_EDGES])
     links = await _links(view, listed, names)
     cut = _cut(listed, edges) or reached.cut
-    return WalkedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
+    return TraversedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
 
 
 async def symlinks_of(view: GraphView, *, inbound: bool = False, offset: int, limit: int) -> EdgePage:

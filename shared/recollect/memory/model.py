@@ -102,7 +102,7 @@ class MemoryPatch:
     based_on: int | None = None
 
     @property
-    def says_anew(self) -> bool:
+    def repeats(self) -> bool:
         """Whether it has a text, and no status: then the text holds, also where the former one did not any more."""
         return self.text is not None and self.status is None
 
@@ -113,7 +113,7 @@ class MemoryPatch:
 
     def status_after(self, before: str) -> str:
         """The status after the amendment."""
-        return self.status or (ACTIVE if self.says_anew else before)
+        return self.status or (ACTIVE if self.repeats else before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class EdgePage:
 
 
 @dataclass(frozen=True, slots=True)
-class WalkedSubgraph:
+class TraversedSubgraph:
     """Nodes with their distance, nearest first, their edges, their graphs' names, and which bound cut the walk."""
 
     nodes: list[tuple[Version, int]]

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from recollect.fairness.computing import map_yielding
 from recollect.graph.entities import service as entities
-from recollect.graph.entities.model import LookAlike, NewEntity
+from recollect.graph.entities.model import NewEntity, SimilarName
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
@@ -34,11 +34,11 @@ async def remember(
         require_lifetime(item.ttl_days, f"items.{index}.ttl_days")
         if item.kind is not None:
             revision.graph.require_kind(item.kind, f"items.{index}.kind")
-    named, look_alikes = await _ensure_entities(tx, revision, items)
+    named, similar_names = await _ensure_entities(tx, revision, items)
     entity_ids = [named[item.about[0]].id if item.about else None for item in items]
     near = await recall.find_near_duplicates(tx, revision.graph, questions, entity_ids)
     close = [
-        [*_close(item, memories), *_names_like(unique(named[name].id for name in item.about), look_alikes)]
+        [*_close(item, memories), *_names_like(unique(named[name].id for name in item.about), similar_names)]
         for item, memories in zip(items, near, strict=True)
     ]
     fact_outcomes = await _remember_facts(tx, revision, items, close)
@@ -65,7 +65,7 @@ def _close(item: NewMemory, near: Sequence[NearDuplicate]) -> list[NearDuplicate
 
 async def _ensure_entities(
     tx: Transaction, revision: Revision, items: Sequence[NewMemory]
-) -> tuple[dict[str, NodeRef], dict[UUID, list[LookAlike]]]:
+) -> tuple[dict[str, NodeRef], dict[UUID, list[SimilarName]]]:
     """The entities that items are about, by name. New ones are created with the item's kind and nothing else.
 
     Also returns those whose names look like that of a new one, by its id.
@@ -74,7 +74,7 @@ async def _ensure_entities(
     paths = [f"items.{index}.kind" for index, item in enumerate(items) for _ in item.about]
     if not subjects:
         return {}, {}
-    look_alikes: dict[UUID, list[LookAlike]] = {}
+    similar_names: dict[UUID, list[SimilarName]] = {}
     names = unique(entity.name for entity in subjects)
     found = await nodes.find_named(GraphView(tx, revision.graph), names)
     if any(name not in found or found[name].placeholder for name in names):
@@ -87,14 +87,14 @@ async def _ensure_entities(
             tx, revision, [entity for entity, _ in missing], paths=[path for _, path in missing]
         )
         new = [(node_id, entity.name) for node_id, entity in created]
-        look_alikes = await entities.find_look_alikes(tx, revision.graph, new)
+        similar_names = await entities.find_similar_names(tx, revision.graph, new)
         found = await nodes.find_named(GraphView(tx, revision.graph), names)
-    return found, look_alikes
+    return found, similar_names
 
 
-def _names_like(entity_ids: Iterable[UUID], look_alikes: Mapping[UUID, list[LookAlike]]) -> list[NearDuplicate]:
+def _names_like(entity_ids: Iterable[UUID], similar_names: Mapping[UUID, list[SimilarName]]) -> list[NearDuplicate]:
     """The look-alikes of new entities: they differ in case and the like only."""
-    found = (other for entity_id in entity_ids for other in look_alikes.get(entity_id, ()))
+    found = (other for entity_id in entity_ids for other in similar_names.get(entity_id, ()))
     return [NearDuplicate(other.id, other.name, 1.0) for other in found]
 
 

@@ -66,7 +66,7 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
     is_manual = revision.graph.conflict_policy == "manual"
     if not is_manual and not fields.is_same_as(head.fields) and _is_overtaken(amendment, head.version):
         return _refused(head.id, head.id, head.version, head.content, amendment)
-    if head.is_hidden and amendment.says_anew:
+    if head.is_hidden and amendment.repeats:
         await observations.outdate_former(tx, revision, [head])
     if fields.status != ACTIVE:
         await _outdate_derived(tx, revision, [head.id])
@@ -188,7 +188,7 @@ async def _revise_observation(
     amended = _amended_observation(observation, amendment, revision.at)
     if _is_overtaken(amendment, observation.version) and not amended.is_same_as(observation):
         return _refused(observation.id, observation.node_id, observation.version, observation.content, amendment)
-    if amendment.says_anew:
+    if amendment.repeats:
         observation = await _brought_back(tx, revision, observation)
         amended = _amended_observation(observation, amendment, revision.at)
     if amended.content != observation.content:

@@ -101,7 +101,7 @@ async def put_people(context: MoveContext) -> None:
 
 
 async def end_old_sessions(context: MoveContext) -> None:
-    """End sessions in the target whose person changed the password while writes were held, or the source was away."""
+    """End sessions in the target whose person changed the password while writes were held or the source unreachable."""
     people = await store.list_session_people(context.target, context.move.id)
     changes = await store.read_password_changes(context.home, people)
     await store.end_sessions(context.target, context.move.id, changes)

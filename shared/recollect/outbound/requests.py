@@ -274,7 +274,7 @@ class _Names:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(LOOK_UPS, thread_name_prefix="resolver")
         self._each, self._of_crowds = Shares(LOOK_UPS_EACH), Shares(LOOK_UPS_OF_A_CROWD)
-        self._under_way: set[asyncio.Task[list[str]]] = set()
+        self._in_progress: set[asyncio.Task[list[str]]] = set()
 
     async def addresses(self, host: str, asker: _Asker, *, wait_seconds: float) -> list[str]:
         """All addresses of a host, in the order in which to try them.
@@ -282,7 +282,7 @@ class _Names:
         When the caller stops waiting, the look-up goes on, since a thread cannot be ended, and still takes its share.
         """
         task = asyncio.create_task(self._look_up(host, asker, wait_seconds))
-        self._under_way.add(task)
+        self._in_progress.add(task)
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)
 
@@ -297,7 +297,7 @@ class _Names:
             return await asyncio.get_running_loop().run_in_executor(self._threads, _system_addresses, host)
 
     def _forget(self, task: asyncio.Task[list[str]]) -> None:
-        self._under_way.discard(task)
+        self._in_progress.discard(task)
         if not task.cancelled():
             task.exception()  # Retrieved, so that asyncio does not log it where the caller has left.
 

@@ -111,7 +111,7 @@ def translated_connection_errors(url: str, role: str | None, settings: Settings)
             raise
         raise Unavailable(f"The server at {name} does not support TLS: check its sslmode.") from error
     except OSError as error:
-        if (parameter := _unreadable_file(url)) is None:  # Such as the socket of a server that is away.
+        if (parameter := _unreadable_file(url)) is None:  # Such as the socket of a server that is unreachable.
             raise
         raise Unavailable(f"{name}: the file that its {parameter} names cannot be read.") from error
     except ValueError as error:  # Without its cause, which shows parts of the address: they may hold a password.

@@ -19,7 +19,7 @@ from asyncpg.pool import PoolConnectionProxy
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.fairness.shares import Shares
-from recollect.fairness.slots import give_way, released_slot
+from recollect.fairness.slots import released_slot, yield_to_others
 from recollect.postgres.connections import (
     APP_ROLE,
     connect_as,
@@ -130,7 +130,7 @@ class Database:
         replica: ReadReplica | None = None,
         answer_seconds: float | None = None,
     ) -> AsyncIterator[Self]:
-        """A pool that connects when it is first used, so that a process starts while PostgreSQL is away.
+        """A pool that connects when it is first used, so that a process starts while PostgreSQL is unreachable.
 
         `answer_seconds`: how long the server may take to answer a statement before it counts as away.
         """
@@ -213,14 +213,14 @@ class Database:
         False: the commit does not wait for the disk, for data that can be made again; a server that dies may lose what
         was committed within the last second.
         Raises TenantReadOnly, TenantSuspended or TenantMoving at the beginning or before the commit; and Unavailable
-        when PostgreSQL is away or busy, or the tenant's share of the connections is in use.
+        when PostgreSQL is unreachable or busy, or the tenant's share of the connections is in use.
         """
         participant = self._participant if commit and not read_only else None
         must_be_writable = not (read_only or also_suspended or caller.of_service)
         terms = TransactionTerms(read_only, must_be_writable, must_be_here=self._several)
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(
-                connection, caller, reply_bytes, gives_way=read_only, pooled=bool(self._local), keyed=keyed
+                connection, caller, reply_bytes, is_preemptible=read_only, pooled=bool(self._local), keyed=keyed
             )
             transaction.replica = self._replica
             try:
@@ -255,7 +255,7 @@ class Database:
             self._on_commit(caller.tenant_id, frozenset(transaction.jobs))
         if transaction.written and self._on_written:
             self._on_written(caller.tenant_id, transaction.written)
-        await give_way()
+        await yield_to_others()
 
     @asynccontextmanager
     async def system(self) -> AsyncIterator[Session]:
@@ -283,8 +283,8 @@ class Database:
         `lookup_key` is the secret or the name that is looked up; the process remembers in which cell it was found. With
         `person_id`, `query` runs in a transaction of that person (`personal`), else in a session without a tenant; with
         `slug`, in that tenant's cell alone. `stored_hashes` returns the hashes under which the secret may be stored.
-        Raises Unavailable where nothing is found and a cell is away, or the tenant of the slug or of the secret is
-        moving.
+        Raises Unavailable where nothing is found and a cell is unreachable, or the tenant of the slug or of the secret
+        is moving.
         """
         async with self.system() if person_id is None else self.personal(person_id) as session:
             return await query(session)
@@ -298,11 +298,11 @@ class Database:
         strict: bool = False,
         home_session: Session | None = None,
     ) -> list[T]:
-        """What `query` lists in all cells together; cells that are away are left out.
+        """What `query` lists in all cells together; cells that are unreachable are left out.
 
         `query` runs as in `find_in_any_cell`; in the home cell by `home_session`, if that is given. With `slugs` only
-        the cells of these tenants are asked, and Unavailable is raised where one is away. With `strict`, Unavailable is
-        raised where a cell is away and nothing is listed.
+        the cells of these tenants are asked, and Unavailable is raised where one is unreachable. With `strict`,
+        Unavailable is raised where a cell is unreachable and nothing is listed.
         """
         if home_session is not None:
             return await query(home_session)
@@ -310,13 +310,13 @@ class Database:
             return await query(session)
 
     async def is_erased(self, tenant_id: UUID) -> bool:
-        """Whether no cell has this tenant any more; False with a single cell. Raises Unavailable where one is away."""
+        """Whether no cell has this tenant; False with one cell. Raises Unavailable where a cell is unreachable."""
         return False
 
     async def do_in_other_cells(self, person_id: UUID, query: CellQuery[object], *, strict: bool = False) -> None:
-        """Run `query` in each cell but home, in a transaction of the person; a cell that is away is left out.
+        """Run `query` in each cell but home, in a transaction of the person; a cell that is unreachable is left out.
 
-        With `strict`, Unavailable is raised where a cell is away or too slow; the others may have run it.
+        With `strict`, Unavailable is raised where a cell is unreachable or too slow; the others may have run it.
         """
 
     @asynccontextmanager
@@ -392,7 +392,7 @@ class Database:
     @asynccontextmanager
     async def _connection_of(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection from the tenant's share of the pool."""
-        await give_way()
+        await yield_to_others()
         acquiring = self._acquired(tenant_id)
         async with translated_errors(), used_connection(self.pool_name, acquiring, self._cell) as connection:
             yield connection

@@ -17,7 +17,7 @@ class ReplicaOutcome(StrEnum):
     LAGGING = "lagging"
     FULL = "full"
     PAUSED = "paused"
-    AWAY = "away"
+    UNREACHABLE = "away"
     PROMOTED = "promoted"
     CONFLICT = "conflict"
     LOST = "lost"

@@ -2,7 +2,7 @@
 
 A replica's state is never taken on trust. The primary first says at which revision the graph is, and the replica
 answers if it has the same one (`graph.graphs.replicas`). If the replica cannot answer for any other reason, the call
-reads from the primary: callers do not notice a replica that is away.
+reads from the primary: callers do not notice a replica that is unreachable.
 """
 
 import time
@@ -25,7 +25,7 @@ from recollect.settings import Settings
 from recollect.telemetry.metrics import record_replica_read
 
 PAUSE_SECONDS = 5.0
-"""How long a process reads from the primary alone after its replica was found away, or promoted."""
+"""How long a process reads from the primary alone after its replica was found unreachable, or promoted."""
 
 
 class ReplicaFailed(Unavailable):
@@ -50,20 +50,21 @@ class Replica(Database):
 
     @property
     def is_paused(self) -> bool:
-        """Whether it was found away within PAUSE_SECONDS, and is not asked now."""
+        """Whether it was found unreachable within PAUSE_SECONDS, and is not asked now."""
         return time.monotonic() < self._paused_until
 
     def note(self, outcome: ReplicaOutcome) -> None:
         """Count the outcome of a read; after AWAY or PROMOTED the replica is not asked for PAUSE_SECONDS."""
         record_replica_read(outcome)
-        if outcome in (ReplicaOutcome.AWAY, ReplicaOutcome.PROMOTED):
+        if outcome in (ReplicaOutcome.UNREACHABLE, ReplicaOutcome.PROMOTED):
             self._paused_until = time.monotonic() + PAUSE_SECONDS
 
     @asynccontextmanager
     async def reading(self, caller: Caller, reply_bytes: int | None) -> AsyncIterator[Transaction]:
         """A `transaction` that only reads. Raises ReplicaFailed, and notes the outcome.
 
-        A connection lost after the transaction began does not count as a replica that is away: the next call finds out.
+        A connection lost after the transaction began does not count as a replica that is unreachable: the next call
+        finds out.
         """
         has_begun = False
         try:
@@ -74,7 +75,7 @@ class Replica(Database):
             outcome = outcome_of(error)
             if outcome is None:
                 raise
-            self.note(ReplicaOutcome.LOST if outcome is ReplicaOutcome.AWAY and has_begun else outcome)
+            self.note(ReplicaOutcome.LOST if outcome is ReplicaOutcome.UNREACHABLE and has_begun else outcome)
             raise ReplicaFailed("The database is unavailable. Try again in a moment.") from error
 
     @asynccontextmanager
@@ -101,7 +102,7 @@ def outcome_of(error: BaseException) -> ReplicaOutcome | None:
         case asyncpg.SerializationError() | asyncpg.DeadlockDetectedError() | asyncpg.LockNotAvailableError():
             return ReplicaOutcome.CONFLICT  # Its replay of the log removed or locked rows of the read.
         case TimeoutError() | asyncpg.TooManyConnectionsError():
-            return ReplicaOutcome.AWAY
+            return ReplicaOutcome.UNREACHABLE
         case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
             return ReplicaOutcome.FAILED  # Because of this one read; others may succeed.
     translated = error if isinstance(error, RecollectError) else translate(error)
@@ -109,7 +110,7 @@ def outcome_of(error: BaseException) -> ReplicaOutcome | None:
         ErrorCode.DATABASE_UNAVAILABLE,
         ErrorCode.SCHEMA_OUTDATED,
     ):
-        return ReplicaOutcome.AWAY
+        return ReplicaOutcome.UNREACHABLE
     is_caller_error = translated is not None and not isinstance(translated, Unavailable)
     return ReplicaOutcome.FAILED if isinstance(cause, DRIVER_ERRORS) and not is_caller_error else None
 

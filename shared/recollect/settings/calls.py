@@ -74,8 +74,8 @@ class CallsSettings(BaseSettings):
         default=0.25,
         gt=0,
         le=1,
-        description="Share of each rate limit that a gateway grants by itself while Redis is away. With more than "
-        "four gateways, set it to less than the default.",
+        description="Share of each rate limit that a gateway grants by itself while Redis is unreachable. With more "
+        "than four gateways, set it to less than the default.",
     )
     max_request_bytes: int = Field(
         default=4 * 1024 * 1024,

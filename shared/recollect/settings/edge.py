@@ -145,7 +145,7 @@ class EdgeSettings(BaseSettings):
         ge=0,
         le=60,
         description="Maximum time, in seconds, for which a gateway serves a credential before it looks it up again. "
-        "Redis reports changes at once; while Redis is away, every request is looked up. 0 looks up every request.",
+        "Redis reports changes at once; while it is unreachable, every request is looked up. 0 looks up every request.",
     )
     failed_keys_per_minute: int = Field(
         default=60,

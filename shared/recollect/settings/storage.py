@@ -124,7 +124,7 @@ class StorageSettings(BaseSettings):
     redis_url: str = Field(
         default="redis://127.0.0.1:6379/0",
         description="Address of Valkey or Redis (redis://, rediss:// or unix://), which makes calls faster and wakes "
-        "the worker. It may be away at any time.",
+        "the worker. It may be unreachable at any time.",
     )
     redis_timeout_seconds: float = Field(
         default=0.5,

@@ -45,7 +45,7 @@ class Instruments:
     calls_uncounted: Counter
     requests_refused: Counter
     rate_fallbacks: Counter
-    redis_away: Gauge
+    redis_unreachable: Gauge
     gateway_ready: Gauge
     calls_waiting: UpDownCounter
     call_wait_seconds: Histogram
@@ -111,7 +111,7 @@ def instruments_of(meter: Meter) -> Instruments:
         rate_fallbacks=meter.create_counter(
             "recollect.rate.fallbacks", "{fallback}", "Times that counting fell back from Redis to the gateway"
         ),
-        redis_away=meter.create_gauge(
+        redis_unreachable=meter.create_gauge(
             "recollect.redis.away", "{process}", "1 while the process counts requests without Redis"
         ),
         gateway_ready=meter.create_gauge("recollect.gateway.ready", "{process}", "1 while the gateway is ready"),
@@ -317,13 +317,13 @@ def record_refused_request(limit: str) -> None:
     _instruments().requests_refused.add(1, {"recollect.limit": limit})
 
 
-def record_redis_away(*, away: bool) -> None:
-    """Record whether Redis is away, so that this process counts requests by itself.
+def record_redis_unreachable(*, unreachable: bool) -> None:
+    """Record whether Redis is unreachable, so that this process counts requests by itself.
 
     Absences are counted, too. The count starts with 0, as Prometheus sees no increase in a counter's first value.
     """
-    _instruments().redis_away.set(int(away))
-    _instruments().rate_fallbacks.add(int(away))
+    _instruments().redis_unreachable.set(int(unreachable))
+    _instruments().rate_fallbacks.add(int(unreachable))
 
 
 def record_readiness(*, is_ready: bool) -> None:

@@ -23,7 +23,7 @@ _SPEAKER = r"(?P<speaker>[^\W\d_][^:：\n\[\]]{0,59})(?::(?=[ \t]|$)|：)"
 _LINE = re.compile(rf"^(?:\[(?P<bracketed>{_TIME})\]|(?P<plain>{_TIME}))?[ \t]*{_SPEAKER}[ \t]*")
 """The beginning of a turn of plain text: a time, where there is one, and who speaks."""
 
-_LEAST_TURNS = 2
+_MIN_TURNS = 2
 """Turns of a plain text that a speaker has at least, where a role does not name them: `Note:` is no speaker."""
 
 
@@ -65,7 +65,7 @@ def turns_of_text(text: str, zone: tzinfo) -> list[Turn]:
 
 
 def _speaks(name: str, counts: dict[str, int]) -> bool:
-    return name.strip().lower() in USUAL_SPEAKERS or counts[name] >= _LEAST_TURNS
+    return name.strip().lower() in USUAL_SPEAKERS or counts[name] >= _MIN_TURNS
 
 
 def _turns_of_lines(lines: Sequence[str], begins: Sequence[re.Match[str] | None], zone: tzinfo) -> Iterator[Turn]:

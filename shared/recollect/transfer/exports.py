@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.caller import Caller
-from recollect.fairness.slots import give_way
+from recollect.fairness.slots import yield_to_others
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.replicas import read_at_replica, read_graph
 from recollect.graph.graphs.view import GraphView
@@ -51,7 +51,7 @@ class Export(Struct, frozen=True):
     @property
     def facts_left_out(self) -> int:
         """How many facts of the graph the format does not hold."""
-        return 0 if format_named(self.format).writer.holds_facts else self.snapshot.facts
+        return 0 if format_named(self.format).writer.writes_facts else self.snapshot.facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +130,27 @@ async def export_step(
             tx,
             export.snapshot,
             export.selection,
-            named=not writer.holds_facts,
-            hidden=writer.holds_status,
+            named=not writer.writes_facts,
+            hidden=writer.writes_status,
             after=cursor.after,
             limit=page_items,
             max_bytes=page_bytes,
         )
         return _chunk_and_next(writer, cursor, text + await _format_items(writer.edges, edges.items, cursor), edges)
     named = cursor.stage is Stage.ENTITIES
-    if not named and not writer.holds_facts:
+    if not named and not writer.writes_facts:
         return ExportChunk("", 0, Cursor(Stage.RELATIONS, begun=cursor.begun and writer.is_one_list))
     nodes = await store.nodes_as_of(
         tx,
         export.snapshot,
         export.selection,
         named=named,
-        hidden=writer.holds_status,
+        hidden=writer.writes_status,
         after=cursor.after,
         limit=page_items,
         max_bytes=page_bytes,
     )
-    shown = [node for node in nodes.items if node.record or writer.holds_placeholders]
+    shown = [node for node in nodes.items if node.record or writer.writes_placeholders]
     page = store.ExportPage(shown, nodes.last)
     return _chunk_and_next(writer, cursor, text + await _format_items(writer.nodes, shown, cursor), page)
 
@@ -208,7 +208,7 @@ def encoded_size(text: str) -> int:
 def empty(format_name: str) -> str:
     """The file of an empty graph."""
     writer = format_named(format_name).writer
-    stages = [stage for stage in Stage if writer.holds_facts or stage is not Stage.FACTS]
+    stages = [stage for stage in Stage if writer.writes_facts or stage is not Stage.FACTS]
     return "".join(writer.opening(stage) + writer.closing(stage) for stage in stages)
 
 
@@ -217,7 +217,7 @@ async def _format_items(write: Callable[..., str], items: Sequence[T], cursor: C
     text = write(items[:ITEMS_PER_YIELD], first=not cursor.begun)
     for start in range(ITEMS_PER_YIELD, len(items), ITEMS_PER_YIELD):
         await asyncio.sleep(0)
-        await give_way()
+        await yield_to_others()
         text += write(items[start : start + ITEMS_PER_YIELD], first=False)
     return text
 

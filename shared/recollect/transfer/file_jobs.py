@@ -131,10 +131,10 @@ def total_of(export: Export) -> int | None:
     """How many nodes and relations the file will hold; None if that is not known in advance."""
     is_whole = export.selection == type(export.selection)()
     writer = FORMATS[export.format].writer
-    if not is_whole or not writer.holds_facts:
+    if not is_whole or not writer.writes_facts:
         return None
     snapshot = export.snapshot
-    return snapshot.entities + snapshot.facts + snapshot.relations + writer.holds_placeholders * snapshot.placeholders
+    return snapshot.entities + snapshot.facts + snapshot.relations + writer.writes_placeholders * snapshot.placeholders
 
 
 def media_type_of(job: Job) -> str | None:

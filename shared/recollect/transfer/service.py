@@ -61,7 +61,7 @@ async def import_items(
     Items that have expired since the export are skipped, and so are items that refer to them. The import gives way to
     calls of other tenants between its statements.
     """
-    tx.gives_way = True
+    tx.is_preemptible = True
     await tx.look_up()
     admitted, problems = _admitted(revision.graph, items)
     begun = revision.number if begun is None else begun

@@ -2,8 +2,8 @@
 
 One connection reads the streams of all tenants that have listeners. An entry only says which graph to look at, and a
 listener that was woken and has not looked yet need not be woken again: so nothing is ever queued for a listener. After
-Redis was away, or when a stream is read for the first time, all listeners of the tenants concerned are woken: entries
-may have been missed.
+Redis was unreachable, or when a stream is read for the first time, all listeners of the tenants concerned are woken:
+entries may have been missed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ BLOCK_SECONDS = 5.0
 """How long one read waits for entries."""
 
 RETRY_SECONDS = 0.5
-"""How long the bus waits before it asks Redis again after it was away."""
+"""How long the bus waits before it asks Redis again after it was unreachable."""
 
 _HURRY_SECONDS = 0.05
 _AT_ONCE = 500
@@ -107,7 +107,7 @@ class ChangeBus:
                 self._positions.pop(tenant_id, None)
 
     def is_following(self, tenant_id: UUID) -> bool:
-        """Whether the tenant's stream is being read; False while Redis is away and before the first read."""
+        """Whether the tenant's stream is being read; False while Redis is unreachable and before the first read."""
         return tenant_id in self._positions
 
     def wake_all(self) -> None:

@@ -1,7 +1,7 @@
 """Streams of changes: after a commit, the written graph is added to the tenant's capped stream. Best effort.
 
 Nothing depends on an entry's arrival: listeners also read the graphs' logs without one. No commit waits for Redis, and
-entries are dropped while Redis is away.
+entries are dropped while Redis is unreachable.
 """
 
 import asyncio

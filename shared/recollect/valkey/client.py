@@ -1,4 +1,4 @@
-"""The Redis (or Valkey) client. Redis speeds things up and wakes things up; it may be away at any time."""
+"""The Redis (or Valkey) client. Redis speeds things up and wakes things up; it may be unreachable at any time."""
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.exceptions import RedisError
@@ -12,7 +12,7 @@ MAX_CONNECTIONS = 50
 def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections: int = MAX_CONNECTIONS) -> Redis:
     """A client with short timeouts, for redis://, rediss:// or unix://; it connects when it is first used.
 
-    Calls raise redis.exceptions.RedisError while Redis is away, after two or three times
+    Calls raise redis.exceptions.RedisError while Redis is unreachable, after two or three times
     `redis_timeout_seconds` at most; `block_seconds` later for a client whose commands wait for something. Raises
     InvalidInput when the address cannot be parsed. A rediss:// server must have a certificate for its name: by default,
     the library accepts any certificate of an authority, and so it does with `ssl_check_hostname=false` in the address.

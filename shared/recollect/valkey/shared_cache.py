@@ -76,7 +76,7 @@ class SharedCache:
         task.add_done_callback(self._pending.discard)
 
     async def size(self, tenant_id: UUID) -> int:
-        """How many values the tenant has now; 0 while Redis is away."""
+        """How many values the tenant has now; 0 while Redis is unreachable."""
         try:
             async with asyncio.timeout(self._wait_seconds):
                 return int(await self._redis.zcount(self._index(tenant_id), time.time(), "+inf"))

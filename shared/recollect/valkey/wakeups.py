@@ -74,7 +74,7 @@ class Wakeups:
     def notify(self, tenant_id: UUID, jobs: frozenset[str]) -> None:
         """Wake `jobs` for the tenant: returns at once and never raises.
 
-        Call it after the commit. A wake-up is dropped, with a debug line, when Redis is away or too
+        Call it after the commit. A wake-up is dropped, with a debug line, when Redis is unreachable or too
         many still wait for it.
         """
         bucket = time.time_ns() // 1_000_000 // _BUCKET_MS

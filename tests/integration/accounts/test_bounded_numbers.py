@@ -17,7 +17,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
 from recollect.accounts.identity_providers import service as identity_providers
 from recollect.accounts.identity_providers import store as provider_store
-from recollect.accounts.identity_providers.model import MAX_UNDER_WAY, NewProvider
+from recollect.accounts.identity_providers.model import MAX_PENDING, NewProvider
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Approval
@@ -200,14 +200,14 @@ async def test_sign_ins_under_way_at_providers_are_bounded(
             FROM generate_series(1, $3) AS n""",
             caller.tenant_id,
             provider.id,
-            MAX_UNDER_WAY + 10,
+            MAX_PENDING + 10,
         )
     async with db.transaction(admin) as tx:
-        await provider_store.forget_sign_ins(tx, max_stored=MAX_UNDER_WAY)
-    assert await count(owner, "provider_sign_ins", admin) == MAX_UNDER_WAY
-    assert await count(owner, "provider_sign_ins", neighbour) == MAX_UNDER_WAY + 10
+        await provider_store.forget_sign_ins(tx, max_stored=MAX_PENDING)
+    assert await count(owner, "provider_sign_ins", admin) == MAX_PENDING
+    assert await count(owner, "provider_sign_ins", neighbour) == MAX_PENDING + 10
     ages = "SELECT max(created_at) - min(created_at) FROM provider_sign_ins WHERE tenant_id = $1"
-    assert await owner.fetchval(ages, admin.tenant_id) == (MAX_UNDER_WAY - 1) * timedelta(milliseconds=1)
+    assert await owner.fetchval(ages, admin.tenant_id) == (MAX_PENDING - 1) * timedelta(milliseconds=1)
 
 
 async def test_passkey_challenges_of_a_browser_are_bounded(db: Database, owner: asyncpg.Connection) -> None:

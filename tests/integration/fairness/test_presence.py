@@ -40,11 +40,11 @@ async def report_calls(redis: Redis, *tenants: UUID) -> None:
 
 async def test_a_tenant_sees_calls_of_others_and_not_its_own(redis: Redis) -> None:
     one, other, third = (uuid4() for _ in range(3))
-    assert not await Presence(redis).is_anyone_else_calling(one)
+    assert not await Presence(redis).is_other_tenant_calling(one)
     await report_calls(redis, one)
-    assert [await Presence(redis).is_anyone_else_calling(tenant) for tenant in (one, other)] == [False, True]
+    assert [await Presence(redis).is_other_tenant_calling(tenant) for tenant in (one, other)] == [False, True]
     await report_calls(redis, other, third)
-    assert [await Presence(redis).is_anyone_else_calling(tenant) for tenant in (one, other, third)] == [True] * 3
+    assert [await Presence(redis).is_other_tenant_calling(tenant) for tenant in (one, other, third)] == [True] * 3
 
 
 async def test_a_worker_rests_for_calls_of_its_own_cell_only(redis: Redis) -> None:
@@ -54,7 +54,7 @@ async def test_a_worker_rests_for_calls_of_its_own_cell_only(redis: Redis) -> No
     teller = PresenceReporter(redis, cells.get, clock=lambda: now)
     teller.note(there)
     await teller.aclose()
-    assert [await Presence(redis, cell).is_anyone_else_calling(uuid4()) for cell in (HOME, "b", "c")] == [
+    assert [await Presence(redis, cell).is_other_tenant_calling(uuid4()) for cell in (HOME, "b", "c")] == [
         False,
         True,
         False,
@@ -64,14 +64,14 @@ async def test_a_worker_rests_for_calls_of_its_own_cell_only(redis: Redis) -> No
     now = presence.REPORT_SECONDS
     teller.note(here)
     await teller.aclose()
-    assert [await Presence(redis, HOME).is_anyone_else_calling(tenant) for tenant in (here, there)] == [False, True]
-    assert [await Presence(redis, "b").is_anyone_else_calling(tenant) for tenant in (here, there)] == [True, False]
+    assert [await Presence(redis, HOME).is_other_tenant_calling(tenant) for tenant in (here, there)] == [False, True]
+    assert [await Presence(redis, "b").is_other_tenant_calling(tenant) for tenant in (here, there)] == [True, False]
 
 
 async def test_an_old_call_no_longer_counts(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "PRESENT_SECONDS", 0)
     await report_calls(redis, uuid4())
-    assert not await Presence(redis).is_anyone_else_calling(uuid4())
+    assert not await Presence(redis).is_other_tenant_calling(uuid4())
 
 
 async def test_a_gateway_reports_two_tenants_at_most_and_only_now_and_then(redis: Redis) -> None:
@@ -91,15 +91,15 @@ async def test_a_gateway_reports_two_tenants_at_most_and_only_now_and_then(redis
 async def test_an_answer_of_redis_is_reused_for_a_while(redis: Redis) -> None:
     now = 0.0
     looking, tenant = Presence(redis, clock=lambda: now), uuid4()
-    assert not await looking.is_anyone_else_calling(tenant)
+    assert not await looking.is_other_tenant_calling(tenant)
     await report_calls(redis, uuid4())
-    assert not await looking.is_anyone_else_calling(tenant)
+    assert not await looking.is_other_tenant_calling(tenant)
     now = presence.READ_SECONDS
-    assert await looking.is_anyone_else_calling(tenant)
+    assert await looking.is_other_tenant_calling(tenant)
 
 
 async def test_without_redis_nobody_seems_to_call_and_nothing_fails(settings: Settings) -> None:
     async with connect_redis(settings.model_copy(update={"redis_url": AWAY})) as redis:
         await report_calls(redis, uuid4())
         async with asyncio.timeout(None):
-            assert not await Presence(redis).is_anyone_else_calling(uuid4())
+            assert not await Presence(redis).is_other_tenant_calling(uuid4())

@@ -102,7 +102,7 @@ async def test_a_flood_pauses_while_another_tenants_call_is_at_work(
     owner: asyncpg.Connection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", MAX_WAIT_SECONDS)
+    monkeypatch.setattr(slots, "MAX_PREEMPTED_SECONDS", MAX_WAIT_SECONDS)
     flooding, other, third = [
         (await issue(caller)).secret for caller in (*neighbours, operator_caller(await new_tenant()))
     ]

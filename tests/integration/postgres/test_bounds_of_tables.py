@@ -11,7 +11,7 @@ from recollect.accounts.audit.model import MAX_ACTS_PER_DAY
 from recollect.accounts.email_domains.model import MAX_DOMAINS
 from recollect.accounts.idempotency import model as idempotency
 from recollect.accounts.identity.service import MAX_KEYS
-from recollect.accounts.identity_providers.model import MAX_PROVIDERS, MAX_UNDER_WAY
+from recollect.accounts.identity_providers.model import MAX_PENDING, MAX_PROVIDERS
 from recollect.accounts.members.service import MAX_INVITATIONS, MAX_MEMBERS, MAX_OPEN_INVITATIONS
 from recollect.accounts.oauth.grants import model as grants
 from recollect.accounts.oauth.issuers.model import MAX_ISSUERS
@@ -104,7 +104,7 @@ REACHED: Mapping[str, Mapping[int, str]] = {
     "password_resets": {
         MAX_RESETS: f"{GATEWAY}test_forgotten_password.py::test_number_of_links_of_a_person_is_limited"
     },
-    "provider_sign_ins": {MAX_UNDER_WAY: f"{NUMBERS}test_sign_ins_under_way_at_providers_are_bounded"},
+    "provider_sign_ins": {MAX_PENDING: f"{NUMBERS}test_sign_ins_under_way_at_providers_are_bounded"},
     "sessions": {MAX_STORED_SESSIONS: f"{NUMBERS}test_a_sign_in_ends_the_sessions_beyond_the_limit"},
     "signing_keys": {KEYS_OF_DEPLOYMENT: "tests/tenancy/test_oauth.py::test_a_flood_of_clients_or_keys_stays_bounded"},
     "trusted_issuers": {MAX_ISSUERS: f"{GATEWAY}test_trusted_issuers.py::test_an_issuer_is_added_listed_and_deleted"},

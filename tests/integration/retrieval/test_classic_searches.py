@@ -147,9 +147,9 @@ async def test_a_substring_search_finds_every_occurrence(
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, agent.graph)
         ordered = await store.search_substring(view, query)
-        for (gathered, walked), offset, limit in itertools.product(COMMON_FROM, (0, 1), (1, 2)):
+        for (gathered, max_scanned), offset, limit in itertools.product(COMMON_FROM, (0, 1), (1, 2)):
             page = replace(query, offset=offset, limit=limit)
-            part = await store.search_substring(view, page, gathered=gathered, walked=walked)
+            part = await store.search_substring(view, page, gathered=gathered, max_scanned=max_scanned)
             assert part == ordered[offset : offset + limit + 1]
     found = await found_now_and_in_the_past(agent, search.search_nodes, query)
     assert [entity.id for entity in found.entities] == ordered

@@ -102,7 +102,9 @@ async def test_names_with_other_apostrophes_are_told_as_alike(db: Database, new_
 
 async def search_look_alikes(tx: Transaction, revision: Revision, name: str) -> list[str]:
     created = await entities.create_entities(tx, revision, [NewEntity(name)])
-    found = await entities.find_look_alikes(tx, revision.graph, [(node_id, entity.name) for node_id, entity in created])
+    found = await entities.find_similar_names(
+        tx, revision.graph, [(node_id, entity.name) for node_id, entity in created]
+    )
     return [other.name for others in found.values() for other in others]
 
 

@@ -19,7 +19,7 @@ from recollect.postgres.database import Database
 from recollect.postgres.sql import Queries
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search import service as search
-from recollect.retrieval.search.fuzzy import NearForm, bounds, least_similarity
+from recollect.retrieval.search.fuzzy import NearForm, bounds, min_similarity
 from recollect.retrieval.search.model import LabelQuery, like_pattern
 from recollect.retrieval.search.store import (
     EXAMINED,
@@ -114,7 +114,7 @@ def substring(text: str) -> Search:
 
 
 def common_substring(text: str) -> Search:
-    return "search_common_substring", {**substring_patterns(text), "walked": MAX_SCANNED_ENTITIES, **PAGE}
+    return "search_common_substring", {**substring_patterns(text), "max_scanned": MAX_SCANNED_ENTITIES, **PAGE}
 
 
 def ranked(*words: str) -> Search:
@@ -158,7 +158,7 @@ def fuzzy(kind: str, text: str) -> Search:
     forms = [NearForm(form, bounds(len(form), len(form) + 1, 0.9)) for form in written_forms(text)]
     near = near_parameters(forms)
     assert near["by_trigrams"]
-    return f"fuzzy_{kind}", near if kind == "entities" else {**near, "min_similarity": least_similarity(forms)}
+    return f"fuzzy_{kind}", near if kind == "entities" else {**near, "min_similarity": min_similarity(forms)}
 
 
 RARE = {

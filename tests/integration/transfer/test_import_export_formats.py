@@ -340,7 +340,7 @@ class TestRoundTrips:
             assert await exports.export_whole(tx, export, max_bytes=1_000_000, max_pages=6) == text
             assert await exports.export_whole(tx, export, max_bytes=50, max_pages=6) is None
             assert await exports.export_whole(tx, export, max_bytes=1_000_000, max_pages=2) is None
-        assert export.facts_left_out == (0 if FORMATS[format_name].writer.holds_facts else 2)
+        assert export.facts_left_out == (0 if FORMATS[format_name].writer.writes_facts else 2)
 
     @pytest.mark.parametrize("stage", Stage)
     async def test_size_of_a_step_counts_all_its_content(self, agent: Agent, stage: Stage) -> None:

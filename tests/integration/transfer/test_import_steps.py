@@ -31,7 +31,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_queue, "LATELY_SECONDS", 1000.0)
     monkeypatch.setattr(fair_queue, "RESTS", 0.0)
     monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
-    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 1000.0)
+    monkeypatch.setattr(slots, "MAX_PREEMPTED_SECONDS", 1000.0)
 
 
 def entities(count: int) -> list[ParsedRecord]:

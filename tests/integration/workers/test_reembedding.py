@@ -58,7 +58,7 @@ class Toy:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         self.asked += 1
         if self.away:
-            raise EmbeddingFailed("is away", cause=FailureCause.AWAY, retry_after=self.retry_after)
+            raise EmbeddingFailed("is away", cause=FailureCause.UNREACHABLE, retry_after=self.retry_after)
         if self.refused is not None and any(self.refused in text for text in texts):
             raise EmbeddingFailed("answered HTTP 400", cause=FailureCause.TEXT)
         self.texts += texts

@@ -373,7 +373,8 @@ async def test_vectors_made_before_the_embedder_failed_are_stored_and_used(
     class Fading(WatchedEmbedder):
         async def embed(self, texts: Sequence[str]) -> Vectors:
             if any("poison" in text for text in texts):
-                raise EmbeddingFailed("is away", cause=FailureCause.UNSURE if len(texts) == 4 else FailureCause.AWAY)
+                cause = FailureCause.UNSURE if len(texts) == 4 else FailureCause.UNREACHABLE
+                raise EmbeddingFailed("is away", cause=cause)
             return await super().embed(texts)
 
     await remember(context.database, caller, "Alice", "poison")

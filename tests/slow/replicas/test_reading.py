@@ -225,7 +225,7 @@ async def test_a_call_that_gives_way_does_not_count_against_the_replica(
     async with pair.opened(replica_wait_seconds=WAIT_SECONDS) as fresh:
         await eventually(lambda: is_read_by_replica(fresh, resident))
         noted = outcomes(measured)["replica"]
-        monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 2 * WAIT_SECONDS)
+        monkeypatch.setattr(slots, "MAX_PREEMPTED_SECONDS", 2 * WAIT_SECONDS)
         monkeypatch.setattr(slots, "SLOT_SECONDS", MAX_WAIT_SECONDS)
         async with (
             flooding() as queue,

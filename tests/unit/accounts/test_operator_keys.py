@@ -12,7 +12,7 @@ NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("ends", "revoked", "holds"),
+    ("ends", "revoked", "is_valid"),
     [
         (timedelta(seconds=1), None, True),
         (timedelta(0), None, False),

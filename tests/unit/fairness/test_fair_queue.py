@@ -80,7 +80,7 @@ class Calls:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here depends on the speed of the machine: a call keeps its slot until it ends, and none gives way."""
     monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
-    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.0)
+    monkeypatch.setattr(slots, "MAX_PREEMPTED_SECONDS", 0.0)
 
 
 async def _settled() -> None:

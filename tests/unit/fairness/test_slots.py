@@ -9,7 +9,7 @@ import pytest
 
 from recollect.fairness import fair_queue, slots
 from recollect.fairness.fair_queue import FairQueue
-from recollect.fairness.slots import Slot, acquire_slot, give_way, takes_short_steps
+from recollect.fairness.slots import Slot, acquire_slot, takes_short_steps, yield_to_others
 from tests.support.gateway import eventually
 
 TURNS = 20
@@ -22,7 +22,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_queue, "LATELY_SECONDS", 1000.0)
     monkeypatch.setattr(fair_queue, "RESTS", 0.0)
     monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
-    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 1000.0)
+    monkeypatch.setattr(slots, "MAX_PREEMPTED_SECONDS", 1000.0)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ async def _settled() -> None:
 async def test_a_call_of_a_flood_waits_while_a_call_of_another_tenant_is_at_work(queue: FairQueue) -> None:
     async with flooding(queue) as slot:
         async with acquire_slot(queue, "other", wait_seconds=1000):
-            step = asyncio.create_task(slot.give_way())
+            step = asyncio.create_task(slot.yield_to_others())
             await _settled()
             assert not step.done()
         await step
@@ -68,12 +68,12 @@ async def test_a_long_call_without_a_slot_gives_way_too(queue: FairQueue, monkey
         await eventually(lambda: _waits_alone(queue))  # Its slot is another's.
         monkeypatch.setattr(slots, "SLOT_SECONDS", 1000.0)
         async with acquire_slot(queue, "other", wait_seconds=1000):
-            step = asyncio.create_task(slot.give_way())
+            step = asyncio.create_task(slot.yield_to_others())
             await _settled()
             assert not step.done()
         await step
         slot.give_back()
-        await slot.give_way()  # It is not at work.
+        await slot.yield_to_others()  # It is not at work.
 
 
 async def _waits_alone(queue: FairQueue) -> bool:
@@ -83,12 +83,12 @@ async def _waits_alone(queue: FairQueue) -> bool:
 async def test_a_call_of_a_flood_waits_while_a_call_of_another_tenant_is_admitted(queue: FairQueue) -> None:
     async with flooding(queue) as slot:
         with queue.expecting("other"), queue.expecting("other"):
-            step = asyncio.create_task(slot.give_way())
+            step = asyncio.create_task(slot.yield_to_others())
             await _settled()
             assert not step.done()
         await step
         with queue.expecting("flood"):
-            await slot.give_way()
+            await slot.yield_to_others()
 
 
 async def test_a_call_of_a_tenant_without_queued_calls_does_not_give_way(queue: FairQueue) -> None:
@@ -96,15 +96,15 @@ async def test_a_call_of_a_tenant_without_queued_calls_does_not_give_way(queue: 
         acquire_slot(queue, "one", wait_seconds=1000) as one,
         acquire_slot(queue, "other", wait_seconds=1000) as other,
     ):
-        await one.give_way()
-        await other.give_way()
-    await give_way()  # What works for no call.
+        await one.yield_to_others()
+        await other.yield_to_others()
+    await yield_to_others()  # What works for no call.
 
 
 async def test_two_floods_do_not_give_way_to_each_other(queue: FairQueue) -> None:
     async with flooding(queue) as one, flooding(queue, "second") as second:
-        await one.give_way()
-        await second.give_way()
+        await one.yield_to_others()
+        await second.yield_to_others()
 
 
 async def test_a_call_of_a_flood_takes_short_steps_while_others_may_come(
@@ -151,11 +151,11 @@ async def test_a_call_of_a_flood_gives_way_before_it_begins(queue: FairQueue) ->
 
 async def test_a_call_that_is_cancelled_while_it_gives_way_leaves_nothing_behind(queue: FairQueue) -> None:
     async with flooding(queue) as slot, acquire_slot(queue, "other", wait_seconds=1000):
-        step = asyncio.create_task(slot.give_way())
+        step = asyncio.create_task(slot.yield_to_others())
         await _settled()
         step.cancel()
         await asyncio.gather(step, return_exceptions=True)
-        assert not queue._giving_way
+        assert not queue._preempted
     assert (queue.slots_of("flood"), queue.waiting("flood")) == (0, 0)
 
 
@@ -163,10 +163,10 @@ async def test_the_time_for_which_a_call_gives_way_is_bounded(
     queue: FairQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with acquire_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
-        monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.01)
-        await slot.give_way()
-        monkeypatch.setattr(queue, "wait_for_way", None)
-        await slot.give_way()  # Its time is up: it does not wait again.
+        monkeypatch.setattr(slots, "MAX_PREEMPTED_SECONDS", 0.01)
+        await slot.yield_to_others()
+        monkeypatch.setattr(queue, "wait_while_preempted", None)
+        await slot.yield_to_others()  # Its time is up: it does not wait again.
         monkeypatch.undo()
 
 
@@ -189,9 +189,9 @@ async def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         seconds_of_waits.append(seconds)
         queue.clock.now += seconds  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(slots, "GIVE_WAY_SECONDS", 0.5)
+    monkeypatch.setattr(slots, "MAX_PREEMPTED_SECONDS", 0.5)
     monkeypatch.setattr(fair_queue, "RESTS", 2.0)
-    monkeypatch.setattr(FairQueue, "wait_for_way", wait)
+    monkeypatch.setattr(FairQueue, "wait_while_preempted", wait)
     return seconds_of_waits
 
 
@@ -201,11 +201,11 @@ async def test_beside_endless_calls_a_call_rests_in_proportion_to_each_step(
     clock = Clock()
     queue = FairQueue(4, clock=clock)
     async with acquire_slot(queue, "other", wait_seconds=1000), flooding(queue) as slot:
-        await slot.give_way()
+        await slot.yield_to_others()
         assert waits == [0.5]
         for seconds in (0.1, 0.0, 0.01, 0.2, 1.0):
             clock.now += seconds
-            await slot.give_way()
+            await slot.yield_to_others()
         assert waits[1:] == pytest.approx([0.2, 0.02, 0.4, 0.5]), "twice as long as the step, and never longer at once"
         slot.give_back()
         assert queue._busy["flood"].rests_until - clock.now == pytest.approx(min(2 * 1.31 - 1.12, 1.0))
@@ -216,7 +216,7 @@ async def test_the_slot_time_of_a_call_stands_still_while_it_gives_way(
 ) -> None:
     async with flooding(queue) as slot:
         async with acquire_slot(queue, "other", wait_seconds=1000):
-            step = asyncio.create_task(slot.give_way())
+            step = asyncio.create_task(slot.yield_to_others())
             await _settled()
             assert not step.done()
             assert slot._timer is None
@@ -233,7 +233,7 @@ async def test_a_call_goes_on_where_another_tenant_waits_for_its_slot() -> None:
             """Because both made calls lately, each has one slot at most."""
     async with flooding(queue) as slot, acquire_slot(queue, "other", wait_seconds=1000):
         clock.now += 1.0  # It was served more than the third, which is next for that.
-        step = asyncio.create_task(slot.give_way())
+        step = asyncio.create_task(slot.yield_to_others())
         await _settled()
         assert not step.done()
         third = asyncio.create_task(queue.take("third"))

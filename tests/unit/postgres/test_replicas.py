@@ -38,12 +38,12 @@ def test_few_positions_are_kept_for_any_number_of_requests() -> None:
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (ConnectionRefusedError(), ReplicaOutcome.AWAY),
-        (TimeoutError(), ReplicaOutcome.AWAY),
-        (asyncpg.ConnectionDoesNotExistError(), ReplicaOutcome.AWAY),
-        (asyncpg.AdminShutdownError(), ReplicaOutcome.AWAY),
-        (asyncpg.CannotConnectNowError(), ReplicaOutcome.AWAY),
-        (asyncpg.TooManyConnectionsError(), ReplicaOutcome.AWAY),
+        (ConnectionRefusedError(), ReplicaOutcome.UNREACHABLE),
+        (TimeoutError(), ReplicaOutcome.UNREACHABLE),
+        (asyncpg.ConnectionDoesNotExistError(), ReplicaOutcome.UNREACHABLE),
+        (asyncpg.AdminShutdownError(), ReplicaOutcome.UNREACHABLE),
+        (asyncpg.CannotConnectNowError(), ReplicaOutcome.UNREACHABLE),
+        (asyncpg.TooManyConnectionsError(), ReplicaOutcome.UNREACHABLE),
         (asyncpg.SerializationError(), ReplicaOutcome.CONFLICT),
         (asyncpg.UndefinedColumnError(), ReplicaOutcome.FAILED),
         (asyncpg.DiskFullError("no room"), ReplicaOutcome.FAILED),

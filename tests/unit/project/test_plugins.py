@@ -164,7 +164,7 @@ class TestWhatLeavesTheMachine:
 
     def test_turns_are_bounded_and_the_last_ones_come_first(self) -> None:
         turns = [hooks.Turn("User", f"{number} " + "x" * 10_000, "2026-11-27T10:00:00Z") for number in range(100)]
-        items = hooks.kept_items(turns, "session 1", 90)
+        items = hooks.stored_items(turns, "session 1", 90)
         assert sum(len(item["text"]) for item in items) <= hooks.MAX_SENT + len(items) * len("User: ")
         assert all(len(item["text"]) <= hooks.MAX_TURN + len("User: ") for item in items)
         assert items[-1]["text"].startswith("User: 99 ")

@@ -204,7 +204,7 @@ def written(format_name: str, records: Sequence[AnyRecord]) -> str:
     ]
     pages: list[str] = []
     for stage in Stage:
-        if stage is Stage.FACTS and not writer.holds_facts:
+        if stage is Stage.FACTS and not writer.writes_facts:
             continue
         of_stage: Sequence[Any] = (
             edges

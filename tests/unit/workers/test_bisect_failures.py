@@ -90,7 +90,7 @@ def test_vectors_from_before_the_embedder_went_away_are_kept() -> None:
         return (
             EmbeddingFailed("broke")
             if len(calls) == 4
-            else EmbeddingFailed("left", cause=FailureCause.AWAY)
+            else EmbeddingFailed("left", cause=FailureCause.UNREACHABLE)
             if len(calls) > 8
             else None
         )
@@ -116,7 +116,7 @@ def test_no_group_is_divided_after_the_time_limit() -> None:
 
 
 async def test_waits_grow_and_the_retry_after_of_the_embedder_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
-    backoff, failure = Backoff(), EmbeddingFailed("is away", cause=FailureCause.AWAY)
+    backoff, failure = Backoff(), EmbeddingFailed("is away", cause=FailureCause.UNREACHABLE)
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     waits = []
@@ -126,16 +126,16 @@ async def test_waits_grow_and_the_retry_after_of_the_embedder_is_honoured(monkey
     assert all(2**n / 2 <= wait <= 2**n for n, wait in enumerate(waits[:6]))
     assert all(30 <= wait <= 60 for wait in waits[6:])
     backoff.note_success()
-    assert backoff.note_failure(EmbeddingFailed("is busy", cause=FailureCause.AWAY, retry_after=7)) == 7
+    assert backoff.note_failure(EmbeddingFailed("is busy", cause=FailureCause.UNREACHABLE, retry_after=7)) == 7
     now += 1_000
-    assert backoff.note_failure(EmbeddingFailed("is busy", cause=FailureCause.AWAY, retry_after=1e9)) == 600
+    assert backoff.note_failure(EmbeddingFailed("is busy", cause=FailureCause.UNREACHABLE, retry_after=1e9)) == 600
 
 
 async def test_simultaneous_failures_count_once() -> None:
     backoff = Backoff()
     assert not backoff.waiting
     for _ in range(8):
-        assert backoff.note_failure(EmbeddingFailed("is away", cause=FailureCause.AWAY)) <= 1
+        assert backoff.note_failure(EmbeddingFailed("is away", cause=FailureCause.UNREACHABLE)) <= 1
         assert backoff.waiting
 
 

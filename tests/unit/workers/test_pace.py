@@ -20,7 +20,7 @@ class Calls:
 
     tenants: set[UUID] = field(default_factory=set)
 
-    async def is_anyone_else_calling(self, tenant_id: UUID) -> bool:
+    async def is_other_tenant_calling(self, tenant_id: UUID) -> bool:
         return bool(self.tenants - {tenant_id})
 
 

@@ -6,7 +6,7 @@ from recollect_workers.context import WorkerContext
 
 
 async def measure(context: WorkerContext) -> None:
-    """Measure every queue, and the moves of tenants. Raises Unavailable when the database is away."""
+    """Measure every queue, and the moves of tenants. Raises Unavailable when the database is unreachable."""
     for queue in await measure_backlog(context.database):
         record_backlog(queue.queue, queue.waiting, queue.oldest_seconds, context.settings.measured_cell)
     for step in await measure_moves(context.database):

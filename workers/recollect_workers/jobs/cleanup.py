@@ -25,14 +25,14 @@ Step = Callable[[Transaction], Awaitable[bool]]
 
 
 async def delete_old_usage(context: WorkerContext) -> None:
-    """Delete usage beyond its retention. Raises Unavailable when the database is away."""
+    """Delete usage beyond its retention. Raises Unavailable when the database is unreachable."""
     retention = timedelta(days=context.settings.usage_retention_days)
     tenants = await usage.tenants_with_old_usage(context.database, retention=retention)
     await _delete(context, tenants, partial(usage.forget_old, retention=retention), failed="old usage not deleted")
 
 
 async def delete_old_audit_entries(context: WorkerContext) -> None:
-    """Delete audit entries beyond their retention. Raises Unavailable when the database is away."""
+    """Delete audit entries beyond their retention. Raises Unavailable when the database is unreachable."""
     retention = timedelta(days=context.settings.audit_retention_days)
     tenants = await audit.tenants_with_old_audit(context.database, retention=retention)
     await _delete(
@@ -41,13 +41,13 @@ async def delete_old_audit_entries(context: WorkerContext) -> None:
 
 
 async def delete_expired_idempotency_keys(context: WorkerContext) -> None:
-    """Delete keys that have expired. Raises Unavailable when the database is away."""
+    """Delete keys that have expired. Raises Unavailable when the database is unreachable."""
     tenants = await idempotency.tenants_with_expired_keys(context.database)
     await _delete(context, tenants, idempotency.forget_expired, failed="expired idempotency keys not deleted")
 
 
 async def delete_old_deliveries(context: WorkerContext) -> None:
-    """Delete deliveries beyond their retention. Raises Unavailable when the database is away."""
+    """Delete deliveries beyond their retention. Raises Unavailable when the database is unreachable."""
     retention = timedelta(days=context.settings.webhook_retention_days)
     tenants = await deliveries.tenants_with_old(context.database, retention=retention)
     await _delete(

@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 async def schedule(context: WorkerContext) -> None:
     """Start a job for each graph that has rows to delete, a few graphs of each tenant in turn.
 
-    Raises Unavailable when the database is away.
+    Raises Unavailable when the database is unreachable.
     """
     if not context.settings.compaction_enabled:
         return

@@ -71,7 +71,7 @@ async def woken(context: WorkerContext, tenant_id: UUID, carrier: Mapping[str, s
 async def sweep(context: WorkerContext) -> None:
     """Embed all pending passages, announced or not: a run for each tenant in turn, until none has more.
 
-    Each round looks tenants up anew, since a round may be long. Raises Unavailable when the database is away.
+    Each round looks tenants up anew, since a round may be long. Raises Unavailable when the database is unreachable.
     """
     context.backoff.due.clear()
     while await _sweep_round(context):
@@ -127,7 +127,7 @@ async def embed_passages(
 ) -> bool:
     """Embed up to MAX_BATCHES batches of one tenant, for SLICE_SECONDS; whether there may be more.
 
-    `small_only`: only small recent writes. Raises Unavailable when the database or the embedder is away.
+    `small_only`: only small recent writes. Raises Unavailable when the database or the embedder is unreachable.
     """
     work = _EmbeddingSlice(context, tenant_id, small_only=small_only)
     with continued_span(EMBED_PASSAGES, carrier, system="arq") as span:

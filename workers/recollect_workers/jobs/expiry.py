@@ -29,13 +29,13 @@ log = structlog.get_logger(__name__)
 
 
 async def archive(context: WorkerContext) -> None:
-    """Archive all memories that have expired. Raises Unavailable when the database is away."""
+    """Archive all memories that have expired. Raises Unavailable without the database."""
     tenants = await expiry.tenants_with_expired(context.database)
     await _run_rounds(context, tenants, expiry.graphs_with_expired, expiry.archive_expired, "archived")
 
 
 async def purge(context: WorkerContext) -> None:
-    """Delete memories that expired longer ago than the retention. Raises Unavailable when the database is away."""
+    """Delete memories that expired longer ago than the retention. Raises Unavailable without the database."""
     retention = timedelta(days=context.settings.retention_days)
 
     async def find(tx: Transaction) -> list[UUID]:

@@ -24,7 +24,7 @@ SLICE_SECONDS = 3.0
 async def sweep(context: WorkerContext) -> None:
     """Relate all waiting facts: a turn for each tenant, until none has more.
 
-    Raises Unavailable when the database is away.
+    Raises Unavailable when the database is unreachable.
     """
     context.links_due.clear()
     more = True

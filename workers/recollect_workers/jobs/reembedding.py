@@ -25,7 +25,7 @@ from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
 
 _DAY_USED_UP = QuotaExceeded("The plan allows no more passages to be embedded today (UTC).", "", "It goes on tomorrow.")
-_LOOK_AGAIN = timedelta(hours=1)
+_CHECK_AGAIN = timedelta(hours=1)
 """The time after which a larger plan is noticed."""
 
 SWITCHED_AT_ONCE = 500
@@ -35,7 +35,7 @@ DROPPED_AT_ONCE = 5_000
 async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:
     """The next step; in the first phase, with the vectors that it will store.
 
-    Raises StepRefused for a model that the worker does not have, EmbeddingFailed where the embedder is away, and
+    Raises StepRefused for a model that the worker does not have, EmbeddingFailed where the embedder is unreachable, and
     StepPostponed while the worker waits for it, or until the tenant may embed more.
     """
     if job.graph_id is None:
@@ -137,7 +137,7 @@ async def drop(tx: Transaction, job: Job, *, graph_id: UUID, model: str) -> Step
 
 
 def _postponed_to_tomorrow() -> StepPostponed:
-    return StepPostponed(_DAY_USED_UP, min(until_tomorrow(datetime.now(UTC)), _LOOK_AGAIN))
+    return StepPostponed(_DAY_USED_UP, min(until_tomorrow(datetime.now(UTC)), _CHECK_AGAIN))
 
 
 def _result(job: Job, model: str) -> dict[str, object]:

@@ -54,7 +54,7 @@ log = structlog.get_logger(__name__)
 
 
 async def sweep(context: WorkerContext) -> None:
-    """Run due jobs, announced or not, until none is left. Raises Unavailable if the database is away.
+    """Run due jobs, announced or not, until none is left. Raises Unavailable if the database is unreachable.
 
     A worker runs one sweep at a time, which bounds the number of concurrent turns.
     """

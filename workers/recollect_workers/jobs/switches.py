@@ -15,7 +15,7 @@ MOST = 100
 
 
 async def end(context: WorkerContext) -> None:
-    """End open switches, which the home cell lists, this worker's own. Raises Unavailable where that is away."""
+    """End open switches, which the home cell lists, this worker's own. Raises Unavailable where that is unreachable."""
 
     @asynccontextmanager
     async def session_at(cell: str) -> AsyncIterator[Session]:

@@ -10,7 +10,7 @@ log = structlog.get_logger(__name__)
 
 
 async def maintain_indexes(context: WorkerContext) -> None:
-    """Build and drop indexes that are due. Raises Unavailable when the database is away."""
+    """Build and drop indexes that are due. Raises Unavailable when the database is unreachable."""
     settings = context.settings
     if settings.maintenance_database_url is None:
         return

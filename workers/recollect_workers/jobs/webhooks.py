@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 
 async def collect(context: WorkerContext) -> None:
-    """Create deliveries for new events. Raises Unavailable when the database is away.
+    """Create deliveries for new events. Raises Unavailable when the database is unreachable.
 
     Any number of workers may do this at once: each takes webhooks that no other has locked.
     """
@@ -44,7 +44,7 @@ async def collect(context: WorkerContext) -> None:
 
 
 async def send(context: WorkerContext) -> None:
-    """Send due deliveries until none is left. Raises Unavailable when the database is away.
+    """Send due deliveries until none is left. Raises Unavailable when the database is unreachable.
 
     A worker runs one such sweep at a time, which bounds the number of requests.
     """

@@ -14,7 +14,7 @@ from litestar.openapi.spec import Components, SecurityScheme, Tag
 from recollect import __version__
 from recollect_gateway.callers.admission import by_address
 from recollect_gateway.callers.browser_sessions import COOKIE, TENANT_HEADER
-from recollect_gateway.management.guards import least_role, needed_scope, takes_tokens
+from recollect_gateway.management.guards import min_role, needed_scope, takes_tokens
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER, OPT
 from recollect_http.openapi.headers import COMMON_HEADERS, TENANT_HEADERS, with_headers
 from recollect_http.openapi.names import name_generic_schemas, operation_id
@@ -180,7 +180,7 @@ def _operation(name: str, operation: dict[str, Any], handlers: dict[str, HTTPRou
 def _access(operation: dict[str, Any], handler: HTTPRouteHandler) -> dict[str, Any]:
     is_open_to_all = operation.get("security") == [{}]
     scope = needed_scope(handler)
-    role = None if is_open_to_all else least_role(scope)
+    role = None if is_open_to_all else min_role(scope)
     if is_open_to_all:
         access = "Requires no credential."
     elif scope is None:

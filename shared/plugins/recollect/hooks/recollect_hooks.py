@@ -423,7 +423,7 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:half]}\n…\n{text[len(text) - (most - 3 - half) :]}"
 
 
-def kept_items(turns: Iterable[Turn], thread: str, days: int) -> list[dict[str, Any]]:
+def stored_items(turns: Iterable[Turn], thread: str, days: int) -> list[dict[str, Any]]:
     """The turns as items of `remember`: one thread, so that a turn that is sent again is known. The last ones first."""
     items: list[dict[str, Any]] = []
     room = MAX_SENT
@@ -488,7 +488,7 @@ class Service:
         except HTTPError as error:
             self.refused = error.code if error.code in (401, 403) else self.refused
             return {}
-        except Exception:  # a service that is away, slow or none at all: nothing is said of it
+        except Exception:  # a service that is unreachable, slow or none at all: nothing is said of it
             return {}
         self.served = self.served or (isinstance(answer, dict) and isinstance(answer.get("memories"), list))
         return answer if isinstance(answer, dict) else {}
@@ -619,14 +619,14 @@ def prompt(event: Event, settings: Settings, service: Service) -> Answer:
 
 def keep(event: Event, settings: Settings, service: Service, turns: Sequence[Turn]) -> Answer:
     """What was said is kept as a thread of the repository's graph."""
-    items = kept_items(turns, thread_of(event), settings.days)
+    items = stored_items(turns, thread_of(event), settings.days)
     if "keep" not in settings.parts or not settings.key or not event.session or not items:
         return Answer()
     graph = graph_of(event.folder, settings.graph)
     [answer] = service.ask([(f"/v1/graphs/{quote(graph, safe='@')}/memories", {"items": items})])
     new = [memory for memory in _dicts(answer.get("memories")) if memory.get("status") == "new"]
-    turns_said = f"{len(new)} turn{'' if len(new) == 1 else 's'}"
-    return Answer(line=f"{turns_said} kept in {graph} for {settings.days} days" if new else "")
+    spoken_turns = f"{len(new)} turn{'' if len(new) == 1 else 's'}"
+    return Answer(line=f"{spoken_turns} kept in {graph} for {settings.days} days" if new else "")
 
 
 def thread_of(event: Event) -> str:
@@ -699,10 +699,10 @@ def cursor_output(event: Event, answer: Answer) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Client:
-    """What a client can do. `takes_context`: at prompts. `tells_answer`: together with the prompt, when a turn ends."""
+    """What a client can do. `takes_context`: at prompts. `sends_answer`: together with the prompt, when a turn ends."""
 
     takes_context: bool = True
-    tells_answer: bool = True
+    sends_answer: bool = True
 
 
 CLIENTS = {
@@ -710,8 +710,8 @@ CLIENTS = {
     "codex": Client(),
     "gemini": Client(),
     "opencode": Client(),
-    "vscode": Client(takes_context=False, tells_answer=False),
-    "cursor": Client(takes_context=False, tells_answer=False),
+    "vscode": Client(takes_context=False, sends_answer=False),
+    "cursor": Client(takes_context=False, sends_answer=False),
 }
 
 
@@ -727,10 +727,10 @@ def done(event: Event, client: Client, settings: Settings, service: Service) -> 
     if event.kind == "start":
         return start(event, settings, service)
     if event.kind == "prompt":
-        if not client.tells_answer:
+        if not client.sends_answer:
             keep(event, settings, service, [Turn("User", event.prompt, _now())])
         return prompt(event, settings, service) if client.takes_context else Answer()
-    turns = turns_of(event) if client.tells_answer else [Turn("Assistant", event.answer, _now())]
+    turns = turns_of(event) if client.sends_answer else [Turn("Assistant", event.answer, _now())]
     return keep(event, settings, service, turns)
 
 

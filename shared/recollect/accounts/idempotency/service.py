@@ -55,7 +55,7 @@ async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault)
     if outcome.claimed:
         return None
     if not outcome.locked:
-        raise _under_way()
+        raise _in_progress()
     record = await store.find_key(tx, request)
     if record is not None:
         return _answer(record, tx.caller, request, vault)
@@ -110,7 +110,7 @@ def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vaul
             path="Idempotency-Key",
         )
     if record.answer is None and record.created_at > datetime.now(UTC) - ANSWER_AWAITED:
-        raise _under_way()
+        raise _in_progress()
     answer = vault.open(record.answer, caller.tenant_id, request) if record.answer else None
     if answer is None or record.rights_hash != request.rights:
         raise Conflict(
@@ -121,7 +121,7 @@ def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vaul
     return answer
 
 
-def _under_way() -> Conflict:
+def _in_progress() -> Conflict:
     return Conflict(
         "A request with this key is still running. Send it again in a moment to get its response.",
         code=ErrorCode.IDEMPOTENCY_CONFLICT,

@@ -38,7 +38,7 @@ MAX_SUBJECT = 255
 SIGN_IN_LIFETIME = timedelta(minutes=10)
 """The time that a person may take at their provider."""
 
-MAX_UNDER_WAY = 1_000
+MAX_PENDING = 1_000
 """Sign-ins in progress of one tenant, at most; one more ends the oldest."""
 
 MAX_RETURNED = 4_000

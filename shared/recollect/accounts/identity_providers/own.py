@@ -43,11 +43,11 @@ async def disconnect(db: Database, person: PersonSession, provider_id: UUID, *, 
         found = await list_own_identities(db, person.person_id)
         await _disconnect(db, person, _identity_at(found, provider_id), address)
         return
-    async with _all_ways_locked(db, person) as home:
+    async with _sign_in_methods_locked(db, person) as home:
         found = await _identities_of(db, home, person.person_id)
         identity = _identity_at(found, provider_id)
-        if not (_others(found, identity) or await _has_own_way(home, person)):
-            raise _last_way()
+        if not (_others(found, identity) or await _has_own_sign_in_method(home, person)):
+            raise _last_sign_in_method()
         await _disconnect(db, person, identity, address)
 
 
@@ -61,9 +61,9 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
         if not (
             db.has_several_cells  # Then `disconnect` has checked the other ways, in all cells, and holds their lock.
             or _others(await store.list_own_identities(tx, most=MAX_OWN_IDENTITIES), identity)
-            or await _has_own_way(tx, person)
+            or await _has_own_sign_in_method(tx, person)
         ):
-            raise _last_way()
+            raise _last_sign_in_method()
         if not await store.delete_identity(tx, identity.provider_id, person.person_id):
             raise _not_connected()
         provider = named("identity_provider", identity.provider_id)
@@ -73,12 +73,12 @@ async def _disconnect(db: Database, person: PersonSession, identity: OwnIdentity
 async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) -> None:
     """Remove a passkey of a person. Raises NotFound; Conflict for the last way to sign in."""
     within = person.account_tenant
-    own = _all_ways_locked(db, person) if db.has_several_cells else db.personal(person.person_id, within=within)
+    own = _sign_in_methods_locked(db, person) if db.has_several_cells else db.personal(person.person_id, within=within)
     async with own as session:
         await store.lock_person(session, person.person_id)
         await passkeys.remove(session, person.person_id, passkey_id)
         identities = await _identities_of(db, session, person.person_id)
-        if not (any(identity.enabled for identity in identities) or await _has_own_way(session, person)):
+        if not (any(identity.enabled for identity in identities) or await _has_own_sign_in_method(session, person)):
             raise Conflict(
                 "This is your only way to sign in. Set a password or add another passkey first.",
                 code=ErrorCode.LAST_SIGN_IN,
@@ -86,10 +86,10 @@ async def remove_passkey(db: Database, person: PersonSession, passkey_id: UUID) 
 
 
 @asynccontextmanager
-async def _all_ways_locked(db: Database, person: PersonSession) -> AsyncIterator[Session]:
+async def _sign_in_methods_locked(db: Database, person: PersonSession) -> AsyncIterator[Session]:
     """Lock all ways by which a person signs in, which are in several cells; yield the session where the account is."""
     async with db.several_connections, db.personal(person.person_id, within=person.account_tenant) as home:
-        await store.lock_ways(home, person.person_id)
+        await store.lock_sign_in_methods(home, person.person_id)
         yield home
 
 
@@ -102,7 +102,7 @@ async def _identities_of(db: Database, home: Session, person_id: UUID) -> list[O
     )
 
 
-async def _has_own_way(home: Session, person: PersonSession) -> bool:
+async def _has_own_sign_in_method(home: Session, person: PersonSession) -> bool:
     """Whether a person signs in by a passkey or a password, which are at home."""
     return await passkeys.has_any(home, person.person_id) or await people.has_password(
         home, person.email, person.person_id
@@ -122,7 +122,7 @@ def _others(identities: list[OwnIdentity], identity: OwnIdentity) -> list[OwnIde
     return [other for other in identities if other.enabled and other.provider_id != identity.provider_id]
 
 
-def _last_way(first: str = "Add a passkey first.") -> Conflict:
+def _last_sign_in_method(first: str = "Add a passkey first.") -> Conflict:
     return Conflict(f"This is your only way to sign in. {first}", code=ErrorCode.LAST_SIGN_IN)
 
 

@@ -106,7 +106,7 @@ SELECT tenant_id, tenant, tenant_name, provider_id, provider_name, enabled, last
 -- Lock the ways by which this person signs in until this transaction ends.
 SELECT id FROM people WHERE id = :person_id FOR NO KEY UPDATE;
 
--- name: lock_ways
+-- name: lock_sign_in_methods
 -- Lock the ways by which this person signs in, in any cell, until this transaction at home ends. It is not the row of
 -- lock_person, because the holder of this lock takes that row in another transaction.
 SELECT pg_advisory_xact_lock(hashtextextended('recollect.ways ' || :person_id::uuid::text, 0));

@@ -14,8 +14,8 @@ from recollect.accounts.audit.model import Action, changed_fields, named
 from recollect.accounts.email_domains import service as email_domains
 from recollect.accounts.identity_providers import store
 from recollect.accounts.identity_providers.model import (
+    MAX_PENDING,
     MAX_PROVIDERS,
-    MAX_UNDER_WAY,
     PURPOSE,
     SIGN_IN_LIFETIME,
     IdentityProvider,
@@ -133,7 +133,7 @@ async def begin(
     url = await party.authorization_url(provider.tenant_id, registration, pending.secrets, pending.redirect_uri)
     async with db.transaction(caller) as tx:
         await store.insert_sign_in(tx, provider.id, pending.secrets, purpose, lifetime=SIGN_IN_LIFETIME)
-        await store.forget_sign_ins(tx, max_stored=MAX_UNDER_WAY)
+        await store.forget_sign_ins(tx, max_stored=MAX_PENDING)
     return url
 
 

@@ -161,9 +161,9 @@ async def lock_person(session: Session, person_id: UUID) -> None:
     await session.fetchval(queries.lock_person, person_id=person_id)
 
 
-async def lock_ways(home: Session, person_id: UUID) -> None:
+async def lock_sign_in_methods(home: Session, person_id: UUID) -> None:
     """Lock the ways by which this person signs in, in any cell, until the transaction at home ends."""
-    await home.execute(queries.lock_ways, person_id=person_id)
+    await home.execute(queries.lock_sign_in_methods, person_id=person_id)
 
 
 async def delete_identity(tx: Transaction, provider_id: UUID, person_id: UUID) -> bool:

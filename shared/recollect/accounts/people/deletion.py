@@ -42,8 +42,8 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
     """Delete a person with everything that belongs to them alone, and invitations to their address, in every cell.
 
     `password_changes`: the result of `people.require_own_password`. Raises NotFound; Conflict for a person who is
-    still a member; Unavailable where a cell is away, TenantMoving where a tenant that knows them is between two cells.
-    After an error the account still exists, and the call may be repeated.
+    still a member; Unavailable where a cell is unreachable, TenantMoving where a tenant that knows them is between two
+    cells. After an error the account still exists, and the call may be repeated.
     """
     async with AsyncExitStack() as stack:
         if db.has_several_cells:

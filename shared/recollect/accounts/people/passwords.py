@@ -61,12 +61,12 @@ async def require_strong(password: str, known: tuple[str, ...], breached: Breach
         )
 
 
-async def hash_password(password: str, *, beside: Sequence[str | None] = ()) -> str:
+async def hash_password(password: str, *, existing_hashes: Sequence[str | None] = ()) -> str:
     """The password as it is stored: argon2id, with its salt and parameters.
 
-    `beside`: the hashes of the address's accounts, whose salt it gets.
+    `existing_hashes`: the hashes of the address's accounts, whose salt it gets.
     """
-    return await anyio.to_thread.run_sync(_hash, password, tuple(beside), limiter=_limit())
+    return await anyio.to_thread.run_sync(_hash, password, tuple(existing_hashes), limiter=_limit())
 
 
 async def matches(password: str, password_hash: str | None) -> bool:
@@ -86,8 +86,8 @@ def _guesses(password: str, known: tuple[str, ...]) -> float:
     return float(zxcvbn(password[:GUESSED_LENGTH], user_inputs=list(known), max_length=GUESSED_LENGTH)["guesses"])
 
 
-def _hash(password: str, beside: tuple[str | None, ...]) -> str:
-    salts = (_salt(found) for found in beside if found is not None and found.startswith("$argon2"))
+def _hash(password: str, existing_hashes: tuple[str | None, ...]) -> str:
+    salts = (_salt(found) for found in existing_hashes if found is not None and found.startswith("$argon2"))
     return _HASHER.hash(password, salt=next(salts, None))
 
 

@@ -65,12 +65,12 @@ INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, conf
 VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address, :confined_to, :provider_id, :password_changes);
 
 -- name: forget_sessions
--- Of a person's sessions, those that ended longer ago than :kept, and those beyond :most: ended ones before valid ones, the
+-- Of a person's sessions, those that ended longer ago than :retention, and those beyond :most: ended ones before valid ones, the
 -- least recently used first. At most :limit.
 DELETE FROM sessions WHERE id = ANY (ARRAY(
     SELECT s.id FROM sessions s
     WHERE s.person_id = :person_id AND (
-        least(s.expires_at, s.revoked_at) < clock_timestamp() - :kept::interval OR s.id = ANY (ARRAY(
+        least(s.expires_at, s.revoked_at) < clock_timestamp() - :retention::interval OR s.id = ANY (ARRAY(
             SELECT o.id FROM sessions o WHERE o.person_id = :person_id
             ORDER BY least(o.expires_at, o.revoked_at) > clock_timestamp() DESC, o.last_used_at DESC, o.id DESC
             OFFSET :most
@@ -120,7 +120,7 @@ WHERE person_id = :person_id AND id = :id AND revoked_at IS NOT NULL
 -- name: revoke_other_sessions
 -- End all of a person's sessions but one.
 UPDATE sessions SET revoked_at = clock_timestamp()
-WHERE person_id = :person_id AND id <> :kept AND revoked_at IS NULL;
+WHERE person_id = :person_id AND id <> :except_session AND revoked_at IS NULL;
 
 -- name: revoke_sessions
 -- End all of a person's sessions.
@@ -139,10 +139,10 @@ SELECT id, person_id, email, name, expires_at, confined_to FROM find_password_re
 DELETE FROM password_resets WHERE person_id = :person_id AND id = :id AND expires_at > clock_timestamp() RETURNING id;
 
 -- name: forget_resets
--- Of a person's links, those that ended, and all but the :kept newest.
+-- Of a person's links, those that ended, and all but the :max_stored newest.
 DELETE FROM password_resets
 WHERE person_id = :person_id AND (expires_at <= clock_timestamp() OR id IN (
-    SELECT r.id FROM password_resets r WHERE r.person_id = :person_id ORDER BY r.created_at DESC, r.id DESC OFFSET :kept
+    SELECT r.id FROM password_resets r WHERE r.person_id = :person_id ORDER BY r.created_at DESC, r.id DESC OFFSET :max_stored
 ));
 
 -- name: list_memberships

@@ -64,7 +64,7 @@ async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes, within: U
     """
     secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + RESET_LIFETIME
     async with db.personal(person_id, within=within) as session:
-        await store.forget_resets(session, person_id, kept=MAX_RESETS - 1)
+        await store.forget_resets(session, person_id, max_stored=MAX_RESETS - 1)
         await store.insert_reset(
             session, person_id, reset_id=new_id(), secret_hash=hash_secret(secret, pepper), expires_at=expires_at
         )
@@ -106,12 +106,12 @@ async def reset_password(
     async with db.personal(reset.person_id, within=reset.confined_to) as session:
         if not await store.use_reset(session, reset.person_id, reset.id):
             raise _void()
-        await store.forget_resets(session, reset.person_id, kept=0)
+        await store.forget_resets(session, reset.person_id, max_stored=0)
         await store.set_password(session, reset.person_id, password_hash)
         await store.end_sign_ins(session)
         await acts.record(session, reset.person_id, changed, within=reset.confined_to)
     if reset.confined_to is None:
-        await acts.end_sign_ins_elsewhere(db, reset.person_id, changed)
+        await acts.end_sign_ins_in_other_cells(db, reset.person_id, changed)
     else:
         await _prove_address(db, reset, reset.confined_to, password_hash)
 

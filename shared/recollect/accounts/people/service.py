@@ -81,7 +81,7 @@ async def hash_new_password(
     """The hash of a password that a person of this address and name chooses. Raises InvalidInput if it is refused."""
     await passwords.require_strong(password, (email, name), breached)
     return await passwords.hash_password(
-        password, beside=[account.password_hash for account in await list_accounts(db, email)]
+        password, existing_hashes=[account.password_hash for account in await list_accounts(db, email)]
     )
 
 
@@ -183,11 +183,11 @@ async def begin_session(
             password_changes=changes_at_home,
         )
         await store.forget_sessions(
-            session, person_id, kept=ENDED_SESSION_RETENTION, most=MAX_STORED_SESSIONS, limit=MAX_SESSIONS
+            session, person_id, retention=ENDED_SESSION_RETENTION, most=MAX_STORED_SESSIONS, limit=MAX_SESSIONS
         )
         started = acts.Act(Action.SESSION_STARTED, browser.address, (named("session", session_id),))
         await acts.record(session, person_id, started, within=within)
-    await acts.record_elsewhere(db, person_id, started, within=within)
+    await acts.record_in_other_cells(db, person_id, started, within=within)
     return IssuedSession(session_id, person_id, secret, expires_at)
 
 
@@ -211,7 +211,7 @@ async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> No
         within = account.confined_to
         async with db.personal(account.id, within=within) as session:
             await acts.record(session, account.id, refused, within=within)
-        await acts.record_elsewhere(db, account.id, refused, within=within)
+        await acts.record_in_other_cells(db, account.id, refused, within=within)
 
 
 async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
@@ -326,10 +326,10 @@ async def change_password(
         if not await store.lock_password(session, signed_in.person_id, password_changes=found.password_changes):
             raise _wrong_password("old_password")
         await store.set_password(session, signed_in.person_id, password_hash)
-        await store.revoke_other_sessions(session, signed_in.person_id, kept=signed_in.id)
+        await store.revoke_other_sessions(session, signed_in.person_id, except_session=signed_in.id)
         await acts.record(session, signed_in.person_id, changed, within=within)
     if within is None:
-        await acts.end_sessions_elsewhere(db, signed_in.person_id, changed)
+        await acts.end_sessions_in_other_cells(db, signed_in.person_id, changed)
 
 
 async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> int:
@@ -375,7 +375,7 @@ async def list_memberships(
 ) -> list[Membership]:
     """The memberships of a person, by slug; for a session confined to one tenant (`within`) only that one.
 
-    `strict`: raises Unavailable instead of returning an empty list while a cell is away.
+    `strict`: raises Unavailable instead of returning an empty list while a cell is unreachable.
     """
     if within is None:
         memberships = await db.list_from_all_cells(store.list_memberships, person_id=person_id, strict=strict)

@@ -182,9 +182,9 @@ async def list_sessions(session: Session, person_id: UUID, *, within: UUID | Non
     return [ListedSession(**row) for row in rows]
 
 
-async def forget_sessions(session: Session, person_id: UUID, *, kept: timedelta, most: int, limit: int) -> None:
-    """Delete at most `limit` sessions of a person: that ended longer ago than `kept`, or are beyond `most`."""
-    await session.execute(queries.forget_sessions, person_id=person_id, kept=kept, most=most, limit=limit)
+async def forget_sessions(session: Session, person_id: UUID, *, retention: timedelta, most: int, limit: int) -> None:
+    """Delete at most `limit` sessions of a person: that ended longer ago than `retention`, or are beyond `most`."""
+    await session.execute(queries.forget_sessions, person_id=person_id, retention=retention, most=most, limit=limit)
 
 
 async def revoke_session(
@@ -203,9 +203,9 @@ async def find_revoked_session(
     return ListedSession(**row) if row else None
 
 
-async def revoke_other_sessions(session: Session, person_id: UUID, *, kept: UUID) -> None:
+async def revoke_other_sessions(session: Session, person_id: UUID, *, except_session: UUID) -> None:
     """End all of a person's sessions but one."""
-    await session.execute(queries.revoke_other_sessions, person_id=person_id, kept=kept)
+    await session.execute(queries.revoke_other_sessions, person_id=person_id, except_session=except_session)
 
 
 async def revoke_sessions(session: Session, person_id: UUID) -> None:
@@ -233,9 +233,9 @@ async def use_reset(session: Session, person_id: UUID, reset_id: UUID) -> bool:
     return await session.fetchval(queries.use_reset, person_id=person_id, id=reset_id) is not None
 
 
-async def forget_resets(session: Session, person_id: UUID, *, kept: int) -> None:
-    """Delete a person's links that ended, and of the others all but the newest `kept`."""
-    await session.execute(queries.forget_resets, person_id=person_id, kept=kept)
+async def forget_resets(session: Session, person_id: UUID, *, max_stored: int) -> None:
+    """Delete a person's links that ended, and of the others all but the newest `max_stored`."""
+    await session.execute(queries.forget_resets, person_id=person_id, max_stored=max_stored)
 
 
 async def list_memberships(session: Session) -> list[Membership]:

@@ -18,7 +18,7 @@ import msgspec
 from recollect.caller import Caller
 from recollect.curation.duplicates import store
 from recollect.curation.duplicates.model import (
-    LEAST_THRESHOLD,
+    MIN_THRESHOLD,
     Deduplication,
     DedupStep,
     Mode,
@@ -118,8 +118,8 @@ async def start_pass(tx: Transaction, graph_name: str, request: RequestedPass | 
     """
     graph = await graphs.get_graph(tx, graph_name)
     if request is not None:
-        if request.threshold < LEAST_THRESHOLD:
-            raise InvalidInput(f"A job's threshold is at least {LEAST_THRESHOLD}", path="threshold")
+        if request.threshold < MIN_THRESHOLD:
+            raise InvalidInput(f"A job's threshold is at least {MIN_THRESHOLD}", path="threshold")
         return await jobs.schedule(tx, NewJob(DEDUPLICATE, graph.id, asdict(request)))
     arguments = {"mode": "propose"} if deduplication_of(graph.metadata).mode == "off" else {}
     return await jobs.schedule(tx, NewJob(DEDUPLICATE, graph.id, arguments))

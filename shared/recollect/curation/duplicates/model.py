@@ -51,7 +51,7 @@ class ConfiguredGraph:
     finished_at: datetime | None
 
 
-LEAST_THRESHOLD = 0.3
+MIN_THRESHOLD = 0.3
 """The lowest threshold of a pass."""
 
 Mode = Literal["off", "propose", "merge"]
@@ -67,7 +67,7 @@ class Deduplication:
     """
 
     mode: Mode = "off"
-    threshold: Annotated[float, Meta(ge=LEAST_THRESHOLD, le=1)] = 0.9
+    threshold: Annotated[float, Meta(ge=MIN_THRESHOLD, le=1)] = 0.9
     every_hours: Annotated[float, Meta(ge=1, le=8760)] = 24
     similar_to: bool = False
 

@@ -6,7 +6,7 @@ from itertools import groupby
 from uuid import UUID
 
 from recollect.curation.duplicates import store
-from recollect.curation.duplicates.model import LEAST_THRESHOLD, CompressionResult, DuplicateGroups
+from recollect.curation.duplicates.model import MIN_THRESHOLD, CompressionResult, DuplicateGroups
 from recollect.curation.duplicates.similarity import (
     ROUNDING,
     DuplicateFinder,
@@ -84,7 +84,7 @@ async def list_groups(
 async def is_compared_from(tx: Transaction, graph: Graph, threshold: float) -> bool:
     """Whether the passes found every pair this similar among all entities that did not change since."""
     compared_from = await store.find_compared_from(tx, graph)
-    return compared_from is not None and compared_from <= max(threshold, LEAST_THRESHOLD) + ROUNDING
+    return compared_from is not None and compared_from <= max(threshold, MIN_THRESHOLD) + ROUNDING
 
 
 async def needs_a_job(view: GraphView) -> bool:
@@ -150,7 +150,7 @@ def _too_many(graph: Graph, threshold: float, at: Moment | None) -> TooLarge:
     return TooLarge(
         f"Only a job can compare more than {MAX_COMPARED} entities: call propose_duplicates with this threshold, and "
         "then find_duplicates. To have it done regularly, set "
-        f'{{"dedup": {{"mode": "propose", "threshold": {max(threshold, LEAST_THRESHOLD):g}}}}} in the graph\'s '
+        f'{{"dedup": {{"mode": "propose", "threshold": {max(threshold, MIN_THRESHOLD):g}}}}} in the graph\'s '
         f"metadata, and start it at once by POST /v1/graphs/{graph.name}/deduplicate"
     )
 

@@ -154,10 +154,10 @@ def _second_forms(
     for name, owner in owners.items():
         key = name_key(name)
         owned[key] = owned.get(key, True) and name_key(former_names.get(owner, "")) == key
-    beside = set(owned) | {key for i, key in lineages if is_former.get(i)}
-    skipped = {i for i, key in lineages if not owned.get(key, True) or (key in beside and not is_former.get(i))}
+    duplicated = set(owned) | {key for i, key in lineages if is_former.get(i)}
+    skipped = {i for i, key in lineages if not owned.get(key, True) or (key in duplicated and not is_former.get(i))}
     firsts: dict[str, UUID] = {}
-    return skipped | {i for i, key in lineages if key not in beside and firsts.setdefault(key, i) != i}
+    return skipped | {i for i, key in lineages if key not in duplicated and firsts.setdefault(key, i) != i}
 
 
 def _skip_cycles(state: TouchedState, parents: Mapping[UUID, UUID | None], plan: UndoPlan) -> None:
@@ -191,7 +191,7 @@ def _walk_up(
     """Walk from a node to its ancestors, up to the first that was visited before; return the nodes of the walk.
 
     If the walk ends at a root or at a rooted node, its nodes are added to `rooted`. If it runs into itself, the nodes
-    of the cycle are added to `cycles`, each with all of them. No node in either is walked again: all walks together
+    of the cycle are added to `cycles`, each with all of them. No node in either is visited again: all walks together
     take as many steps as there are nodes.
     """
     path: dict[UUID, None] = {}

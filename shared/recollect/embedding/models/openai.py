@@ -76,7 +76,7 @@ class OpenAIEmbedder:
             response = await self._client.post("embeddings", json={"model": self._remote_model, "input": texts})
         except httpx2.RequestError as error:
             cause = (
-                FailureCause.AWAY
+                FailureCause.UNREACHABLE
                 if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
                 else FailureCause.UNSURE
             )
@@ -135,7 +135,7 @@ def _refusal(response: httpx2.Response) -> EmbeddingFailed:
     status = response.status_code
     hint = ": check RECOLLECT_EMBEDDING_API_KEY" if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) else ""
     cause = (
-        FailureCause.AWAY
+        FailureCause.UNREACHABLE
         if status in _EMBEDDER_STATUSES
         else FailureCause.TEXT
         if status in _TEXT_STATUSES

@@ -88,7 +88,7 @@ def newest_within(entity: Entity, sizes: Sequence[int], max_bytes: int) -> Entit
 
 
 @dataclass(frozen=True, slots=True)
-class LookAlike:
+class SimilarName:
     """An entity whose name differs from another's in case, in width and the like only."""
 
     id: UUID

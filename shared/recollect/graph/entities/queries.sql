@@ -18,7 +18,7 @@ DO UPDATE SET version = n.version + 1, version_id = excluded.version_id, kind = 
 WHERE n.placeholder
 RETURNING n.id, n.version_id, n.name, n.version > 1 AS promoted;
 
--- name: find_look_alikes
+-- name: find_similar_names
 -- Live entities whose names differ from those of the entities :ids (:names) in case, in width and the like only: of each, up
 -- to :limit, oldest first. They are searched through the view (as all that needs lower() and the like), each in the order of
 -- an index: lower() finds names that are in normal form NFKC, and the other index has the rest.

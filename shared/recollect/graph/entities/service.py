@@ -16,8 +16,8 @@ from recollect.graph.entities import store
 from recollect.graph.entities.model import (
     Entity,
     ListedObservations,
-    LookAlike,
     NewEntity,
+    SimilarName,
     UpsertResult,
     fair_share,
     merged_fields,
@@ -42,7 +42,7 @@ READ_NONE = -1
 """The bound on bytes with which a query reads entities without observations."""
 MAX_READ_BYTES = 100_000_000
 """Bytes of observations that are read for a write, which has no bound, after newer ones."""
-MAX_LOOK_ALIKES = 3
+MAX_SIMILAR_NAMES = 3
 """Entities with a similar name that are reported for a new one, at most."""
 
 
@@ -138,14 +138,14 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     ]
 
 
-async def find_look_alikes(
+async def find_similar_names(
     tx: Transaction, graph: Graph, created: Sequence[tuple[UUID, str]]
-) -> dict[UUID, list[LookAlike]]:
-    """Entities whose names look like those of new ones (id and name); up to MAX_LOOK_ALIKES for each, by its id.
+) -> dict[UUID, list[SimilarName]]:
+    """Entities whose names look like those of new ones (id and name); up to MAX_SIMILAR_NAMES for each, by its id.
 
     They may be meant, or others: a name in another case (`May`, `may`) may be another thing.
     """
-    return await store.find_look_alikes(tx, graph, created, limit=MAX_LOOK_ALIKES) if created else {}
+    return await store.find_similar_names(tx, graph, created, limit=MAX_SIMILAR_NAMES) if created else {}
 
 
 async def open_entities(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> list[Entity]:

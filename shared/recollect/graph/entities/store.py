@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from recollect.fairness.computing import map_yielding
-from recollect.graph.entities.model import Entity, LookAlike, NewEntity, ObservationsSize
+from recollect.graph.entities.model import Entity, NewEntity, ObservationsSize, SimilarName
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.ids import new_id
@@ -42,15 +42,15 @@ async def insert_entities(
     return {names[row["version_id"]]: InsertedEntity(row["id"], row["name"], row["promoted"]) for row in rows}
 
 
-async def find_look_alikes(
+async def find_similar_names(
     tx: Transaction, graph: Graph, entities: Sequence[tuple[UUID, str]], *, limit: int
-) -> dict[UUID, list[LookAlike]]:
+) -> dict[UUID, list[SimilarName]]:
     """Entities whose names look like those of these entities (ids and names), up to `limit` for each, by its id."""
     ids, names = [node_id for node_id, _ in entities], [name for _, name in entities]
-    rows = await tx.fetch(queries.find_look_alikes, graph_id=graph.id, ids=ids, names=names, limit=limit)
-    found: dict[UUID, list[LookAlike]] = {}
+    rows = await tx.fetch(queries.find_similar_names, graph_id=graph.id, ids=ids, names=names, limit=limit)
+    found: dict[UUID, list[SimilarName]] = {}
     for row in rows:
-        found.setdefault(row["like_id"], []).append(LookAlike(row["id"], row["name"]))
+        found.setdefault(row["like_id"], []).append(SimilarName(row["id"], row["name"]))
     return found
 
 

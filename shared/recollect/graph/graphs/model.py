@@ -249,7 +249,7 @@ class Revision:
         return sum(self.deltas[counter] for counter in ("entities", "facts", "placeholders"))
 
     @property
-    def takes_away(self) -> bool:
+    def removes(self) -> bool:
         """Whether fewer items are live after it: what it stores is then history, which no quota may prevent."""
         return self.nodes_added + self.deltas["observations"] + self.deltas["relations"] < 0
 
@@ -259,7 +259,7 @@ class Revision:
         return not self.ids
 
 
-LEAST_MILLISECONDS = 10**11
+MIN_MILLISECONDS = 10**11
 """A number of at least this is no revision but a time in milliseconds, in 1973 or later."""
 
 
@@ -282,7 +282,7 @@ def parse_as_of(as_of: str) -> int | datetime:
     try:
         if re.fullmatch(r"[0-9]{1,15}", as_of):
             number = int(as_of)
-            return number if number < LEAST_MILLISECONDS else inclusive_upper_bound(from_milliseconds(number))
+            return number if number < MIN_MILLISECONDS else inclusive_upper_bound(from_milliseconds(number))
         return parse_moment(as_of, last=True)
     except (ValueError, OverflowError):
         pass

@@ -8,7 +8,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from recollect.caller import Caller
-from recollect.fairness.slots import give_way, without_preemption
+from recollect.fairness.slots import without_preemption, yield_to_others
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import GraphPosition
 from recollect.graph.graphs.view import GraphView
@@ -77,13 +77,13 @@ async def _begin_on_replica(tx: Transaction, graph_id: UUID, stack: AsyncExitSta
     position = await store.find_position(tx, graph_id)
     if position is None:  # It was deleted since the call began.
         return None
-    await give_way()  # Before the timeout: the time that a call waits for others is not the replica's.
+    await yield_to_others()  # Before the timeout: the time that a call waits for others is not the replica's.
     try:
         with without_preemption():
             async with asyncio.timeout(replica.wait_seconds), AsyncExitStack() as begun:
                 return await _begin_and_compare(tx, replica, position, graph_id, begun, stack)
     except TimeoutError:
-        replica.note(ReplicaOutcome.AWAY)
+        replica.note(ReplicaOutcome.UNREACHABLE)
     except ReplicaFailed:
         pass
     return None
@@ -97,9 +97,9 @@ async def _begin_and_compare(
     begun: AsyncExitStack,
     stack: AsyncExitStack,
 ) -> Transaction | None:
-    least_log = replica.marks.note(position.log)
+    min_log = replica.marks.note(position.log)
     replica_tx = await begun.enter_async_context(replica.reading(tx.caller, tx.reply_bytes))
-    outcome = compared(position, least_log, await store.find_position(replica_tx, graph_id))
+    outcome = compared(position, min_log, await store.find_position(replica_tx, graph_id))
     replica.note(outcome)
     if outcome is not ReplicaOutcome.REPLICA:
         return None
@@ -107,10 +107,10 @@ async def _begin_and_compare(
     return replica_tx
 
 
-def compared(primary: GraphPosition, least_log: int, replica: GraphPosition | None) -> ReplicaOutcome:
-    """Whether a replica at this position may answer for the primary; `least_log`: the log position that it needs."""
+def compared(primary: GraphPosition, min_log: int, replica: GraphPosition | None) -> ReplicaOutcome:
+    """Whether a replica at this position may answer for the primary; `min_log`: the log position that it needs."""
     if replica is not None and not replica.is_replayed:
         return ReplicaOutcome.PROMOTED
     if replica is None or replica.written != primary.written:
         return ReplicaOutcome.BEHIND
-    return ReplicaOutcome.REPLICA if replica.log >= least_log else ReplicaOutcome.LAGGING
+    return ReplicaOutcome.REPLICA if replica.log >= min_log else ReplicaOutcome.LAGGING

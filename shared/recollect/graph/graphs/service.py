@@ -320,7 +320,7 @@ async def _record(tx: Transaction, revision: Revision, *, made: bool = False) ->
     tx.announce(revision.graph.id, revision.number)
     quotas.require_nodes(tx, written.quotas, nodes=written.nodes, added=revision.nodes_added)
     stored = written.stored_bytes - revision.stored_bytes
-    if revision.takes_away or stored <= ROW_BYTES["changes"]:  # It adds at most its row in the log.
+    if revision.removes or stored <= ROW_BYTES["changes"]:  # It adds at most its row in the log.
         stored = 0
     await quotas.require_room(tx, written.quotas, TenantTotals(int(made), revision.deltas["observations"], stored))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from recollect.graph.entities.model import Entity
 
 MAX_LEVELS = 1_000
-"""Levels that are walked up or down, at most."""
+"""Levels that are max_scanned up or down, at most."""
 
 MAX_SUBTREE = 10_000
 """Entities of a subtree to which a search is limited, at most."""

@@ -200,7 +200,7 @@ def needless(rewrite: Rewrite, heads: Sequence[Version]) -> bool:
     `heads` are all heads of the lineage, the newest first. A version that settles a conflict is never needless; one
     that would be a sibling of the heads is, where it equals one of them.
     """
-    if len(heads) > 1 and not rewrite.beside_heads:
+    if len(heads) > 1 and not rewrite.sibling_heads:
         return False
     return any(
         rewrite.fields.is_same_as(fields_of(head)) and rewrite.actor in (None, head.created_by) for head in heads
@@ -241,5 +241,5 @@ def _rewrite(graph: Graph, draft: Draft, heads: Mapping[UUID, NodeHead]) -> Rewr
         raise not_found(draft.node_id)
     if draft.based_on is not None and not 1 <= draft.based_on <= head.version:
         raise InvalidInput(f"The node has versions 1 to {head.version}", path="based_on_version")
-    beside_heads = graph.conflict_policy == "manual" and draft.based_on not in (None, head.version)
-    return Rewrite(head, draft.fields_on(head), draft.based_on, beside_heads, draft.actor)
+    sibling_heads = graph.conflict_policy == "manual" and draft.based_on not in (None, head.version)
+    return Rewrite(head, draft.fields_on(head), draft.based_on, sibling_heads, draft.actor)

@@ -206,7 +206,7 @@ async def _without_needless(
     candidates = [
         step.head.id
         for step in steps
-        if isinstance(step, Rewrite) and (step.beside_heads or step.fields.is_same_as(step.head.fields))
+        if isinstance(step, Rewrite) and (step.sibling_heads or step.fields.is_same_as(step.head.fields))
     ]
     if not candidates:
         return list(steps)
@@ -241,7 +241,7 @@ def _outcome(
         case Draft():
             return PutOutcome(next(created), 2 if step.fields.name in names else 1, created=True, conflict=False)
         case Rewrite():
-            return PutOutcome(step.head.id, step.head.version + 1, created=False, conflict=step.beside_heads)
+            return PutOutcome(step.head.id, step.head.version + 1, created=False, conflict=step.sibling_heads)
 
 
 def _require_version(version: Version | None, node_id: UUID) -> Version:

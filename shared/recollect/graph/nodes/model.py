@@ -139,7 +139,7 @@ FIELD_NAMES = tuple(field.name for field in dataclass_fields(NodeFields))
 class Rewrite:
     """A new version of a node.
 
-    `beside_heads`: the earlier heads stay heads, so that the new version is their sibling (a recorded conflict).
+    `sibling_heads`: the earlier heads stay heads, so that the new version is their sibling (a recorded conflict).
     `based_on`: the number of the version that it changes; None is the one before. `actor`: its author; None is the
     caller.
     """
@@ -147,7 +147,7 @@ class Rewrite:
     head: NodeHead
     fields: NodeFields
     based_on: int | None = None
-    beside_heads: bool = False
+    sibling_heads: bool = False
     actor: str | None = None
 
 

@@ -76,21 +76,21 @@ SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY
 
 -- name: append_versions
 -- Append the present heads of these nodes as versions, based on :based_on (null: the version before). The earlier heads of
--- a node end, unless :beside_heads says that the new version stands beside them as a sibling (a recorded conflict).
+-- a node end, unless :sibling_heads says that the new version stands beside them as a sibling (a recorded conflict).
 -- :actors: who wrote each version; null: :subject. Returns the nodes that have siblings, or had until now. All are looked up
 -- by their ids, whatever the planner knows.
 WITH heads AS (
-    SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.beside_heads, coalesce(i.actor, :subject) AS actor
-    FROM unnest(:node_ids::uuid[], :based_on::integer[], :beside_heads::boolean[], :actors::text[]) AS i (id, based_on,
-        beside_heads, actor)
+    SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.sibling_heads, coalesce(i.actor, :subject) AS actor
+    FROM unnest(:node_ids::uuid[], :based_on::integer[], :sibling_heads::boolean[], :actors::text[]) AS i (id, based_on,
+        sibling_heads, actor)
     CROSS JOIN LATERAL (
         SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
     ) AS n
 ), superseded AS (
-    UPDATE node_versions v SET sibling = v.sibling OR i.beside_heads,
-        superseded_revision = CASE WHEN NOT i.beside_heads THEN :revision::bigint END,
-        superseded_by = CASE WHEN NOT i.beside_heads THEN h.version_id END
-    FROM unnest(:node_ids::uuid[], :beside_heads::boolean[]) AS i (id, beside_heads)
+    UPDATE node_versions v SET sibling = v.sibling OR i.sibling_heads,
+        superseded_revision = CASE WHEN NOT i.sibling_heads THEN :revision::bigint END,
+        superseded_by = CASE WHEN NOT i.sibling_heads THEN h.version_id END
+    FROM unnest(:node_ids::uuid[], :sibling_heads::boolean[]) AS i (id, sibling_heads)
     CROSS JOIN LATERAL (
         SELECT version, version_id FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
     ) AS h
@@ -143,7 +143,7 @@ LIMIT :limit;
 WITH rewritten AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(:heads::jsonb) AS i (
         -- include: typed_fields
-        , based_on integer, actor text, beside_heads boolean
+        , based_on integer, actor text, sibling_heads boolean
     )
 ), heads AS (
     UPDATE nodes n SET version = n.version + 1, version_id = i.version_id, updated_at = :revision_time, (
@@ -155,9 +155,9 @@ WITH rewritten AS MATERIALIZED (
         AND n.id = i.id AND coalesce(n.removed_revision, 0) = 0
     RETURNING n.*, coalesce(i.based_on, n.version - 1) AS based_on, coalesce(i.actor, :subject) AS actor
 ), superseded AS (
-    UPDATE node_versions v SET sibling = v.sibling OR i.beside_heads,
-        superseded_revision = CASE WHEN NOT i.beside_heads THEN :revision::bigint END,
-        superseded_by = CASE WHEN NOT i.beside_heads THEN i.version_id END
+    UPDATE node_versions v SET sibling = v.sibling OR i.sibling_heads,
+        superseded_revision = CASE WHEN NOT i.sibling_heads THEN :revision::bigint END,
+        superseded_by = CASE WHEN NOT i.sibling_heads THEN i.version_id END
     FROM rewritten i
     WHERE v.tenant_id = :tenant_id AND v.node_id = ANY (ARRAY(SELECT id FROM heads)) AND v.node_id = i.id
         AND v.superseded_revision IS NULL

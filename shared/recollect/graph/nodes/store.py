@@ -87,7 +87,7 @@ class AppendedVersion:
 
     node_id: UUID
     based_on: int | None = None
-    beside_heads: bool = False
+    sibling_heads: bool = False
     actor: str | None = None
 
 
@@ -101,7 +101,7 @@ async def append_versions(tx: Transaction, revision: Revision, appended: Sequenc
             subject=tx.caller.subject,
             node_ids=[version.node_id for version in batch],
             based_on=[version.based_on for version in batch],
-            beside_heads=[version.beside_heads for version in batch],
+            sibling_heads=[version.sibling_heads for version in batch],
             actors=[version.actor for version in batch],
         )
         divided.update(row["node_id"] for row in rows)
@@ -313,7 +313,7 @@ def _rewrite_row(rewrite: Rewrite) -> dict[str, Any]:
         "id": rewrite.head.id,
         "version_id": new_id(),
         "based_on": rewrite.based_on,
-        "beside_heads": rewrite.beside_heads,
+        "sibling_heads": rewrite.sibling_heads,
         "actor": rewrite.actor,
         **_columns(rewrite.fields),
     }

@@ -56,8 +56,8 @@ MAX_FAILURES = 3
 COUNTED_AT_MOST = 100_000
 """Live passages of a graph whose words are counted, about; of a larger graph, a sample is."""
 
-LEAST_LETTERS = 4
-MOST_LETTERS = 30
+MIN_LETTERS = 4
+MAX_LETTERS = 30
 """Letters of the words that are counted as they are written, to correct mistyped ones by."""
 
 _UNSPACED = re.compile(

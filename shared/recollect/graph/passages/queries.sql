@@ -805,7 +805,7 @@ WITH counted AS (
         SELECT DISTINCT normalize(lower(token)) AS word FROM ts_parse('default', c.text)
         WHERE tokid IN (1, 2, 10, 11)
     ) AS w
-    WHERE char_length(w.word) BETWEEN :least_letters AND :most_letters
+    WHERE char_length(w.word) BETWEEN :min_letters AND :max_letters
     GROUP BY w.word
 ), words AS (
     SELECT coalesce(l.lexeme, w.word) AS lexeme, coalesce(l.passages, 0) AS passages, coalesce(w.passages, 0) AS written

@@ -15,11 +15,11 @@ from recollect.graph.graphs.model import Revision
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence, make_evidence
 from recollect.graph.passages.model import (
     FAR_WORDS,
-    LEAST_LETTERS,
     MAX_BUSY_GRAPHS,
+    MAX_LETTERS,
     MAX_NEIGHBOUR_LOOKUPS,
     MAX_SMALL,
-    MOST_LETTERS,
+    MIN_LETTERS,
     NEIGHBOURS,
     AnalysedPassage,
     ClaimedPassage,
@@ -105,9 +105,9 @@ async def rebuild_passages(
     tx: Transaction, revision: Revision, node_ids: Sequence[UUID], memories: Sequence[IndexedText]
 ) -> None:
     """Replace all passages of nodes by those of these memories, some at a time: a node may have any number."""
-    kept = {memory.memory_id for memory in memories}
+    current_ids = {memory.memory_id for memory in memories}
     rows = await tx.fetch(queries.list_indexed_memories, node_ids=node_ids)
-    for batch in batches([row["memory_id"] for row in rows if row["memory_id"] not in kept], MAX_INSERTED):
+    for batch in batches([row["memory_id"] for row in rows if row["memory_id"] not in current_ids], MAX_INSERTED):
         await remove_of_memories(tx, revision, batch)
     await renew_passages(tx, revision, memories, bulk=True)
 
@@ -407,8 +407,8 @@ async def recount_terms(tx: Transaction, graph_id: UUID, *, every: int, memories
         graph_id=graph_id,
         every=every,
         memories=memories,
-        least_letters=LEAST_LETTERS,
-        most_letters=MOST_LETTERS,
+        min_letters=MIN_LETTERS,
+        max_letters=MAX_LETTERS,
     )
 
 

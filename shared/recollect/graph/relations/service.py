@@ -298,7 +298,7 @@ async def within_reply(view: GraphView, found: Subgraph) -> Subgraph:
     """The subgraph with the first MAX_RELATIONS of its relations, or those of them that fit a reply beside entities."""
     listed = found.relations[:MAX_RELATIONS]
     names = [(relation.source, relation.target, relation.type) for relation in listed]
-    if sum(map(_most_bytes, names)) > _least_left(view):  # Mostly they fit, whatever entities take.
+    if sum(map(_most_bytes, names)) > _smallest_remaining(view):  # Mostly they fit, whatever entities take.
         taken = sum(await map_yielding(found.entities, lambda entity: len(msgspec.json.encode(entity)) + ITEM_BYTES))
         listed = listed[: await count_fitting(view, names, taken=taken)]
     return found if len(listed) == len(found.relations) else replace(found, relations=listed, cut=RELATIONS_CUT)
@@ -309,11 +309,11 @@ async def count_fitting(view: GraphView, names: Sequence[tuple[str, str, str]], 
     if view.tx.reply_bytes is None:
         return len(names)
     sizes = await map_yielding(names, lambda named: len(msgspec.json.encode(named)) + ITEM_BYTES)
-    left = max(int(view.tx.reply_bytes * FILLED) - taken, _least_left(view))
+    left = max(int(view.tx.reply_bytes * FILLED) - taken, _smallest_remaining(view))
     return bisect_right(list(accumulate(sizes)), left)
 
 
-def _least_left(view: GraphView) -> float:
+def _smallest_remaining(view: GraphView) -> float:
     """Bytes of a reply that its relations may take, whatever its other parts take."""
     return inf if view.tx.reply_bytes is None else int(view.tx.reply_bytes * (1 - FILLED))
 

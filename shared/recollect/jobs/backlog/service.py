@@ -17,4 +17,4 @@ async def measure_backlog(db: Database) -> list[Backlog]:
 async def measure_moves(db: Database) -> list[MovesAtStep]:
     """The moves of tenants by their steps; only the home cell has them. Raises Unavailable."""
     async with db.system() as session:
-        return await store.moves_under_way(session)
+        return await store.moves_in_progress(session)

@@ -12,6 +12,6 @@ async def waiting_work(session: Session, *, most: int) -> list[Backlog]:
     return [Backlog(**row) for row in await session.fetch(queries.waiting_work, most=most)]
 
 
-async def moves_under_way(session: Session) -> list[MovesAtStep]:
+async def moves_in_progress(session: Session) -> list[MovesAtStep]:
     """Each step of moves."""
-    return [MovesAtStep(**row) for row in await session.fetch(queries.moves_under_way)]
+    return [MovesAtStep(**row) for row in await session.fetch(queries.moves_in_progress)]

@@ -38,7 +38,7 @@ class SchemaCheck:
         self._is_current = False
 
     async def require_current(self) -> None:
-        """Raise Unavailable where the database lacks a migration, or is away."""
+        """Raise Unavailable where the database lacks a migration, or is unreachable."""
         if self._is_current:
             return
         if missing := await self._missing():
@@ -81,7 +81,7 @@ async def _missing_of(session: Session, required: list[str]) -> list[str]:
 
 
 async def require_any_usable(home: SchemaCheck, others: Sequence[SchemaCheck]) -> None:
-    """Return where home is usable or, while it is away, another cell, which then serves its own tenants.
+    """Return where home is usable or, while it is unreachable, another cell, which then serves its own tenants.
 
     The others are asked at once, and each has ANSWERED_WITHIN to answer. Raises the Unavailable of home, also where
     home is older than this version: a deployment migrates home first.

@@ -81,7 +81,7 @@ async def erase_person(
         targets = await _targets(tx, revision.graph, name, created_by)
         cleared = await _remove_live(tx, revision, targets)
         erased = await _delete(tx, revision, targets)
-        kept = await store.count_remaining(tx, revision.graph, targets)
+        remaining = await store.count_remaining(tx, revision.graph, targets)
         erased |= {"cleared_entities": cleared, "jobs": await jobs.erase(tx, revision.graph.id)}
         revision.touch("nodes_erased", targets.node_ids)
         revision.touch("observations_erased", [observation.id for observation in targets.observations])
@@ -90,7 +90,9 @@ async def erase_person(
     left_out = () if dry_run else await _end_with_statistics(tx, revision.graph.id)
     await idempotency.forget_answers(tx)
     await audit.record(tx, Action.PERSON_ERASED, named("graph", revision.graph.id), erased=_without_zeros(erased))
-    return Receipt(number, targets.names, erased, {table: count for table, count in kept.items() if count}, left_out)
+    return Receipt(
+        number, targets.names, erased, {table: count for table, count in remaining.items() if count}, left_out
+    )
 
 
 async def erase_graph(
@@ -108,11 +110,11 @@ async def erase_graph(
         check(graph)
         return Receipt(None, (), counts)
     await graphs.delete_graph(tx, graph_name, "erase_graph", check=check)
-    kept = await store.count_of_graph(tx, graph.id)
+    remaining = await store.count_of_graph(tx, graph.id)
     left_out = await _end_with_statistics(tx, None)
     await idempotency.forget_answers(tx)
     await audit.record(tx, Action.GRAPH_ERASED, named("graph", graph.id), erased=_without_zeros(counts))
-    return Receipt(None, (), counts, {table: count for table, count in kept.items() if count}, left_out)
+    return Receipt(None, (), counts, {table: count for table, count in remaining.items() if count}, left_out)
 
 
 async def forget_statistics(tx: Transaction, only: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ _OF_SOFTWARE = frozenset(
 )
 """Words that are often written in small letters, known, and never taken for what was meant."""
 
-_LEAST_PART = 3
+_MIN_PART = 3
 _ENDINGS = ("s", "ed", "ing", "ly")
 
 
@@ -68,7 +68,7 @@ class English:
         """Whether it is a word in small letters, a plain inflection of one, or a compound of two that are frequent."""
         if word in self.frequencies or any(word.removesuffix(end) in self.frequencies for end in _ENDINGS):
             return True
-        splits = range(_LEAST_PART, len(word) - _LEAST_PART + 1)
+        splits = range(_MIN_PART, len(word) - _MIN_PART + 1)
         return any(self._is_part(word[:split]) and self._is_part(word[split:]) for split in splits)
 
     def similar(self, word: str, edits: int) -> list[str]:

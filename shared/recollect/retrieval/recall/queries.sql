@@ -191,7 +191,7 @@ SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
 
 -- name: find_candidates
 -- Passages that may answer, with their features: the :candidates best by their own words (:words, each weighted by :idfs),
--- by the words around them (:context_words), and by their vectors (:vector of model :model; null while the embedder is away);
+-- by the words around them (:context_words), and by their vectors (:vector of model :model; null while the embedder is unreachable);
 -- and :max_by_alias of each entity that the question names (:named_ids) by another name than its first.
 -- Only passages that may be returned are considered: each node is looked up, if the graph has any that must be left out. A
 -- blank text has the zero vector, whose cosine is NaN, which PostgreSQL sorts above every number. This statement is planned
@@ -240,7 +240,7 @@ WITH -- include: terms
 -- fragment: narrowed
 -- The passages p that pass the filter. It applies to the attributes of the passage's memory itself, and to those of its node
 -- where the memory has none. Kinds and tags are compared in any case: :tags and :not_tags have several forms of each tag,
--- :tag_positions tell of which tag (from 0) each form is, and a memory needs :least_tags of these tags.
+-- :tag_positions tell of which tag (from 0) each form is, and a memory needs :min_tags of these tags.
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
         AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
@@ -270,11 +270,11 @@ WITH -- include: terms
         AND (cardinality(:tags::text[]) = 0 OR CASE WHEN p.tags IS NOT NULL
             THEN (SELECT count(DISTINCT w.position) FROM unnest(p.tags) AS t (tag)
                 JOIN unnest(:tags, :tag_positions::bigint[]) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >=
-                :least_tags::bigint
+                :min_tags::bigint
             ELSE p.node_id IN (
                 -- include: living
                     AND (SELECT count(DISTINCT w.position) FROM unnest(n.tags) AS t (tag)
-                        JOIN unnest(:tags, :tag_positions) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >= :least_tags)
+                        JOIN unnest(:tags, :tag_positions) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >= :min_tags)
             END)
         AND (cardinality(:not_tags::text[]) = 0 OR NOT CASE WHEN p.tags IS NOT NULL
             THEN EXISTS (SELECT 1 FROM unnest(p.tags) AS t (tag) JOIN unnest(:not_tags) AS w (tag) ON lower(t.tag) =
@@ -356,7 +356,7 @@ WITH -- include: terms
         AND (cardinality(:tags::text[]) = 0 OR (
             SELECT count(DISTINCT w.position) FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
             JOIN unnest(:tags::text[], :tag_positions::bigint[]) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >=
-            :least_tags::bigint)
+            :min_tags::bigint)
         AND (cardinality(:not_tags::text[]) = 0 OR NOT EXISTS (
             SELECT 1 FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
             JOIN unnest(:not_tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)));
@@ -519,8 +519,8 @@ WITH terms AS MATERIALIZED (
         SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN c.id
             AND c.id ORDER BY p.id LIMIT 1
     ) AS g
-    LEFT JOIN LATERAL (SELECT id, text, tsv FROM passages_before(g.passage, :beside)) AS b ON true
-    LEFT JOIN LATERAL (SELECT id FROM passages_after(g.passage, :beside)) AS a ON true
+    LEFT JOIN LATERAL (SELECT id, text, tsv FROM passages_before(g.passage, :with_neighbours)) AS b ON true
+    LEFT JOIN LATERAL (SELECT id FROM passages_after(g.passage, :with_neighbours)) AS a ON true
 ), looked_up AS (
     SELECT * FROM candidates
     UNION ALL

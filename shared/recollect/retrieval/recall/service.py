@@ -299,7 +299,7 @@ async def _load_evidence(tx: Transaction, search: _Search, candidates: list[Cand
     if not candidates or (tokens is None and not named_times(question.asking_part, question.asked_on)):
         return {}
     ids = [candidate.id for candidate in candidates]
-    return await store.load_evidence(tx, ids, search.terms, model=question.model, beside=tokens is not None)
+    return await store.load_evidence(tx, ids, search.terms, model=question.model, with_neighbours=tokens is not None)
 
 
 async def _match(

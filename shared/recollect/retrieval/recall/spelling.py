@@ -19,7 +19,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import extractOne
 
 from recollect.embedding.models.english import is_english, is_function_word
-from recollect.graph.passages.model import LEAST_LETTERS, MOST_LETTERS
+from recollect.graph.passages.model import MAX_LETTERS, MIN_LETTERS
 from recollect.retrieval.recall.english import english
 
 MAX_UNUSUAL = 4
@@ -32,7 +32,7 @@ most frequent. A word is compared with 10,000 at most, in 1 ms or so (measured).
 _LONG = 8
 """Letters from which a word may be two edits away."""
 
-_LEAST_LETTERS_ELSEWHERE = 6
+_MIN_LETTERS_IN_OTHER_SCRIPTS = 6
 """Letters of a word of a question that is not English from which it may be mistyped."""
 
 _ENGLISH_SHARE = 0.6
@@ -47,7 +47,7 @@ def unusual_words(questions: Sequence[str]) -> list[str]:
     """The words of questions, in small letters, that may be mistyped: those that English does not have."""
     found = (match[0] for question in questions for match in _WORD.finditer(_composed(question)))
     words = dict.fromkeys(word.lower() for word in found if not any(letter.isupper() for letter in word[1:]))
-    least = LEAST_LETTERS if all(map(is_english, questions)) else _LEAST_LETTERS_ELSEWHERE
+    least = MIN_LETTERS if all(map(is_english, questions)) else _MIN_LETTERS_IN_OTHER_SCRIPTS
     return [word for word in words if len(word) >= least and _may_be_mistyped(word)][:MAX_UNUSUAL]
 
 
@@ -85,7 +85,7 @@ def _are_english(words: Sequence[str]) -> bool:
 
 
 def _may_be_mistyped(word: str) -> bool:
-    return len(word) <= MOST_LETTERS and not english().has(word) and not is_function_word(word)
+    return len(word) <= MAX_LETTERS and not english().has(word) and not is_function_word(word)
 
 
 def _composed(text: str) -> str:

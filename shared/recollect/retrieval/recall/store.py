@@ -159,9 +159,9 @@ async def find_holdings(tx: Transaction, graph: Graph) -> Holdings:
 
 
 async def load_evidence(
-    tx: Transaction, passage_ids: Sequence[UUID], terms: Sequence[Term], *, model: str, beside: bool
+    tx: Transaction, passage_ids: Sequence[UUID], terms: Sequence[Term], *, model: str, with_neighbours: bool
 ) -> dict[UUID, PassageEvidence]:
-    """The stored evidence of candidates for the second stage; with `beside` also that of their neighbours.
+    """The stored evidence of candidates for the second stage; with `with_neighbours` also that of their neighbours.
 
     `terms`: the words of the question, which the turn before a candidate may ask about.
     """
@@ -172,7 +172,7 @@ async def load_evidence(
         idfs=[term.idf for term in terms],
         model=model,
         generation=EVIDENCE_GENERATION,
-        beside=int(beside),
+        with_neighbours=int(with_neighbours),
     )
     return {row["id"]: PassageEvidence(**{**row, "dates": _days(row["dates"])}) for row in rows}
 
@@ -388,7 +388,7 @@ def _tags(filters: RecallFilter) -> dict[str, Any]:
     return {
         "tags": list(chain.from_iterable(forms)),
         "tag_positions": _positions(forms),
-        "least_tags": len(forms) if filters.all_tags else 1,
+        "min_tags": len(forms) if filters.all_tags else 1,
     }
 
 

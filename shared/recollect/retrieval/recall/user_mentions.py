@@ -31,10 +31,10 @@ def without_user(question: str) -> str:
     """A question without mentions of the user; as it is where nothing else would be left to ask for."""
     if "user" not in question.lower():
         return question
-    rest = _GAP.sub("", _MENTION.sub(_kept, question)).strip()
+    rest = _GAP.sub("", _MENTION.sub(_name_of_mention, question)).strip()
     return rest if any(word.lower() not in STOP_WORDS for word in _WORD.findall(rest)) else question
 
 
-def _kept(mention: re.Match[str]) -> str:
+def _name_of_mention(mention: re.Match[str]) -> str:
     auxiliary, be = mention["auxiliary"], mention["be"]
     return auxiliary or (f"{be} " if be else "")

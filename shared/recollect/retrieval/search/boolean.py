@@ -126,7 +126,7 @@ def plan(expression: Expression) -> BooleanPlan:
 
 @v_args(inline=True)
 class _Expressions(Transformer[Token, Expression]):
-    """Builds expressions during parsing, so that no deep tree has to be walked."""
+    """Builds expressions during parsing, so that no deep tree has to be max_scanned."""
 
     def term(self, text: Token) -> Expression:
         return SubstringTerm(None, _text(text))

@@ -52,7 +52,7 @@ class NearForm:
     bounds: Bounds
 
 
-def least_similarity(forms: Sequence[NearForm]) -> float | None:
+def min_similarity(forms: Sequence[NearForm]) -> float | None:
     """The least similarity by trigrams to any of these forms; None where that of one has no bound."""
     similarities = [form.bounds.similarity for form in forms if form.bounds.similarity is not None]
     return min(similarities) if len(similarities) == len(forms) else None

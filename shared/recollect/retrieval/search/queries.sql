@@ -86,7 +86,7 @@ SELECT ARRAY(
 ) AS ids, (SELECT count(*) FROM saying) > :gathered AS is_common;
 
 -- name: search_common_substring
--- search_substring for a common substring. Probably the :walked oldest entities contain it often enough to fill a page;
+-- search_substring for a common substring. Probably the :max_scanned oldest entities contain it often enough to fill a page;
 -- only if they do not is each match read.
 WITH named AS MATERIALIZED (
     -- include: named
@@ -96,7 +96,7 @@ WITH named AS MATERIALIZED (
         SELECT e.id, e.created_at, e.name, e.kind, e.tags, e.importance, e.status FROM search_nodes e
         WHERE -- include: living
         ORDER BY e.created_at, e.id
-        LIMIT :walked
+        LIMIT :max_scanned
     ) AS e
     WHERE EXISTS (
         SELECT 1 FROM search_observations o

@@ -14,7 +14,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Subgraph
 from recollect.postgres.transactions import Transaction
 from recollect.retrieval.search import boolean, store
-from recollect.retrieval.search.fuzzy import NearForm, bounds, folded, least_similarity, nearness
+from recollect.retrieval.search.fuzzy import NearForm, bounds, folded, min_similarity, nearness
 from recollect.retrieval.search.model import (
     MAX_MENTIONED,
     BooleanQuery,
@@ -89,7 +89,7 @@ async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
     """Entities with a name, a kind or an observation similar to the query, nearest first, with their relations."""
     counted = await store.count_trigrams(view.tx, *written_forms(query.text)[:2])
     forms = [NearForm(folded, bounds(len(folded), trigrams, query.threshold)) for folded, trigrams in counted]
-    least = least_similarity(forms)
+    least = min_similarity(forms)
     if least is not None:
         await store.set_similarity(view.tx, least)
     near: dict[UUID, float] = {}

@@ -12,7 +12,7 @@ from recollect.graph.nodes.model import any_case, unique
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import STREAMED, Transaction
 from recollect.retrieval.search import boolean
-from recollect.retrieval.search.fuzzy import NearForm, least_similarity
+from recollect.retrieval.search.fuzzy import NearForm, min_similarity
 from recollect.retrieval.search.model import (
     MIN_ANY_CASE,
     DateQuery,
@@ -56,18 +56,22 @@ SAMPLED = 50
 
 
 async def search_substring(
-    view: GraphView, query: SubstringQuery, *, gathered: int = MAX_SUBSTRING_ROWS, walked: int = MAX_SCANNED_ENTITIES
+    view: GraphView,
+    query: SubstringQuery,
+    *,
+    gathered: int = MAX_SUBSTRING_ROWS,
+    max_scanned: int = MAX_SCANNED_ENTITIES,
 ) -> list[UUID]:
     """Entities that match, best first; up to one more than the query's limit.
 
-    `gathered`, `walked`: the bounds of a search of the present, as MAX_SUBSTRING_ROWS and MAX_SCANNED_ENTITIES.
+    `gathered`, `max_scanned`: the bounds of a search of the present, as MAX_SUBSTRING_ROWS and MAX_SCANNED_ENTITIES.
     """
     parameters = {**_filter(query), **substring_patterns(query.text), **_page(query)}
     bound = {"gathered": gathered} if view.at is None else {}
     [found] = await view.fetch(queries.search_substring, **bound, **parameters)
     if not found["is_common"]:
         return list(found["ids"])
-    rows = await view.fetch(queries.search_common_substring, walked=walked, **parameters)
+    rows = await view.fetch(queries.search_common_substring, max_scanned=max_scanned, **parameters)
     return [row["id"] for row in rows]
 
 
@@ -171,7 +175,7 @@ async def fuzzy_entities(view: GraphView, query: FuzzyQuery, forms: Sequence[Nea
 
 async def fuzzy_statements(view: GraphView, query: FuzzyQuery, forms: Sequence[NearForm]) -> AsyncIterator[FuzzyTexts]:
     """Observations within the bounds of the query's forms, one or two."""
-    near = {**near_parameters(forms), "min_similarity": least_similarity(forms) or 0.0}
+    near = {**near_parameters(forms), "min_similarity": min_similarity(forms) or 0.0}
     async for row in view.stream(queries.fuzzy_statements, prefetch=_prefetch(forms), **_filter(query), **near):
         yield FuzzyTexts(**row)
 
@@ -258,7 +262,7 @@ def near_parameters(forms: Sequence[NearForm]) -> dict[str, Any]:
         "other": other.text if len(forms) > 1 else None,
         "other_min_length": other.bounds.least,
         "other_max_length": other.bounds.most,
-        "by_trigrams": least_similarity(forms) is not None,
+        "by_trigrams": min_similarity(forms) is not None,
     }
 
 

@@ -51,8 +51,8 @@ _QUOTED = re.compile(rf'[,"{_SEPARATORS}]')
 class CsvWriter(Writer):
     """Writes a table for each stage."""
 
-    holds_facts = True
-    holds_status = True
+    writes_facts = True
+    writes_status = True
 
     def opening(self, stage: Stage) -> str:
         """Write the name of the table and its columns."""

@@ -8,7 +8,7 @@ from recollect.transfer.formats.writer import ExportedEdge, ExportedNode, Stage,
 class DotWriter(Writer):
     """Writes one directed graph."""
 
-    holds_placeholders = True
+    writes_placeholders = True
 
     def opening(self, stage: Stage) -> str:
         """Write the head of the file, once."""

@@ -20,8 +20,8 @@ _LABEL = 80
 class GexfWriter(Writer):
     """Writes one directed graph: all nodes, then all edges."""
 
-    holds_facts = True
-    holds_placeholders = True
+    writes_facts = True
+    writes_placeholders = True
 
     def opening(self, stage: Stage) -> str:
         """Write the head before the nodes, and the separator before the edges."""

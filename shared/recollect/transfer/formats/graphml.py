@@ -41,9 +41,9 @@ _TYPES = {**dict.fromkeys(NUMBERS, "double"), "ordinal": "int", _PLACEHOLDER: "b
 class GraphmlWriter(Writer):
     """Writes one graph."""
 
-    holds_facts = True
-    holds_status = True
-    holds_placeholders = True
+    writes_facts = True
+    writes_status = True
+    writes_placeholders = True
 
     def opening(self, stage: Stage) -> str:
         """Write the head of the file, once."""

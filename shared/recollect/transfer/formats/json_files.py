@@ -51,8 +51,8 @@ def begins_document(head: str) -> bool:
 class JsonWriter(Writer):
     """Writes one object with a list for each stage."""
 
-    holds_facts = True
-    holds_status = True
+    writes_facts = True
+    writes_status = True
 
     def opening(self, stage: Stage) -> str:
         """Write the end of the previous part and the name of this one."""

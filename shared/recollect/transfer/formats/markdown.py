@@ -18,7 +18,7 @@ _BLANK = re.compile(r"\s+")
 class MarkdownWriter(Writer):
     """Writes one document."""
 
-    holds_facts = True
+    writes_facts = True
 
     def opening(self, stage: Stage) -> str:
         """Write a heading."""

@@ -35,7 +35,7 @@ taken for this form."""
 class MermaidWriter(Writer):
     """Writes one flowchart."""
 
-    holds_placeholders = True
+    writes_placeholders = True
 
     def opening(self, stage: Stage) -> str:
         """Write the head of the file, once."""

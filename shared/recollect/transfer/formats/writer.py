@@ -40,14 +40,15 @@ class Writer(ABC):
     """Writes a format piece by piece. It keeps no state between pieces, so that another process may continue an export.
 
     The exception is `marks`, which names nodes in drawings: use Numbers only for a file that is written in one go.
-    `holds_facts`: the format has facts and their relations. `holds_placeholders`: it has names that only relations use.
-    `holds_status`: it marks what is outdated or archived; a format that does not leaves that out, with its relations.
-    `is_one_list`: nothing separates the stages, so that `first` is true once for the file and not once for each stage.
+    `writes_facts`: the format has facts and their relations. `writes_placeholders`: it has names that only relations
+    use. `writes_status`: it marks what is outdated or archived; a format that does not leaves that out, with its
+    relations. `is_one_list`: nothing separates the stages, so that `first` is true once for the file and not once for
+    each stage.
     """
 
-    holds_facts = False
-    holds_placeholders = False
-    holds_status = False
+    writes_facts = False
+    writes_placeholders = False
+    writes_status = False
     is_one_list = False
 
     def __init__(self, marks: Callable[[UUID], str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The rate limiter: it counts in Redis, and in this process while Redis is away."""
+"""The rate limiter: it counts in Redis, and in this process while Redis is unreachable."""
 
 import asyncio
 import time
@@ -19,12 +19,12 @@ from recollect.valkey.rate_limits.model import LimitState, RateDecision, RateLim
 from recollect.valkey.rate_limits.shared import SharedWindows
 
 REST_SECONDS = 1.0
-"""The pause between two tries of Redis after it was found away."""
+"""The pause between two tries of Redis after it was found unreachable."""
 
 REFUSE_SECONDS = 1.0
 """The longest time for which a subject that reached its limit is refused without counting."""
 
-_AWAY = (RedisError, OSError, TimeoutError)
+_UNREACHABLE = (RedisError, OSError, TimeoutError)
 
 _PROBE = RateLimit("probe", "recollect:rate:probe", quota=1_000_000)
 
@@ -32,11 +32,11 @@ log = structlog.get_logger(__name__)
 
 
 class RateLimiter:
-    """Counts requests. No caller gets an error because Redis is away, or waits for it longer than `wait_seconds`.
+    """Counts requests. No caller gets an error while Redis is unreachable, or waits for it longer than `wait_seconds`.
 
-    While Redis is away, this process counts by itself, with a `local_share` of each limit, and tries Redis again in the
-    background until it is back, even without requests, so that metrics stay true. Requests beyond a limit are cheap:
-    the limit is remembered here as reached, for as long as that is certain.
+    While Redis is unreachable, this process counts by itself, with a `local_share` of each limit, and tries Redis again
+    in the background until it is back, even without requests, so that metrics stay true. Requests beyond a limit are
+    cheap: the limit is remembered here as reached, for as long as that is certain.
     """
 
     def __init__(self, redis: Redis, *, wait_seconds: float, local_share: float, clock: Clock = time.monotonic) -> None:
@@ -45,10 +45,10 @@ class RateLimiter:
         self._wait_seconds = wait_seconds
         self._clock = clock
         self._refused: LRUCache[RateLimit, tuple[float, LimitState]] = LRUCache(REMEMBERED)
-        self._is_away = False
+        self._is_unreachable = False
         self._probing: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
-        metrics.record_redis_away(away=False)
+        metrics.record_redis_unreachable(unreachable=False)
 
     async def take(self, *limits: RateLimit) -> RateDecision:
         """Count a request for all of these limits, or for none: raises RateLimited where one of them is reached."""
@@ -69,7 +69,7 @@ class RateLimiter:
                 raise RateLimited(current, (current,))
 
     async def aclose(self) -> None:
-        """Stop trying Redis, where it is away. A try that is under way ends by its own time limit."""
+        """Stop trying Redis, where it is unreachable. A try that is under way ends by its own time limit."""
         self._closing.set()
         if self._probing is not None:
             await self._probing
@@ -87,36 +87,36 @@ class RateLimiter:
         return decision
 
     async def _ask_redis(self, limits: tuple[RateLimit, ...], *, take: bool) -> RateDecision | None:
-        """The decision by the counts in Redis; None while it is away."""
-        if self._is_away:
+        """The decision by the counts in Redis; None while it is unreachable."""
+        if self._is_unreachable:
             return None
         try:
             return await self._in_time(limits, take=take)
-        except _AWAY as error:
-            self._note_away(error)
+        except _UNREACHABLE as error:
+            self._note_unreachable(error)
             return None
 
     async def _in_time(self, limits: Sequence[RateLimit], *, take: bool) -> RateDecision:
         async with asyncio.timeout(self._wait_seconds):
             return await self._shared.ask(limits, take=take)
 
-    def _note_away(self, error: Exception) -> None:
-        if not self._is_away:
-            self._is_away = True
-            metrics.record_redis_away(away=True)
+    def _note_unreachable(self, error: Exception) -> None:
+        if not self._is_unreachable:
+            self._is_unreachable = True
+            metrics.record_redis_unreachable(unreachable=True)
             log.warning("cannot use Redis, rate limits are counted in this gateway alone", reason=type(error).__name__)
             # In a context of its own: it outlives the request that found Redis away, and is no part of its trace.
             self._probing = asyncio.create_task(self._probe_until_back(), context=Context())
 
     async def _probe_until_back(self) -> None:
-        """Count a probe in Redis until it succeeds: a Redis that answers, but accepts no writes, is away, too."""
+        """Count a probe in Redis until it succeeds: a Redis that accepts no writes counts as unreachable, too."""
         with suppress_instrumentation():
-            while self._is_away:
+            while self._is_unreachable:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), REST_SECONDS)
                     return
-                with suppress(*_AWAY):
+                with suppress(*_UNREACHABLE):
                     await self._in_time([_PROBE], take=True)
-                    self._is_away = False
-        metrics.record_redis_away(away=False)
+                    self._is_unreachable = False
+        metrics.record_redis_unreachable(unreachable=False)
         log.info("rate limits are counted in Redis again")

@@ -1,4 +1,4 @@
-"""Counts of one gateway while Redis is away: a share of each limit, as a token bucket."""
+"""Counts of one gateway while Redis is unreachable: a share of each limit, as a token bucket."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

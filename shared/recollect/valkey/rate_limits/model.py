@@ -25,7 +25,7 @@ class RateLimit:
 class LimitState:
     """What is left of a limit: requests now (`remaining`), and after how many seconds there is one more (`reset`).
 
-    `limit` is the one in force, which is smaller while Redis is away.
+    `limit` is the one in force, which is smaller while Redis is unreachable.
     """
 
     limit: RateLimit

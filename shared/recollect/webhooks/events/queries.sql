@@ -12,7 +12,7 @@ WHERE tenant_id = :tenant_id AND enabled AND (:only::uuid IS NULL OR id = :only)
 ORDER BY id
 FOR NO KEY UPDATE SKIP LOCKED;
 
--- name: note_look
+-- name: record_read
 -- All that had happened by a time was told.
 UPDATE webhooks SET looked_at = :looked_at WHERE tenant_id = :tenant_id AND id = :webhook_id AND looked_at < :looked_at;
 

@@ -75,7 +75,7 @@ async def _collect(tx: Transaction, watch: Watch, room: int) -> int:
         found += events
     added = await deliveries.add(tx, watch.id, found)
     if is_complete:
-        await store.note_look(tx, watch)
+        await store.record_read(tx, watch)
     return len(added)
 
 

@@ -32,9 +32,9 @@ async def lock_watches(tx: Transaction, *, only: UUID | None, overlap: timedelta
     return [_watch(row) for row in await tx.fetch(queries.lock_watches, only=only, overlap=overlap)]
 
 
-async def note_look(tx: Transaction, watch: Watch) -> None:
+async def record_read(tx: Transaction, watch: Watch) -> None:
     """Note that all events until the beginning of this look are collected."""
-    await tx.execute(queries.note_look, webhook_id=watch.id, looked_at=watch.now)
+    await tx.execute(queries.record_read, webhook_id=watch.id, looked_at=watch.now)
 
 
 async def add_cursors(tx: Transaction, watch: Watch, *, limit: int) -> list[GraphMade]:

@@ -86,7 +86,7 @@ TEST_CONNECTION = ToolSpec(
 
 
 async def health_check(call: Call, arguments: CheckHealth) -> Reply:
-    """Check which services answer; a service that is away is no error."""
+    """Check which services answer; a service that is unreachable is no error."""
     database, vectors, refused = await _check_database(call)
     return Reply(
         Health(
@@ -101,7 +101,7 @@ async def health_check(call: Call, arguments: CheckHealth) -> Reply:
 
 
 async def without_database(services: Services) -> Reply:
-    """The answer of `health_check` while the database is away; it leaves out the counts of caches.
+    """The answer of `health_check` while the database is unreachable; it leaves out the counts of caches.
 
     Those are for known callers only. The embedder is asked through its cache, so that keys which cannot be checked now
     do not cause work there.
