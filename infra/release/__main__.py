@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from release.build import Missing, build
-from release.places import set_version, version
+from release.version_files import set_version, version
 
 
 def main() -> None:

@@ -20,8 +20,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from release.places import ROOT, version
 from release.registry import server_json
+from release.version_files import ROOT, version
 
 _LOCKS = ROOT / "infra" / "locks"
 _TOOLS = ROOT / "tests" / "verify" / "tools" / ".venv" / "bin"

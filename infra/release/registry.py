@@ -7,7 +7,7 @@ README of the package and in a label of the image, so it knows that whoever publ
 import tomllib
 from typing import Any
 
-from release.places import ROOT
+from release.version_files import ROOT
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 """The format: https://github.com/modelcontextprotocol/registry, docs/reference/server-json."""

@@ -12,7 +12,7 @@ from recollect.caller import Caller
 from recollect.embedding import PreparedTexts
 from recollect.fairness.computing import Slices, compute
 from recollect.graph.graphs import service as graphs
-from recollect.graph.graphs.known import KnownGraphs
+from recollect.graph.graphs.graph_cache import GraphCache
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.replicas import replicated
 from recollect.graph.graphs.view import GraphView
@@ -39,7 +39,7 @@ class Services:
     settings: Settings
     recall_cache: RecallCache | None = None
     tally: UsageTally | None = None
-    known_graphs: KnownGraphs = field(default_factory=KnownGraphs)
+    graph_cache: GraphCache = field(default_factory=GraphCache)
     edge_counts: EdgeCounts = field(default_factory=EdgeCounts)
 
 
@@ -116,18 +116,18 @@ class Call:
         self, stack: AsyncExitStack, graph: str | None, as_of: str | datetime | None, keyed: bool
     ) -> GraphView:
         """A view of a graph in a transaction that the stack holds. A known graph is not looked up, but confirmed."""
-        known_graphs, tenant_id, name = self.services.known_graphs, self.caller.tenant_id, self.graph_name(graph)
-        known = known_graphs.find(tenant_id, name)
+        graph_cache, tenant_id, name = self.services.graph_cache, self.caller.tenant_id, self.graph_name(graph)
+        known = graph_cache.find(tenant_id, name)
         if known is not None:
             try:
                 tx = await stack.enter_async_context(self.transaction(expected_graph=known.expected, keyed=keyed))
             except GraphChanged:
-                known_graphs.note(tenant_id, name, None)
+                graph_cache.note(tenant_id, name, None)
             else:
                 return await graphs.view_of(tx, known, graph, as_of)
         tx = await stack.enter_async_context(self.transaction(keyed=keyed))
         found = await graphs.find_known(tx, graph)
-        known_graphs.note(tenant_id, name, found)
+        graph_cache.note(tenant_id, name, found)
         return await graphs.view_of(tx, found, graph, as_of)
 
     def changing(

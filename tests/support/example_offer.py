@@ -39,10 +39,10 @@ from msgspec import Struct
 
 from recollect.errors import InvalidInput
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.offer import RECOLLECT, ServerCatalogue
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PromptSpec
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resources import ResourceSpec
 from recollect_gateway.mcp_endpoint.rounds import ElicitationRound
+from recollect_gateway.mcp_endpoint.server_catalogue import RECOLLECT, ServerCatalogue
 from recollect_gateway.mcp_endpoint.tool import Asker, Handler, ToolSpec
 from tests.support.example_tasks import task_tools
 

@@ -28,7 +28,7 @@ CACHES = {
     "recollect.words.analysis": "lexemes of words, whoever wrote them, of which nothing is told: here",
     "recollect.words.compounds": "parts of words, whoever wrote them, of which nothing is told: here",
     "recollect.words.stemming": "stems of words, whoever wrote them, of which nothing is told: here",
-    "recollect.graph.graphs.known": "graphs by tenant and name: tests/tenancy/test_known_graphs.py",
+    "recollect.graph.graphs.graph_cache": "graphs by tenant and name: tests/tenancy/test_known_graphs.py",
     "recollect.graph.relations.counted": "counts of edges, by tenant and graph: tests/tenancy/test_edge_counts.py",
     "recollect.telemetry.sampling": "spans of traces under way, of which nothing is told: tests/unit/telemetry",
     "recollect.fairness.fair_queue": "how long tenants were served, of which nothing is told: tests/unit/fairness",

@@ -48,7 +48,7 @@ FUNCTIONS = {
     "tenants_with_other_words()": {"tenant_id"},
     "missing_migrations(wanted text[])": {"name"},
     "waiting_work(most bigint)": {"queue", "waiting", "oldest_seconds"},
-    "moves_in_progress()": {"step", "moves", "oldest_seconds"},
+    "moves_under_way()": {"step", "moves", "oldest_seconds"},
     "end_hold(tenant uuid)": {"end_hold"},
     "forget_statistics(among text[])": {"forget_statistics"},
     "find_tenant_accounts(person_email text, first_tenant text, first_person uuid, most bigint)": {
@@ -852,7 +852,7 @@ async def test_only_an_expired_hold_is_ended(
 
 
 async def test_moves_under_way_are_reported_as_numbers(attacker: asyncpg.Connection, owner: asyncpg.Connection) -> None:
-    told = "SELECT step, moves, oldest_seconds FROM recollect.moves_in_progress()"
+    told = "SELECT step, moves, oldest_seconds FROM recollect.moves_under_way()"
     assert {row["step"] for row in await attacker.fetch(told)} == set(Step)
     rolled_back = owner.transaction()
     await rolled_back.start()

@@ -49,18 +49,18 @@ async def test_a_graph_of_another_tenant_is_not_read_even_if_the_gateway_is_wron
 ) -> None:
     stranger = operator_caller(await new_tenant())
     await read(services, caller, "default")
-    victims = services.known_graphs.find(caller.tenant_id, "default")
+    victims = services.graph_cache.find(caller.tenant_id, "default")
     assert victims is not None
-    assert services.known_graphs.find(stranger.tenant_id, "default") is None
+    assert services.graph_cache.find(stranger.tenant_id, "default") is None
     with pytest.raises(GraphChanged):
         async with db.transaction(stranger, read_only=True, expected_graph=victims.expected):
             raise AssertionError
-    services.known_graphs.note(stranger.tenant_id, "default", victims)
+    services.graph_cache.note(stranger.tenant_id, "default", victims)
     async with Call(stranger, services, "read", read_only=True).reading("default") as view:
         assert view.graph.id != victims.graph.id
     async with db.transaction(stranger, read_only=True) as tx:
         own = await graphs.get_graph(tx, "default")
-    known = services.known_graphs.find(stranger.tenant_id, "default")
+    known = services.graph_cache.find(stranger.tenant_id, "default")
     assert known is not None
     assert known.graph == own
 

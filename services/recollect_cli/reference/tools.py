@@ -201,8 +201,8 @@ def _tool(tool: ToolSpec) -> Iterator[str]:
     arguments = json_schema(tool.arguments)
     own = list(_arguments(arguments))
     shared = [f"`{name}`" for name in SHARED if name in arguments["properties"]]
-    elsewhere = sorted(tool.toolsets - {_home(tool)})
-    hints = [*_hints(tool), *(f"also in `{toolset}`" for toolset in elsewhere)]
+    other_toolsets = sorted(tool.toolsets - {_home(tool)})
+    hints = [*_hints(tool), *(f"also in `{toolset}`" for toolset in other_toolsets)]
     yield from (f"## `{tool.name}`", "", tool.description, "", f"{' · '.join(hints)}", "")
     if tool.name in EXAMPLES:
         yield from _example(EXAMPLES[tool.name])

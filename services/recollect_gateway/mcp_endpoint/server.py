@@ -33,7 +33,6 @@ from recollect_gateway.calls import Call, Progress, Services, read_by_replica
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
 from recollect_gateway.mcp_endpoint.observed import observed
-from recollect_gateway.mcp_endpoint.offer import ServerCatalogue
 from recollect_gateway.mcp_endpoint.prompts_and_resources import subscriptions
 from recollect_gateway.mcp_endpoint.prompts_and_resources.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PromptHandlers
@@ -43,6 +42,7 @@ from recollect_gateway.mcp_endpoint.request_state import sealed_state
 from recollect_gateway.mcp_endpoint.results import Answer, render_result
 from recollect_gateway.mcp_endpoint.rounds import ElicitationRound, round_of
 from recollect_gateway.mcp_endpoint.schema import listed_schema, outline
+from recollect_gateway.mcp_endpoint.server_catalogue import ServerCatalogue
 from recollect_gateway.mcp_endpoint.tasks.handlers import TaskHandlers
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.unknown_arguments import ignored_arguments, name_ignored

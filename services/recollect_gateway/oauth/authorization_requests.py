@@ -9,8 +9,8 @@ from authlib.oauth2.base import OAuth2Error
 from authlib.oauth2.rfc6749.errors import InvalidScopeError
 
 from recollect.accounts.oauth.clients.model import Client
+from recollect_gateway.oauth.authlib_adapters import AuthlibClient
 from recollect_gateway.oauth.grants import CodeGrant
-from recollect_gateway.oauth.known import AuthlibClient
 from recollect_gateway.oauth.protocol import InvalidTarget, RequestServer
 
 

@@ -10,7 +10,13 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oauth2.rfc7662 import IntrospectionEndpoint
 
 from recollect.accounts.oauth.grants.model import PresentedCode, PresentedRefresh
-from recollect_gateway.oauth.known import AuthlibClient, AuthlibCode, AuthlibRefreshToken, AuthlibRequest, AuthlibToken
+from recollect_gateway.oauth.authlib_adapters import (
+    AuthlibClient,
+    AuthlibCode,
+    AuthlibRefreshToken,
+    AuthlibRequest,
+    AuthlibToken,
+)
 
 
 class PkceS256(CodeChallenge):

@@ -21,8 +21,8 @@ from recollect.accounts.oauth.grants.model import (
     PresentedRefresh,
     TokenFacts,
 )
+from recollect_gateway.oauth.authlib_adapters import AuthlibClient, AuthlibRequest, AuthlibToken
 from recollect_gateway.oauth.grants import CodeGrant, Introspection, PkceS256, RefreshGrant, Revocation
-from recollect_gateway.oauth.known import AuthlibClient, AuthlibRequest, AuthlibToken
 
 NOT_STORED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 """Headers of answers that no cache may store."""

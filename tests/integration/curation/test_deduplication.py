@@ -456,7 +456,7 @@ async def amend(agent: Agent, name: str, **fields: Any) -> None:
 
 
 async def test_too_many_entities_of_one_type_are_refused(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deduplication, "MAX_HELD", 2)
+    monkeypatch.setattr(deduplication, "MAX_PROFILES", 2)
     await create_companies(agent, mode="propose")
     with pytest.raises(TooLarge):
         await run(agent)

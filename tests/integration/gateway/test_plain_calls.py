@@ -17,7 +17,7 @@ from msgspec import Struct
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.offer import RECOLLECT, ServerCatalogue
+from recollect_gateway.mcp_endpoint.server_catalogue import RECOLLECT, ServerCatalogue
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.transport import endpoint
 from recollect_gateway.mcp_endpoint.transport.plain_calls import PlainCall, plain_call

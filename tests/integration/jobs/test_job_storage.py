@@ -127,7 +127,7 @@ async def test_who_is_confined_to_graphs_is_not_told_what_the_jobs_of_others_kee
 
 
 async def test_the_oldest_finished_jobs_go_for_new_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.jobs.service.MAX_KEPT", 3)
+    monkeypatch.setattr("recollect.jobs.service.MAX_STORED", 3)
     begun = [await desk.start(COPY, number=number) for number in range(3)]
     for job in begun[:2]:
         await desk.cancel(job)

@@ -397,7 +397,7 @@ class TestStorage:
     async def test_the_oldest_finished_deliveries_are_deleted_beyond_a_limit(
         self, desk: WebhookDesk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("recollect.webhooks.deliveries.service.MAX_KEPT", 2)
+        monkeypatch.setattr("recollect.webhooks.deliveries.service.MAX_STORED", 2)
         made = await desk.make(receiver.url)
         for name in "abcd":
             await desk.write(name)

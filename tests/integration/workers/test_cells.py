@@ -55,7 +55,7 @@ async def test_a_worker_slows_down_only_for_calls_of_its_own_cell(
 ) -> None:
     monkeypatch.setattr(presence, "_KEY", f"test:{uuid4()}")  # Gateways of other tests use another key.
     monkeypatch.setattr(presence, "PRESENT_SECONDS", 1000)
-    monkeypatch.setattr(presence, "LOOK_SECONDS", celled.redis_timeout_seconds)  # Redis may be as slow as the machine.
+    monkeypatch.setattr(presence, "READ_SECONDS", celled.redis_timeout_seconds)  # Redis may be as slow as the machine.
     monkeypatch.setattr(presence, "REPORT_SECONDS", celled.redis_timeout_seconds)
     settings = celled.model_copy(update={"cell": cell, "bulk_share_beside_calls": 0.25})
     stopping, rested = asyncio.Event(), asyncio.get_running_loop().create_future()

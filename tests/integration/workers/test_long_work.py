@@ -189,7 +189,7 @@ class TestDuplicates:
     ) -> None:
         await agent.create(*CROWD)
         await self.ask(agent, mode="propose")
-        monkeypatch.setattr(deduplication, "MAX_HELD", 1)
+        monkeypatch.setattr(deduplication, "MAX_PROFILES", 1)
         await duplicate_jobs.schedule(context)
         await runner.sweep(context)
         [failed] = await desk.list()

@@ -27,7 +27,7 @@ def release(code: str) -> Any:
 
 def test_every_place_names_the_version_of_the_package() -> None:
     found = release(
-        "from release.places import found_versions as f; print(json.dumps({k: [*v] for k, v in f().items()}))"
+        "from release.version_files import found_versions as f; print(json.dumps({k: [*v] for k, v in f().items()}))"
     )
     assert len(found) >= 6
     assert {place: versions for place, versions in found.items() if versions != [PYPROJECT["project"]["version"]]} == {}
@@ -35,14 +35,14 @@ def test_every_place_names_the_version_of_the_package() -> None:
 
 def test_a_new_version_is_written_to_every_place_and_nothing_else_changes(tmp_path: Path) -> None:
     places = release(
-        "from release.places import _VERSION_PATTERNS; print(json.dumps(sorted({f for f, _ in _VERSION_PATTERNS})))"
+        "from release.version_files import _VERSION_PATTERNS as p; print(json.dumps(sorted({f for f, _ in p})))"
     )
     copied = [place for place in places if (ROOT / place).exists()]
     for place in copied:
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / place, tmp_path / place)
     found = release(
-        f"from release.places import *; r = Path({str(tmp_path)!r}); set_version('98.7.65', r);"
+        f"from release.version_files import *; r = Path({str(tmp_path)!r}); set_version('98.7.65', r);"
         "print(json.dumps([*map(list, found_versions(r).values())]))"
     )
     assert found == [["98.7.65"]] * len(found)

@@ -59,7 +59,7 @@ RECORDS: dict[str, Callable[[], object]] = {
     "record_audit": lambda: metrics.record_audit(1, k=10),
     "record_uncounted": lambda: metrics.record_uncounted(1),
     "record_refused_request": lambda: metrics.record_refused_request("tenant"),
-    "record_redis_unreachable": lambda: metrics.record_redis_unreachable(away=True),
+    "record_redis_unreachable": lambda: metrics.record_redis_unreachable(unreachable=True),
     "record_readiness": lambda: metrics.record_readiness(is_ready=True),
     "begin_failed_jobs": lambda: metrics.begin_failed_jobs(["export_graph"], ["busy"]),
     "record_job_step": lambda: metrics.record_job_step("export_graph", "done", 0.1),

@@ -41,10 +41,10 @@ from recollect_gateway.callers.credentials import Authenticator
 from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.pacing import PacedExchange
 from recollect_gateway.calls import Services
-from recollect_gateway.mcp_endpoint.offer import ServerCatalogue
 from recollect_gateway.mcp_endpoint.prompts_and_resources.subscriptions import listens
 from recollect_gateway.mcp_endpoint.request import SCOPE_KEY, McpRequest
 from recollect_gateway.mcp_endpoint.server import create_server
+from recollect_gateway.mcp_endpoint.server_catalogue import ServerCatalogue
 from recollect_gateway.mcp_endpoint.step_up import missing_scope, needs_admin
 from recollect_gateway.mcp_endpoint.tool import Selection
 from recollect_gateway.mcp_endpoint.transport.accepted import Accepted, accepting_both

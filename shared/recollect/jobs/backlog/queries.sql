@@ -4,4 +4,4 @@ SELECT queue, waiting, oldest_seconds FROM waiting_work(:most);
 
 -- name: moves_in_progress
 -- How many moves of tenants are at each step, and for how long the oldest has been; asked without a tenant.
-SELECT step, moves, oldest_seconds FROM moves_in_progress();
+SELECT step, moves, oldest_seconds FROM moves_under_way();

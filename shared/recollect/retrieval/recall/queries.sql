@@ -377,7 +377,7 @@ CASE WHEN c.source = 'fact' THEN ARRAY(
         ORDER BY h.version DESC
     ) ELSE '{}' END;
 
--- fragment: told_otherwise_at
+-- fragment: found_by_text_not_name_at
 -- Not the name of an entity that had any other passage at revision :as_of_revision. That is decided by all passages of that
 -- time, whatever the filter, and looked up by key.
 (c.source <> 'name' OR NOT EXISTS (
@@ -408,7 +408,7 @@ WITH -- include: terms
             SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared
             UNION ALL SELECT id FROM dated
         ))
-        AND -- include: told_otherwise_at
+        AND -- include: found_by_text_not_name_at
 )
 SELECT p.id, p.memory_id, p.node_id, p.version_id, found.conflicts, found.name, p.text, p.said_at AS at, found.outdated,
     -- include: features
@@ -475,7 +475,7 @@ FROM (
     SELECT * FROM eligible e
     WHERE -- include: after_position
 ) AS c
-WHERE -- include: told_otherwise_at
+WHERE -- include: found_by_text_not_name_at
 ORDER BY c.importance DESC, c.said DESC, c.passage_id DESC
 LIMIT :limit;
 
@@ -503,7 +503,7 @@ SELECT (SELECT count(*) FROM newest) AS memories, ARRAY(
 ) AS subjects;
 
 -- name: load_evidence
--- The evidence of passages (:passage_ids) for the second stage, of model :model and of :generation; with :beside 1 also the
+-- The evidence of passages (:passage_ids) for the second stage, of model :model and of :generation; :with_neighbours 1: also the
 -- neighbours of each in its thread, and their evidence (0: none), and which of the question's words (:terms, by their weights
 -- :idfs) the turn before it asked about. Each is looked up by its id, whatever the planner knows: the range of one id in its
 -- order is read by the primary key.

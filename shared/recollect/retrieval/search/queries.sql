@@ -250,7 +250,7 @@ CROSS JOIN LATERAL (
 ) AS t;
 
 -- name: search_boolean
--- Entities that match a boolean query, oldest first. Its terms, once in each of their written forms: their places :places,
+-- Entities that match a boolean query, oldest first. Its terms, once in each of their written forms: their places :positions,
 -- fields :fields (null: any) and patterns :patterns, with :plain_patterns (as in holds). :required and :forbidden: for each
 -- conjunction of the query, the terms that must and must not match, as the bits of a number. :is_universal: whether a conjunction requires no term, so that every entity must be read.
 WITH terms AS (

@@ -1,6 +1,6 @@
-"""Graphs that a process knows from earlier calls, so that a call that reads need not look its graph up.
+"""A cache of graphs by name, so that a call that reads need not look its graph up.
 
-A known graph is never trusted: the transaction that uses it has the database confirm it at its start.
+An entry is never trusted: the transaction that uses it has the database confirm it at its start.
 """
 
 from uuid import UUID
@@ -9,15 +9,15 @@ from cachetools import LRUCache
 
 from recollect.graph.graphs.model import KnownGraph
 
-KNOWN_GRAPHS = 2_000
-"""Graphs that a process knows, of all tenants."""
+MAX_CACHED_GRAPHS = 2_000
+"""Graphs that a process caches, of all tenants."""
 
 
-class KnownGraphs:
-    """The known graphs, by their tenant and by the name or id with which they were looked up."""
+class GraphCache:
+    """Graphs by tenant and by the name or id with which they were looked up."""
 
     def __init__(self) -> None:
-        self._known: LRUCache[tuple[UUID, str], KnownGraph] = LRUCache(KNOWN_GRAPHS)
+        self._known: LRUCache[tuple[UUID, str], KnownGraph] = LRUCache(MAX_CACHED_GRAPHS)
 
     def find(self, tenant_id: UUID, name: str) -> KnownGraph | None:
         """The graph as it was last read; None: it is not known."""

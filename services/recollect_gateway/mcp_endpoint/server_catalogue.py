@@ -1,4 +1,4 @@
-"""All that an endpoint offers, as one value that the composition root passes."""
+"""The tools, prompts and resources of an MCP endpoint, as one value that the composition root passes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Every place that names the version. pyproject.toml is the one that counts; the others follow it."""
+"""The files that contain the version. pyproject.toml is authoritative; the others follow it."""
 
 import re
 import tomllib

@@ -1,0 +1,123 @@
+"""Names are the field's words: one noun for one concept (docs/glossary.md), and no word with many meanings."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+FOLDERS = ("shared", "services", "workers", "infra")
+
+DENIED = {
+    "place": "index, position, offset, location, permit, state or URL",
+    "places": "the plural of one of those",
+    "told": "what is done: listed, reported, shown",
+    "tell": "report, publish or notify",
+    "tells": "reports, exports or sends",
+    "held": "locked, in use, or the thing that waits",
+    "turn": "a time slice; a turn is one of a conversation only",
+    "turns": "time slices",
+    "gone": "deleted",
+    "standing": "state or status",
+    "way": "method, option or direction",
+    "ways": "methods or options",
+    "beside": "what stands there: neighbours, siblings",
+    "meanwhile": "concurrent",
+    "nowhere": "what it is: nil, no origin, never matches",
+    "elsewhere": "where: in other cells",
+    "somebody": "person, caller or subject",
+    "stranger": "unknown or not linked",
+    "soon": "the bound",
+    "journey": "what is under way",
+    "errand": "background task",
+    "errands": "background tasks",
+    "breath": "the bound",
+    "farewell": "the command, such as QUIT",
+    "united": "merged",
+}
+"""Words that are no part of a name, with what to write instead."""
+
+ALLOWED = {
+    "turn": "conversations, and what embedders do with their turns",
+    "turns": "conversations, and what embedders do with their turns",
+}
+"""Words that are a name where their files, below, say so."""
+
+CONVERSATIONS = (
+    "shared/plugins/recollect/hooks/",
+    "shared/recollect/embedding/embedder.py",
+    "shared/recollect/memory/",
+    "shared/recollect/retrieval/recall/ranking.py",
+    "shared/recollect/text/turns.py",
+    "shared/recollect/transfer/formats/chats.py",
+    "shared/recollect_client/",
+    "services/",
+)
+"""Where a turn is one of a conversation."""
+
+EXCEPTIONS = {
+    "GONE": "an HTTP status, and outcomes that others store",
+    "gone": "the outcome of a delivery: 410 Gone",
+    "held": "a column: a job that waits for its file",
+    "held_for": "how long such a job waits",
+    "HELD_FOR": "how long such a job waits",
+    "calls_at_work_beside_others": "a public setting",
+    "bulk_share_beside_calls": "a public setting",
+    "held_until": "a column: until when writes of a tenant that moves are refused",
+    "is_held": "whether a job waits for its file",
+    "create_held_import": "a job that waits for its file",
+}
+"""Names that have such a word, each with its reason."""
+
+
+def _files() -> Iterator[Path]:
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".sql") and "migrations" not in path.parts and "node_modules" not in path.parts:
+                yield path
+
+
+def _names(path: Path) -> Iterator[str]:
+    """The names that a file defines: of modules, classes, functions, parameters, variables, attributes and queries."""
+    text = path.read_text()
+    if path.suffix == ".sql":
+        yield from re.findall(r"^-- (?:name|fragment): (\w+)", text, re.MULTILINE)
+        yield from re.findall(r"(?<!:):([a-z_]\w*)", text)
+        return
+    yield path.stem
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def _denied(path: str, name: str) -> Iterator[str]:
+    for word in _words(name):
+        is_turn_of_conversation = word in ALLOWED and path.startswith(CONVERSATIONS)
+        if word in DENIED and name not in EXCEPTIONS and not is_turn_of_conversation:
+            yield f"{path}: {name}: not {word!r} but {DENIED[word]}"
+
+
+def test_no_name_is_one_of_the_words_that_mean_many_things() -> None:
+    names = {(str(path.relative_to(ROOT)), name) for path in _files() for name in _names(path)}
+    assert len(names) > 10_000, "The files are not found"
+    assert not sorted(line for path, name in names for line in _denied(path, name))
+
+
+@pytest.mark.parametrize("name", ["place", "_find_place", "EdgePlace", "TOLD_NAME", "heldSlot"])
+def test_a_denied_word_is_found_in_any_form_of_a_name(name: str) -> None:
+    assert list(_denied("shared/recollect/example.py", name))
+
+
+def test_each_exception_is_a_name_that_exists() -> None:
+    names = {name for path in _files() for name in _names(path)}
+    assert EXCEPTIONS.keys() <= names
