@@ -18,14 +18,14 @@ from recollect.graph.lineages.model import VersionFilter
 from recollect.graph.observations import service as observations
 from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.model import Recalled, RecallFilter
-from recollect.retrieval.recall.pages import Order, Page, Place
+from recollect.retrieval.recall.pages import ListPosition, Order, Page
 from recollect_console.authors import authors_of
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_gateway.management.memory.nodes import node_cursor, node_place
 from recollect_gateway.operations.nodes import node_item
-from recollect_http.pages import Cursor, place_of
+from recollect_http.pages import Cursor, position_of
 
 MAX_KINDS, MAX_COUNTED = 50, 20_000
 """Kinds that the filter suggests, the most frequent ones; and of how many entities they are counted: of no more."""
@@ -60,8 +60,8 @@ class MemoryController(Controller):
         cursor: Cursor = None,
     ) -> Response[str]:
         """One page of the nodes that pass every filter, oldest first."""
-        place = place_of(cursor or None, node_place)
-        filters = VersionFilter(_given(kind), _given(tag), PAGE, 0, status or None, prefix, place)
+        position = position_of(cursor or None, node_place)
+        filters = VersionFilter(_given(kind), _given(tag), PAGE, 0, status or None, prefix, position)
         async with visit.reading("list_nodes") as view:
             found, more = await lineages.list_nodes(view, filters)
             kinds = await _kinds(view)
@@ -98,7 +98,7 @@ class MemoryController(Controller):
         context: dict[str, Any] = {"items": [], "authors": {}, "paging": None, "fault": "", "filters": filters}
         try:
             recall_filter = _recall_filter(filters)
-            page = Page(Order(order), Place.of_cursor(cursor) if cursor else None)
+            page = Page(Order(order), ListPosition.of_cursor(cursor) if cursor else None)
         except InvalidInput as error:
             async with visit.reading_tenant():
                 return render(visit, "memory/said.html", status=400, **(context | {"fault": error.message}))

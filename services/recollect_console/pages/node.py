@@ -20,7 +20,7 @@ from recollect.memory import exploring, reading, searching
 from recollect.memory.model import NamedEdge
 from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.model import RecallFilter
-from recollect.retrieval.recall.pages import Order, Page, Place
+from recollect.retrieval.recall.pages import ListPosition, Order, Page
 from recollect_console.authors import authors_of
 from recollect_console.diffs import diff_words
 from recollect_console.paging import PAGE, paging_of
@@ -29,7 +29,7 @@ from recollect_console.visit import Visit
 from recollect_gateway.management.memory.nodes import edge_cursor, edge_place
 from recollect_gateway.operations.forget import ForgetBody, forget
 from recollect_gateway.operations.revise import ReviseBody, revise
-from recollect_http.pages import Cursor, integer, place_of
+from recollect_http.pages import Cursor, integer, position_of
 
 MAX_TEXT = 10_000
 MAX_REASON = 1_000
@@ -132,7 +132,7 @@ async def _observations(visit: Visit, view: GraphView, node: Version, cursor: st
     """What is said of an entity, newest first, with what is outdated."""
     if node.name is None:
         return {"items": [], "paging": None, "subjects": ()}
-    place = None if cursor is None else Place.of_cursor(cursor)
+    position = None if cursor is None else ListPosition.of_cursor(cursor)
     found = await recalling.recall(
         view,
         [],
@@ -140,7 +140,7 @@ async def _observations(visit: Visit, view: GraphView, node: Version, cursor: st
         limit=PAGE,
         token_budget=MAX_TOKENS,
         described=True,
-        page=Page(Order.NEWEST, place),
+        page=Page(Order.NEWEST, position),
     )
     ids = [hit.memory_id for hit in found.hits if hit.memory_id != node.node_id]
     written = await observations.observations_by_id(view.tx, view.graph, ids)
@@ -155,7 +155,7 @@ async def _observations(visit: Visit, view: GraphView, node: Version, cursor: st
 
 async def _relations(visit: Visit, view: GraphView, node: Version, cursor: str | None) -> dict[str, Any]:
     """The relations of a node, by type, with the labels of what is at their other ends."""
-    page = await exploring.edges_at(view, node.node_id, Walk(), after=place_of(cursor, edge_place), limit=PAGE)
+    page = await exploring.edges_at(view, node.node_id, Walk(), after=position_of(cursor, edge_place), limit=PAGE)
     ends = {link.edge.from_node for link in page.links} | {link.edge.to_node for link in page.links}
     labels = await nodes.labels_of(view, sorted(ends))
     by_type: dict[str, list[NamedEdge]] = {}
@@ -171,7 +171,7 @@ async def _relations(visit: Visit, view: GraphView, node: Version, cursor: str |
 
 async def _versions(visit: Visit, view: GraphView, node: Version, cursor: str | None) -> dict[str, Any]:
     """The versions, newest first, each with how its text differs from the one before."""
-    found, more = await reading.history(view, node.node_id, before=place_of(cursor, integer), limit=PAGE)
+    found, more = await reading.history(view, node.node_id, before=position_of(cursor, integer), limit=PAGE)
     older = [*found[1:], None]
     diffs = [diff_words(_text(before), _text(version)) for version, before in zip(found, older, strict=True)]
     return {

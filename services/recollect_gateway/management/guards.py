@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 TOOLSETS_OPT = "toolsets"
 SCOPE_OPT = "scope"
-_PLACE = "recollect.place"
+_PERMIT = "recollect.place"
 """Key in the state of a request's scope: the stack that holds its place among its tenant's calls."""
 
 BY_SCOPE: dict[str, Any] = {TOOLSETS_OPT: None}
@@ -81,7 +81,7 @@ class CallerMiddleware(ASGIMiddleware):
         state = scope["litestar_app"].state
         authenticator: Authenticator = state.authenticator
         admission: Admission = state.admission
-        admission.require_unrefused(scope)
+        admission.raise_if_recently_refused(scope)
         with admission.expect_caller(scope):
             caller = await authenticator.caller_of_route(ASGIConnection(scope), remembered=_may_be_remembered(scope))
         await serve_admitted(caller, scope, receive, send, next_app)
@@ -92,10 +92,10 @@ async def serve_admitted(caller: Caller, scope: ASGIScope, receive: Receive, sen
     admission: Admission = scope["litestar_app"].state.admission
     scope["user"], scope["auth"] = caller, None
     note_caller(scope, caller)
-    async with AsyncExitStack() as place:
-        await place.enter_async_context(admission.admit(scope, caller))
-        slot = await place.enter_async_context(admission.take_slot(caller))
-        scope["state"][_PLACE] = place
+    async with AsyncExitStack() as permit:
+        await permit.enter_async_context(admission.admit(scope, caller))
+        slot = await permit.enter_async_context(admission.take_slot(caller))
+        scope["state"][_PERMIT] = permit
         paced = PacedExchange(slot, receive, send)
         await next_app(scope, paced.receive, paced.send)
 
@@ -109,10 +109,10 @@ def _may_be_remembered(scope: ASGIScope) -> bool:
 async def open_stream(request: Request[Caller, Any, Any], renew: Renew) -> Stream:
     """Open a stream as the answer, and give back the request's place among its tenant's; raises TooManyRequests."""
     streams: Streams = request.app.state.streams
-    place: AsyncExitStack = request.scope["state"][_PLACE]
-    await place.aclose()
+    permit: AsyncExitStack = request.scope["state"][_PERMIT]
+    await permit.aclose()
     request.scope["state"][OPEN_STREAM] = True
-    return place.enter_context(streams.opened(request.user, renew, "sse"))
+    return permit.enter_context(streams.opened(request.user, renew, "sse"))
 
 
 def caller_renewal(request: Request[Caller, Any, Any]) -> Renew:

@@ -109,7 +109,7 @@ class RememberedConversation(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptConversation:
+class StoredConversation:
     """What became of each turn's memories, in order; none of turns in which nobody said anything."""
 
     thread: str
@@ -165,7 +165,7 @@ async def remember_conversation(
     tags: Sequence[str] = (),
     source: str | None = None,
     time_zone: str | None = None,
-) -> KeptConversation:
+) -> StoredConversation:
     """Keep the turns of a conversation that are new; return what became of each.
 
     Raises InvalidInput for a conversation without a turn, for one with both messages and text, and for one that makes
@@ -184,7 +184,7 @@ async def remember_conversation(
         if not all(turn.known for turn in turns):
             await distilling.start_by_itself(tx, revision.graph, conversation.thread, call.settings)
     remembered = iter(turns)
-    return KeptConversation(conversation.thread, [[next(remembered) for _ in turn] for turn in by_turn])
+    return StoredConversation(conversation.thread, [[next(remembered) for _ in turn] for turn in by_turn])
 
 
 async def _zone(call: Call, graph: str | None, conversation: Conversation, time_zone: str | None) -> tzinfo:
@@ -219,20 +219,20 @@ def _require_a_few(memories: Sequence[NewMemory], path: str) -> None:
         )
 
 
-def conversation_body(kept: KeptConversation) -> RememberedConversation:
+def conversation_body(stored: StoredConversation) -> RememberedConversation:
     """What became of a conversation, as the route answers it."""
     memories = [
         RememberedTurn(str(memory.id), number, memory.outcome)
-        for number, turn in enumerate(kept.turns)
+        for number, turn in enumerate(stored.turns)
         for memory in turn
     ]
-    return RememberedConversation(kept.thread, memories, kept.left_out)
+    return RememberedConversation(stored.thread, memories, stored.left_out)
 
 
-def conversation_text(kept: KeptConversation) -> str:
+def conversation_text(stored: StoredConversation) -> str:
     """What became of a conversation, in a sentence."""
-    outcomes = [memory.outcome for memory in kept.memories]
+    outcomes = [memory.outcome for memory in stored.memories]
     new = outcomes.count(RememberOutcome.NEW)
     known = len(outcomes) - new
-    left_out = f"; {len(kept.left_out)} left out, in which nobody says anything" if kept.left_out else ""
-    return f"{kept.thread}: {new} new, {known} known{left_out}"
+    left_out = f"; {len(stored.left_out)} left out, in which nobody says anything" if stored.left_out else ""
+    return f"{stored.thread}: {new} new, {known} known{left_out}"

@@ -30,7 +30,7 @@ DEFAULT_TOKENS = 1_500
 
 Query = Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION)]
 
-MAX_TOLD_NAME = 60
+MAX_SHOWN_NAME = 60
 """Characters of a name in a note on what a graph holds, at most."""
 
 _LIMIT = f"Maximum number of memories; default: {DEFAULT_LIMIT}, without those far less relevant than the best"
@@ -235,6 +235,6 @@ def note_of(holdings: Holdings | None) -> str | None:
     count = (
         f"{'more than ' if holdings.more else ''}{holdings.memories} memor{'y' if holdings.memories == 1 else 'ies'}"
     )
-    names = [name if len(name) <= MAX_TOLD_NAME else f"{name[: MAX_TOLD_NAME - 1]}…" for name in holdings.subjects]
+    names = [name if len(name) <= MAX_SHOWN_NAME else f"{name[: MAX_SHOWN_NAME - 1]}…" for name in holdings.subjects]
     about = f", most about {', '.join(' '.join(name.split()) for name in names)}" if names else ""
     return f"The graph holds {count}{about}."

@@ -12,7 +12,7 @@ from recollect.accounts.plans import service as plans
 from recollect.errors import Conflict, ErrorCode, Unavailable
 from recollect.moves import store
 from recollect.moves.connections import MoveContext
-from recollect.moves.model import NEARLY_THERE, ROWS_AT_ONCE, Copying, TenantPlace, lacking, unlike_schema
+from recollect.moves.model import MAX_LAG_BYTES_AT_SWITCH, ROWS_AT_ONCE, Copying, TenantState, lacking, schema_mismatch
 from recollect.postgres.migrate import migrations
 from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import service as vector_indexes
@@ -47,7 +47,7 @@ async def require_own_schema(context: MoveContext) -> None:
     """Raise Unavailable where home, source or target has another schema: a statement could fail midway."""
     own, move = [migration.name for migration in migrations()], context.move
     for name, cell in ((HOME, context.home), (move.source, context.source), (move.target, context.target)):
-        if problem := unlike_schema(name, await store.list_migrations(cell), own):
+        if problem := schema_mismatch(name, await store.list_migrations(cell), own):
             raise Unavailable(problem, code=ErrorCode.SCHEMA_OUTDATED)
 
 
@@ -64,7 +64,7 @@ async def begin_copying(context: MoveContext) -> None:
     tenant_id = context.move.id
     await stop_copying(context)  # Remove the replication of an interrupted attempt.
     await require_ready(context)
-    if await store.find_place(context.target, tenant_id) in (TenantPlace.HERE, TenantPlace.LEAVING):
+    if await store.find_tenant_state(context.target, tenant_id) in (TenantState.HERE, TenantState.LEAVING):
         raise Conflict(f"{context.move.target} already serves this organisation.", code=ErrorCode.TENANT_EXISTS)
     if not await store.mark_moving(context.source, tenant_id):
         raise Conflict("This tenant was deleted. Undo the move.", code=ErrorCode.TENANT_DELETED)
@@ -116,7 +116,7 @@ async def wait_until_copied(context: MoveContext) -> None:
         if message != last_message:
             context.report(message)
             last_message = message
-        if copying.ready == copying.tables and behind < NEARLY_THERE:
+        if copying.ready == copying.tables and behind < MAX_LAG_BYTES_AT_SWITCH:
             break
     memory_mb = context.options.index_memory_mb
     async with _patient(context.target):

@@ -167,9 +167,9 @@ class Outbound:
             async with (
                 released_slot(),
                 asyncio.timeout(seconds),
-                self._requests_each.hold(asker.name, wait_seconds=wait),
+                self._requests_each.acquire(asker.name, wait_seconds=wait),
                 asker.within(self._requests_of_crowds, wait_seconds=wait),
-                self._requests.hold(None, wait_seconds=wait),
+                self._requests.acquire(None, wait_seconds=wait),
             ):
                 target = self._parse(url, "url")
                 addresses = await self._addresses(target, asker)
@@ -260,7 +260,7 @@ class _Asker:
 
     def within(self, shares: Shares, *, wait_seconds: float) -> AbstractAsyncContextManager[None]:
         """A place in the crowd's share; nothing is needed without a crowd."""
-        return nullcontext() if self.crowd is None else shares.hold(self.crowd, wait_seconds=wait_seconds)
+        return nullcontext() if self.crowd is None else shares.acquire(self.crowd, wait_seconds=wait_seconds)
 
     def failed(self, reason: str) -> OutboundFailed:
         """The error to raise, after the reason is logged: with who asked, and not with the host, which they chose."""
@@ -291,7 +291,7 @@ class _Names:
 
     async def _look_up(self, host: str, asker: _Asker, wait_seconds: float) -> list[str]:
         async with (
-            self._each.hold(asker.name, wait_seconds=wait_seconds),
+            self._each.acquire(asker.name, wait_seconds=wait_seconds),
             asker.within(self._of_crowds, wait_seconds=wait_seconds),
         ):
             return await asyncio.get_running_loop().run_in_executor(self._threads, _system_addresses, host)

@@ -13,7 +13,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
 from recollect.fairness.computing import map_yielding
-from recollect.fairness.slots import give_way, takes_short_steps
+from recollect.fairness.slots import takes_short_steps, yield_to_others
 from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect.postgres.replica_lag import LogMarks, ReplicaOutcome
 from recollect.postgres.shared_connections import cursor_of_shared_connection
@@ -80,7 +80,7 @@ class Session:
 
     async def fetch(self, query: Query, **parameters: Any) -> list[asyncpg.Record]:
         """All rows."""
-        await self._give_way()
+        await self._yield_to_others()
         return await self._connection.fetch(query.text, *self._arguments(query, parameters))
 
     async def fetch_as(self, query: Query, make: Callable[[asyncpg.Record], A], /, **parameters: Any) -> list[A]:
@@ -89,12 +89,12 @@ class Session:
 
     async def fetchrow(self, query: Query, **parameters: Any) -> asyncpg.Record | None:
         """The first row, or None."""
-        await self._give_way()
+        await self._yield_to_others()
         return await self._connection.fetchrow(query.text, *self._arguments(query, parameters))
 
     async def fetchval(self, query: Query, **parameters: Any) -> Any:
         """The first column of the first row, or None."""
-        await self._give_way()
+        await self._yield_to_others()
         return await self._connection.fetchval(query.text, *self._arguments(query, parameters))
 
     async def stream(
@@ -113,10 +113,10 @@ class Session:
 
     async def execute(self, query: Query, **parameters: Any) -> None:
         """Run a query that returns no rows."""
-        await self._give_way()
+        await self._yield_to_others()
         await self._connection.execute(query.text, *self._arguments(query, parameters))
 
-    async def _give_way(self) -> None:
+    async def _yield_to_others(self) -> None:
         """Let other calls go first, where this one holds nothing that they need."""
 
     def _arguments(self, query: Query, parameters: dict[str, Any]) -> list[Any]:
@@ -127,8 +127,8 @@ class Transaction(Session):
     """One call's transaction, for one tenant.
 
     `reply_bytes`: the most bytes of text that may be read of entities for the reply; None: no limit.
-    `gives_way`: it gives way to other calls between its statements. Transactions that only read do, since they hold no
-    lock that others wait for; and so do very large writes, for which others of the tenant wait long in any case.
+    `is_preemptible`: it gives way to other calls between its statements. Transactions that only read do, since they hold
+    no lock that others wait for; and so do very large writes, for which others of the tenant wait long in any case.
     `pooled`: other processes share its connection between transactions. `is_in_home_cell` False: it is in another cell.
     `replica`: the replica of its database, if there is one. `keyed`: all its rows are looked up by keys.
     `prepared`: texts of the call that were embedded before it; `embedded`: how many passages it stores with vectors.
@@ -140,12 +140,12 @@ class Transaction(Session):
         caller: Caller,
         reply_bytes: int | None = None,
         *,
-        gives_way: bool = False,
+        is_preemptible: bool = False,
         pooled: bool = False,
         keyed: bool = False,
     ) -> None:
         super().__init__(connection)
-        self.caller, self.reply_bytes, self.gives_way = caller, reply_bytes, gives_way
+        self.caller, self.reply_bytes, self.is_preemptible = caller, reply_bytes, is_preemptible
         self._pooled, self._keyed = pooled, keyed
         self.is_in_home_cell = True
         self.replica: ReadReplica | None = None
@@ -171,15 +171,15 @@ class Transaction(Session):
         """The rows in batches of `size` at most, one a statement; of SHORT_STEP_ROWS while steps must be short."""
         remaining = iter(rows)
         while True:
-            is_short = self.gives_way and takes_short_steps()
+            is_short = self.is_preemptible and takes_short_steps()
             batch = list(islice(remaining, min(size, SHORT_STEP_ROWS) if is_short else size))
             if not batch:
                 return
             yield batch
 
-    async def _give_way(self) -> None:
-        if self.gives_way:
-            await give_way()
+    async def _yield_to_others(self) -> None:
+        if self.is_preemptible:
+            await yield_to_others()
 
     def _cursor(self, text: str, *arguments: Any, prefetch: int) -> AsyncIterable[asyncpg.Record]:
         if self._pooled:

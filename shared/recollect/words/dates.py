@@ -155,11 +155,11 @@ class Language:
         """The phrases of which all values are digits: a text with numbers but no other anchor can have these alone."""
         groups = [re.findall("{([a-z]+)}", phrase.pattern) for phrase in self._phrases]
         return self._compiled(
-            place for place, names in enumerate(groups) if names and self._words.keys().isdisjoint(names)
+            index for index, names in enumerate(groups) if names and self._words.keys().isdisjoint(names)
         )
 
     def _compiled(self, places: Iterable[int]) -> re.Pattern[str]:
-        parts = [self._part(place, self._phrases[place].pattern) for place in places] or [_NOTHING]
+        parts = [self._part(index, self._phrases[index].pattern) for index in places] or [_NOTHING]
         begin, end = (rf"(?<!{_IN_WORD})", rf"(?!{_IN_WORD})") if self.spaced else (r"(?<!\d)", "")
         return re.compile(rf"{begin}(?:{'|'.join(parts)}){end}", re.IGNORECASE)
 
@@ -185,21 +185,21 @@ class Language:
                 break
         return found
 
-    def _part(self, place: int, pattern: str) -> str:
+    def _part(self, index: int, pattern: str) -> str:
         """A phrase as a part of the whole pattern; the names of its groups begin with its place."""
 
         def group(match: re.Match[str]) -> str:
             name = match[1]
             words = sorted(self._words[name], key=len, reverse=True) if name in self._words else [_DIGITS[name]]
-            return f"(?P<p{place}_{name}>{'|'.join(words)})"
+            return f"(?P<p{index}_{name}>{'|'.join(words)})"
 
-        return f"(?P<p{place}>{re.sub('{([a-z]+)}', group, pattern)})"
+        return f"(?P<p{index}>{re.sub('{([a-z]+)}', group, pattern)})"
 
     def _read_match(self, match: re.Match[str]) -> TimePhrase | None:
         """The time of a match; None where a word is not in the table: ignoring case, a dotless i matches an i."""
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
-        place = next(int(name[1:]) for name in groups if "_" not in name)
-        phrase, values = self._phrases[place], dict[str, int]()
+        index = next(int(name[1:]) for name in groups if "_" not in name)
+        phrase, values = self._phrases[index], dict[str, int]()
         for name, value in groups.items():
             _, _, kind = name.partition("_")
             if not kind:
@@ -291,12 +291,12 @@ def units_until() -> Meaning:
     return meaning
 
 
-def unit_beside(away: int) -> Meaning:
+def adjacent_unit(away: int) -> Meaning:
     """The `unit` before (-1), the one that contains the day of saying (0) or the next (1)."""
     return lambda values, reference: [period(values["unit"], reference, away)]
 
 
-def weekday_beside(*directions: int, today: bool = False) -> Meaning:
+def adjacent_weekday(*directions: int, today: bool = False) -> Meaning:
     """The last `weekday` before the day of saying (-1), the first after it (1); with `today`, also that day itself."""
 
     def meaning(values: Values, reference: date) -> Sequence[DateRange]:
@@ -311,7 +311,7 @@ def weekday_beside(*directions: int, today: bool = False) -> Meaning:
     return meaning
 
 
-def month_beside(direction: int) -> Meaning:
+def adjacent_month(direction: int) -> Meaning:
     """The last `month` before that of the day of saying (-1), the first after it (1); or the three of a `season`.
 
     The last season is one that is over.

@@ -30,7 +30,7 @@ from recollect_gateway.callers.credentials import Authenticator
 from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.calls import Services
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
-from recollect_gateway.mcp_endpoint.offer import RECOLLECT
+from recollect_gateway.mcp_endpoint.server_catalogue import RECOLLECT
 from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from recollect_gateway.mcp_endpoint.transport.endpoint import McpEndpoint
 from recollect_gateway.streaming.streams import Streams

@@ -34,7 +34,7 @@ async def test_each_row_becomes_a_value(view: GraphView) -> None:
 
 
 async def test_other_calls_go_on_in_between(view: GraphView, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(computing, "HELD_SECONDS", -1.0)
+    monkeypatch.setattr(computing, "MAX_BLOCKING_SECONDS", -1.0)
     seen: list[str] = []
 
     def noted(row: asyncpg.Record) -> int:

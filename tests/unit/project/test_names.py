@@ -36,7 +36,7 @@ DENIED = {
     "errands": "background tasks",
     "breath": "the bound",
     "farewell": "the command, such as QUIT",
-    "united": "merged",
+    "merged_with": "merged",
 }
 """Words that are no part of a name, with what to write instead."""
 
@@ -113,7 +113,7 @@ def test_no_name_is_one_of_the_words_that_mean_many_things() -> None:
     assert not sorted(line for path, name in names for line in _denied(path, name))
 
 
-@pytest.mark.parametrize("name", ["place", "_find_place", "EdgePlace", "TOLD_NAME", "heldSlot"])
+@pytest.mark.parametrize("name", ["place", "_find_place", "EdgePosition", "TOLD_NAME", "heldSlot"])
 def test_a_denied_word_is_found_in_any_form_of_a_name(name: str) -> None:
     assert list(_denied("shared/recollect/example.py", name))
 

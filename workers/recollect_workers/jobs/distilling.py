@@ -126,7 +126,12 @@ async def write(
         ("tokens", completion.tokens),
     ):
         counts[name] += count
-    after = {"after": str(page.turns[-1].id), "form": completion.form, "model": chosen.model.name, "limit": _limit(job)}
+    after = {
+        "after": str(page.turns[-1].id),
+        "form": completion.form,
+        "model": chosen.model.name,
+        "limit": _limit(job),
+    }
     cursor = {**{key: value for key, value in job.cursor.items() if key != "quiet"}, **after, **counts}
     done = counts["turns"]
     if written.more and done < MAX_THREAD_TURNS:

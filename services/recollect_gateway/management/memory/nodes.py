@@ -14,7 +14,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, VersionFilter
-from recollect.graph.relations.model import Direction, EdgePlace, Walk
+from recollect.graph.relations.model import Direction, EdgePosition, Walk
 from recollect.memory import exploring, reading
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call, Services, read_by_replica
@@ -29,7 +29,7 @@ from recollect_gateway.operations.nodes import (
 )
 from recollect_gateway.operations.relations import RelationBody, relation_bodies_of
 from recollect_http.fields import GraphInPath, NodeInPath
-from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, place_of
+from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, position_of
 from recollect_http.problems import RESPONSES
 from recollect_http.requests.argument_types import MAX_OBSERVATIONS_OFFSET, OBSERVATIONS_TO_SKIP
 from recollect_http.requests.parsing import check_text
@@ -95,7 +95,7 @@ class NodeController(Controller):
         its versions.
         """
         check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
-        place = place_of(cursor, node_place)
+        place = position_of(cursor, node_place)
         filters = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
 
         async def find_page(view: GraphView) -> tuple[list[Version], bool]:
@@ -151,7 +151,7 @@ class NodeController(Controller):
     ) -> Page[VersionBody]:
         """List every version of a node, newest first. A deleted node is addressed by its id."""
         check_text({"node": node})
-        before = place_of(cursor, integer)
+        before = position_of(cursor, integer)
 
         async def find_page(view: GraphView) -> tuple[list[Version], bool]:
             return await reading.history(view, await reading.node_called(view, node), before=before, limit=limit)
@@ -183,7 +183,7 @@ class NodeController(Controller):
         Relations of other graphs are included if the key may access those graphs.
         """
         check_text({"node": node, "type": type, "as_of": as_of})
-        place = place_of(cursor, edge_place)
+        place = position_of(cursor, edge_place)
         walk = Walk(direction, tuple(type or ()))
 
         async def find_page(view: GraphView) -> Page[RelationBody]:
@@ -230,7 +230,7 @@ def edge_cursor(link: NamedEdge) -> str:
     return f"{link.edge.id}.{'' if ordinal is None else ordinal}"
 
 
-def edge_place(cursor: str) -> EdgePlace:
+def edge_place(cursor: str) -> EdgePosition:
     """The place that a cursor tells; raises ValueError."""
     edge_id, _, ordinal = cursor.partition(".")
     if not ordinal:

@@ -50,8 +50,8 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     async with call.reading(graph, arguments.as_of, keyed=True) as view:
         node, told = await reading.get_node(view, id_, skipped=arguments.observations_offset)
         owner_id = await graphs.name_of(view.tx, graph)
-    told_so_far = arguments.observations_offset + len(told.texts)
-    omitted = omitted_observations(told.omitted, told_so_far, "get_node with observations_offset")
+    listed_so_far = arguments.observations_offset + len(told.texts)
+    omitted = omitted_observations(told.omitted, listed_so_far, "get_node with observations_offset")
     fields = node_fields(node, owner_id)
     return Reply(DescribedNode(True, WholeNode(**fields, observations=list(told.texts), omitted_observations=omitted)))
 

@@ -41,7 +41,7 @@ async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
     async with call.reading(arguments.graph, keyed=True) as view:
         node = await lineages.get_version(view.tx, view.graph, arguments.id)
         observations = await entities.observations_of(view, [node.node_id])
-    return Reply(OneNodeVersion(node_out(node, view.graph.name, told=observations.get(node.node_id))))
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, listed=observations.get(node.node_id))))
 
 
 GET_NODE_BY_ID = ToolSpec(
@@ -72,7 +72,7 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
             node = await lineages.get_node(view, arguments.lineage_id)
         observations = await entities.observations_of(view, [node.node_id], skipped=skipped)
     told = observations.get(node.node_id)
-    return Reply(OneNodeVersion(node_out(node, view.graph.name, told=told, skipped=skipped)))
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, listed=told, skipped=skipped)))
 
 
 GET_NODE_BY_LINEAGE = ToolSpec(

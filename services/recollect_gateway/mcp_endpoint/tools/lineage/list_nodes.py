@@ -40,7 +40,7 @@ async def list_nodes(call: Call, arguments: ListNodes) -> Reply | Listing:
         entity_ids = [] if arguments.compact else [node.node_id for node in found if node.name is not None]
         observations = await entities.observations_of(view, entity_ids) if entity_ids else {}
     nodes = [
-        node_out(node, view.graph.name, compact=arguments.compact, told=observations.get(node.node_id))
+        node_out(node, view.graph.name, compact=arguments.compact, listed=observations.get(node.node_id))
         for node in found
     ]
     return paged(

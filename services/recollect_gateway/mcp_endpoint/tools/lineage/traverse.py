@@ -69,7 +69,7 @@ async def traverse(call: Call, arguments: Traverse) -> Reply | Listing:
     """Walk from a node along its edges."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.edge_kinds), arguments.follow_symlinks)
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
-        found = await exploring.walk_from(
+        found = await exploring.traverse_from(
             view,
             arguments.lineage_id,
             walk,

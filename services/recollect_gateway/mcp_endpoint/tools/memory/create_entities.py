@@ -59,9 +59,9 @@ async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
     async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
         created = await entities.create_entities(tx, revision, new_entities)
         new = [(node_id, entity.name) for node_id, entity in created]
-        look_alikes = await entities.find_look_alikes(tx, revision.graph, new)
+        similar_names = await entities.find_similar_names(tx, revision.graph, new)
     made = [EntityOut(e.name, e.kind or "", unique(e.observations), e.content) for _, e in created]
-    close = [CloseName(name, [o.name for o in look_alikes[i]]) for i, name in new if i in look_alikes]
+    close = [CloseName(name, [o.name for o in similar_names[i]]) for i, name in new if i in similar_names]
     return bare(Entities(made, close), note=_close_note(close))
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 from recollect.memory import writing
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.confirmation import confirm
-from recollect_gateway.mcp_endpoint.listed import listed, told_forms
+from recollect_gateway.mcp_endpoint.listed import describe_forms, listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, done
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
@@ -27,7 +27,7 @@ async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
     async with call.writing(arguments.graph) as (tx, revision):
         there = await writing.delete_entities(tx, revision, arguments.entity_names)
     unknown = [name for name in arguments.entity_names if name not in there]
-    others = told_forms(there)
+    others = describe_forms(there)
     if not unknown:
         return done(f"Entities deleted successfully{others}")
     total = len(arguments.entity_names)

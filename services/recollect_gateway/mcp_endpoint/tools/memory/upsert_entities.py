@@ -48,8 +48,8 @@ async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
     async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):
         upserts = await entities.upsert_entities(tx, revision, new_entities)
         new = [(up.id, up.name) for up in upserts if up.id is not None]
-        look_alikes = await entities.find_look_alikes(tx, revision.graph, new)
-    close = {name: [other.name for other in look_alikes.get(node_id, ())] for node_id, name in new}
+        similar_names = await entities.find_similar_names(tx, revision.graph, new)
+    close = {name: [other.name for other in similar_names.get(node_id, ())] for node_id, name in new}
     return bare(
         UpsertedEntities(
             [

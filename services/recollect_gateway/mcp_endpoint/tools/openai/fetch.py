@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, NotFound
-from recollect.graph.entities.model import ToldObservations
+from recollect.graph.entities.model import ListedObservations
 from recollect.graph.graphs.model import spelled_id
 from recollect.graph.lineages.model import Version
 from recollect.graph.observations.model import Observation
@@ -49,7 +49,7 @@ async def fetch(call: Call, arguments: Fetch) -> Reply:
         found = await reading.find_memory(view, memory_id, skipped=skipped)
     if found is None:
         raise _unknown(arguments.id)
-    node, observation, told = found.node, found.observation, _page(found.told)
+    node, observation, told = found.node, found.observation, _page(found.listed)
     further = f"{memory_id}{PAGE_MARK}{skipped + len(told.texts)}" if told.omitted else None
     text = observation.content if observation else _text_of_node(node, told, further, is_first=not skipped)
     title = title_of(node.name, text)
@@ -79,14 +79,14 @@ def _place(text: str) -> tuple[UUID | None, int]:
     return spelled_id(memory_id), int(skipped or "0")
 
 
-def _page(told: ToldObservations) -> ToldObservations:
+def _page(told: ListedObservations) -> ListedObservations:
     """The newest of these observations that fit a page of text, and the very newest in any case."""
     sizes = accumulate(len(text) + 1 for text in reversed(told.texts))
     count = max(sum(size <= MAX_PAGE for size in sizes), 1)
-    return ToldObservations(told.texts[-count:], told.omitted + max(len(told.texts) - count, 0))
+    return ListedObservations(told.texts[-count:], told.omitted + max(len(told.texts) - count, 0))
 
 
-def _text_of_node(node: Version, told: ToldObservations, further: str | None, *, is_first: bool) -> str:
+def _text_of_node(node: Version, told: ListedObservations, further: str | None, *, is_first: bool) -> str:
     """What is known of a node; where that is too much for an answer, the newest of it, and what tells the rest."""
     own = node.content if is_first else None
     omitted = f"({told.omitted} older observations are left out: fetch {further} tells them.)" if further else None

@@ -14,7 +14,7 @@ from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_small
 from recollect.transfer.formats import ReadableName
 from recollect.transfer.formats.decoding import in_chunks
-from recollect.transfer.model import ELSEWHERE, ImportResult, Strategy
+from recollect.transfer.model import TOO_LARGE_ADVICE, ImportResult, Strategy
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, LongWork, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.job_answers import JobOut, job_out, output_hint
@@ -75,13 +75,13 @@ class ImportedGraph(Struct, rename="camel", frozen=True):
 async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
     """Import a file, or nothing of it where an item is broken; a large file is imported by a job."""
     if len(arguments.data) > MAX_CHARACTERS:
-        message = f"More than {MAX_CHARACTERS} characters. {ELSEWHERE}"
+        message = f"More than {MAX_CHARACTERS} characters. {TOO_LARGE_ADVICE}"
         raise TooLarge(message, code=ErrorCode.REQUEST_TOO_LARGE, path="data")
     try:
         reading = read_small(
             arguments.format, list(in_chunks(arguments.data)), max_items=MAX_ITEMS, max_observations=MAX_OBSERVATIONS
         )
-        items, problems = await call.compute(reading, advice=ELSEWHERE)
+        items, problems = await call.compute(reading, advice=TOO_LARGE_ADVICE)
     except TooLarge as error:
         if error.code is not ErrorCode.REQUEST_TOO_LARGE:
             raise
