@@ -23,7 +23,7 @@ from recollect_console.authors import authors_of
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.management.memory.nodes import node_cursor, node_place
+from recollect_gateway.management.memory.nodes import node_cursor, node_position
 from recollect_gateway.operations.nodes import node_item
 from recollect_http.pages import Cursor, position_of
 
@@ -60,7 +60,7 @@ class MemoryController(Controller):
         cursor: Cursor = None,
     ) -> Response[str]:
         """One page of the nodes that pass every filter, oldest first."""
-        position = position_of(cursor or None, node_place)
+        position = position_of(cursor or None, node_position)
         filters = VersionFilter(_given(kind), _given(tag), PAGE, 0, status or None, prefix, position)
         async with visit.reading("list_nodes") as view:
             found, more = await lineages.list_nodes(view, filters)

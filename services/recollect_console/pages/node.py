@@ -26,7 +26,7 @@ from recollect_console.diffs import diff_words
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.management.memory.nodes import edge_cursor, edge_place
+from recollect_gateway.management.memory.nodes import edge_cursor, edge_position
 from recollect_gateway.operations.forget import ForgetBody, forget
 from recollect_gateway.operations.revise import ReviseBody, revise
 from recollect_http.pages import Cursor, integer, position_of
@@ -107,17 +107,17 @@ class NodeController(Controller):
         mode: Literal["delete", "outdated"] = "delete" if is_deleted else "outdated"
         body = ForgetBody(ids=[node], reason=visit.value("reason")[:MAX_REASON] or None, mode=mode)
         await forget(visit.call("forget"), visit.graph, body)
-        is_gone = is_deleted and shown["observation"] is None
-        page = "memory" if is_gone else f"node/{shown['node'].node_id}"
+        is_last = is_deleted and shown["observation"] is None
+        page = "memory" if is_last else f"node/{shown['node'].node_id}"
         return visit.go(page, done="deleted" if is_deleted else "outdated")
 
 
 async def _lost(visit: Visit, node: Version) -> dict[str, int]:
     """How many observations and relations are deleted with a node; MAX_COUNTED stands for that many or more."""
     async with visit.reading("get_node") as view:
-        _, told = await reading.get_node(view, node.node_id)
+        _, listed = await reading.get_node(view, node.node_id)
         edges = await exploring.edges_at(view, node.node_id, Walk(), limit=MAX_COUNTED)
-    return {"observations": len(told.texts) + told.omitted, "relations": len(edges.links)}
+    return {"observations": len(listed.texts) + listed.omitted, "relations": len(edges.links)}
 
 
 async def _newest(view: GraphView, node_id: UUID, part: str) -> Version:
@@ -155,7 +155,7 @@ async def _observations(visit: Visit, view: GraphView, node: Version, cursor: st
 
 async def _relations(visit: Visit, view: GraphView, node: Version, cursor: str | None) -> dict[str, Any]:
     """The relations of a node, by type, with the labels of what is at their other ends."""
-    page = await exploring.edges_at(view, node.node_id, Walk(), after=position_of(cursor, edge_place), limit=PAGE)
+    page = await exploring.edges_at(view, node.node_id, Walk(), after=position_of(cursor, edge_position), limit=PAGE)
     ends = {link.edge.from_node for link in page.links} | {link.edge.to_node for link in page.links}
     labels = await nodes.labels_of(view, sorted(ends))
     by_type: dict[str, list[NamedEdge]] = {}

@@ -42,8 +42,8 @@ class RelatedTriples(Struct, frozen=True):
 
 async def relate(call: Call, graph: str | None, body: RelateBody) -> RelatedTriples:
     """Keep relations; answer which are new, and whose metadata has changed."""
-    for place, triple in enumerate(body.triples):
-        check_metadata(triple.metadata, f"triples.{place}.metadata", call.settings.max_metadata_size)
+    for index, triple in enumerate(body.triples):
+        check_metadata(triple.metadata, f"triples.{index}.metadata", call.settings.max_metadata_size)
     new_relations = [NewRelation(t.subject, t.object, t.predicate, t.metadata) for t in body.triples]
     async with call.writing(graph) as (tx, revision):
         upserts = await relations.upsert_relations(tx, revision, new_relations)

@@ -103,9 +103,9 @@ def _new_memory(item: RememberItem, index: int, max_metadata_size: int, clock: t
 
 def _offset(at: datetime | None, clock: tzinfo | None) -> int | None:
     """The minutes by which the clock of who says it is ahead of UTC: that of the time, or else of the call's zone."""
-    told = None if at is None else offset_minutes(at)
-    if told is not None or clock is None:
-        return told
+    offset = None if at is None else offset_minutes(at)
+    if offset is not None or clock is None:
+        return offset
     return offset_minutes(in_zone(at or datetime.now(UTC), clock))
 
 

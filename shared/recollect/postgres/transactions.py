@@ -127,8 +127,8 @@ class Transaction(Session):
     """One call's transaction, for one tenant.
 
     `reply_bytes`: the most bytes of text that may be read of entities for the reply; None: no limit.
-    `is_preemptible`: it gives way to other calls between its statements. Transactions that only read do, since they hold
-    no lock that others wait for; and so do very large writes, for which others of the tenant wait long in any case.
+    `is_preemptible`: it gives way to other calls between its statements. Transactions that only read do, since they
+    hold no lock that others wait for; and so do very large writes, for which others of the tenant wait long anyway.
     `pooled`: other processes share its connection between transactions. `is_in_home_cell` False: it is in another cell.
     `replica`: the replica of its database, if there is one. `keyed`: all its rows are looked up by keys.
     `prepared`: texts of the call that were embedded before it; `embedded`: how many passages it stores with vectors.

@@ -158,8 +158,8 @@ class Language:
             index for index, names in enumerate(groups) if names and self._words.keys().isdisjoint(names)
         )
 
-    def _compiled(self, places: Iterable[int]) -> re.Pattern[str]:
-        parts = [self._part(index, self._phrases[index].pattern) for index in places] or [_NOTHING]
+    def _compiled(self, indexes: Iterable[int]) -> re.Pattern[str]:
+        parts = [self._part(index, self._phrases[index].pattern) for index in indexes] or [_NOTHING]
         begin, end = (rf"(?<!{_IN_WORD})", rf"(?!{_IN_WORD})") if self.spaced else (r"(?<!\d)", "")
         return re.compile(rf"{begin}(?:{'|'.join(parts)}){end}", re.IGNORECASE)
 

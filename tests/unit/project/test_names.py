@@ -48,6 +48,8 @@ ALLOWED = {
 
 CONVERSATIONS = (
     "shared/plugins/recollect/hooks/",
+    "shared/recollect/distilling/",
+    "shared/recollect/graph/derivations/",
     "shared/recollect/embedding/embedder.py",
     "shared/recollect/memory/",
     "shared/recollect/retrieval/recall/ranking.py",
@@ -113,7 +115,7 @@ def test_no_name_is_one_of_the_words_that_mean_many_things() -> None:
     assert not sorted(line for path, name in names for line in _denied(path, name))
 
 
-@pytest.mark.parametrize("name", ["place", "_find_place", "EdgePosition", "TOLD_NAME", "heldSlot"])
+@pytest.mark.parametrize("name", ["place", "_find_place", "EdgePlace", "TOLD_NAME", "heldSlot"])
 def test_a_denied_word_is_found_in_any_form_of_a_name(name: str) -> None:
     assert list(_denied("shared/recollect/example.py", name))
 

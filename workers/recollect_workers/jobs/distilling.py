@@ -86,13 +86,13 @@ class Distillery:
             chosen = await _choose(tx, context, job)
         if not page.turns:
             return partial(end, counts=_counts(job))
-        with self._place():
+        with self._permit():
             completion = await _ask(context, caller, job, page, chosen)
         facts, refused = await _read(context, caller, job, page, chosen, completion)
         return partial(write, page=page, facts=facts, refused=refused, completion=completion, chosen=chosen)
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
+    def _permit(self) -> Iterator[None]:
         if self._free == 0:
             raise StepPostponed(_BUSY, timedelta(seconds=BUSY_SECONDS))
         self._free -= 1

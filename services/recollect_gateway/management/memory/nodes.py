@@ -95,8 +95,8 @@ class NodeController(Controller):
         its versions.
         """
         check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
-        place = position_of(cursor, node_place)
-        filters = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, place)
+        position = position_of(cursor, node_position)
+        filters = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, position)
 
         async def find_page(view: GraphView) -> tuple[list[Version], bool]:
             return await lineages.list_nodes(view, filters)
@@ -183,12 +183,12 @@ class NodeController(Controller):
         Relations of other graphs are included if the key may access those graphs.
         """
         check_text({"node": node, "type": type, "as_of": as_of})
-        place = position_of(cursor, edge_place)
+        position = position_of(cursor, edge_position)
         walk = Walk(direction, tuple(type or ()))
 
         async def find_page(view: GraphView) -> Page[RelationBody]:
             node_id = await reading.node_called(view, node)
-            edges = await exploring.edges_at(view, node_id, walk, after=place, limit=limit)
+            edges = await exploring.edges_at(view, node_id, walk, after=position, limit=limit)
             items = await relation_bodies_of(view, node_id, edges.links)
             return Page(items, edge_cursor(edges.links[-1]) if edges.more else None)
 
@@ -214,24 +214,24 @@ async def _read(
 
 
 def node_cursor(node: Version) -> str:
-    """The place of a node in a list, for callers."""
+    """The position of a node in a list, for callers."""
     return f"{node.node_id}.{node.version}"
 
 
-def node_place(cursor: str) -> tuple[UUID, int]:
-    """The place that a cursor tells; raises ValueError."""
+def node_position(cursor: str) -> tuple[UUID, int]:
+    """The position that a cursor tells; raises ValueError."""
     node_id, _, version = cursor.partition(".")
     return UUID(node_id), integer(version)
 
 
 def edge_cursor(link: NamedEdge) -> str:
-    """The place of a relation in a list, for callers."""
+    """The position of a relation in a list, for callers."""
     ordinal = link.edge.ordinal
     return f"{link.edge.id}.{'' if ordinal is None else ordinal}"
 
 
-def edge_place(cursor: str) -> EdgePosition:
-    """The place that a cursor tells; raises ValueError."""
+def edge_position(cursor: str) -> EdgePosition:
+    """The position that a cursor tells; raises ValueError."""
     edge_id, _, ordinal = cursor.partition(".")
     if not ordinal:
         return None, UUID(edge_id)

@@ -218,8 +218,8 @@ TOOLSETS = frozenset().union(*(tool.toolsets for tool in CATALOGUE))
 
 def known_toolsets(names: Sequence[str]) -> tuple[str, ...]:
     """The named toolsets, without repetitions; raises InvalidInput for one that does not exist."""
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name not in TOOLSETS:
             known = ", ".join(sorted(TOOLSETS))
-            raise InvalidInput(f"Unknown toolset {name!r}; the toolsets are: {known}", path=f"toolsets.{place}")
+            raise InvalidInput(f"Unknown toolset {name!r}; the toolsets are: {known}", path=f"toolsets.{index}")
     return tuple(dict.fromkeys(names))

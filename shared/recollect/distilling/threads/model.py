@@ -143,8 +143,8 @@ def distilling_of(metadata: Mapping[str, Any]) -> Distilling:
     try:
         return msgspec.convert(metadata.get("distil", {}), Distilling)
     except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `$")
-        raise InvalidInput(message, path=f"metadata.distil{place.rstrip('`')}") from None
+        message, _, location = str(error).partition(" - at `$")
+        raise InvalidInput(message, path=f"metadata.distil{location.rstrip('`')}") from None
 
 
 def require_readable(metadata: Mapping[str, Any]) -> None:

@@ -169,8 +169,8 @@ async def revoke(
     async with graphs.write_graph_of(tx, graph.id, REVOKE) as revision:
         await _cancel(tx, graph, sequence, job_id, JobBounds.of(settings))  # After the graph's lock, as steps do.
         ids = await derivations.list_facts(tx, graph, DerivedFilter(sequence, job_id), limit=MAX_REVOKED)
-        for place in range(0, len(ids), REMOVED_AT_ONCE):
-            await relations.delete_nodes(tx, revision, ids[place : place + REMOVED_AT_ONCE])
+        for start in range(0, len(ids), REMOVED_AT_ONCE):
+            await relations.delete_nodes(tx, revision, ids[start : start + REMOVED_AT_ONCE])
     return Revoked(len(ids), len(ids) == MAX_REVOKED)
 
 

@@ -48,12 +48,14 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     graph = graph_of(arguments)
     id_ = node_id(arguments.node_id)
     async with call.reading(graph, arguments.as_of, keyed=True) as view:
-        node, told = await reading.get_node(view, id_, skipped=arguments.observations_offset)
+        node, listed = await reading.get_node(view, id_, skipped=arguments.observations_offset)
         owner_id = await graphs.name_of(view.tx, graph)
-    listed_so_far = arguments.observations_offset + len(told.texts)
-    omitted = omitted_observations(told.omitted, listed_so_far, "get_node with observations_offset")
+    listed_so_far = arguments.observations_offset + len(listed.texts)
+    omitted = omitted_observations(listed.omitted, listed_so_far, "get_node with observations_offset")
     fields = node_fields(node, owner_id)
-    return Reply(DescribedNode(True, WholeNode(**fields, observations=list(told.texts), omitted_observations=omitted)))
+    return Reply(
+        DescribedNode(True, WholeNode(**fields, observations=list(listed.texts), omitted_observations=omitted))
+    )
 
 
 GET_NODE = ToolSpec(

@@ -71,8 +71,8 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
         else:
             node = await lineages.get_node(view, arguments.lineage_id)
         observations = await entities.observations_of(view, [node.node_id], skipped=skipped)
-    told = observations.get(node.node_id)
-    return Reply(OneNodeVersion(node_out(node, view.graph.name, listed=told, skipped=skipped)))
+    listed = observations.get(node.node_id)
+    return Reply(OneNodeVersion(node_out(node, view.graph.name, listed=listed, skipped=skipped)))
 
 
 GET_NODE_BY_LINEAGE = ToolSpec(

@@ -20,5 +20,5 @@ def title_of(name: str | None, text: str) -> str:
 def url_of(call: Call, node_id: UUID, memory_id: UUID) -> str:
     """The address of a memory's node; it can be opened with a key. An observation is a place on it."""
     graph = quote(call.graph_name(None), safe="")
-    place = "" if memory_id == node_id else f"#{memory_id}"
-    return f"{call.settings.base_url}/v1/graphs/{graph}/nodes/{node_id}{place}"
+    fragment = "" if memory_id == node_id else f"#{memory_id}"
+    return f"{call.settings.base_url}/v1/graphs/{graph}/nodes/{node_id}{fragment}"

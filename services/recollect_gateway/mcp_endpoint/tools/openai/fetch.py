@@ -42,16 +42,16 @@ class Document(Struct, frozen=True):
 
 async def fetch(call: Call, arguments: Fetch) -> Reply:
     """Return a memory whole. An entity is told with its observations; raises NotFound."""
-    memory_id, skipped = _place(arguments.id)
+    memory_id, skipped = _memory_and_offset(arguments.id)
     if memory_id is None:
         raise _unknown(arguments.id)
     async with call.reading(None, keyed=True) as view:
         found = await reading.find_memory(view, memory_id, skipped=skipped)
     if found is None:
         raise _unknown(arguments.id)
-    node, observation, told = found.node, found.observation, _page(found.listed)
-    further = f"{memory_id}{PAGE_MARK}{skipped + len(told.texts)}" if told.omitted else None
-    text = observation.content if observation else _text_of_node(node, told, further, is_first=not skipped)
+    node, observation, listed = found.node, found.observation, _page(found.listed)
+    further = f"{memory_id}{PAGE_MARK}{skipped + len(listed.texts)}" if listed.omitted else None
+    text = observation.content if observation else _text_of_node(node, listed, further, is_first=not skipped)
     title = title_of(node.name, text)
     metadata = _metadata(node, observation) | ({"next": further} if further else {})
     document_id = f"{memory_id}{PAGE_MARK}{skipped}" if skipped else str(memory_id)
@@ -71,7 +71,7 @@ FETCH = ToolSpec(
 )
 
 
-def _place(text: str) -> tuple[UUID | None, int]:
+def _memory_and_offset(text: str) -> tuple[UUID | None, int]:
     """The id of a memory, and how many of its newest observations were told before; no id where it is none."""
     memory_id, mark, skipped = text.partition(PAGE_MARK)
     if mark and not (skipped.isascii() and skipped.isdigit() and len(skipped) <= MAX_DIGITS):
@@ -79,18 +79,18 @@ def _place(text: str) -> tuple[UUID | None, int]:
     return spelled_id(memory_id), int(skipped or "0")
 
 
-def _page(told: ListedObservations) -> ListedObservations:
+def _page(listed: ListedObservations) -> ListedObservations:
     """The newest of these observations that fit a page of text, and the very newest in any case."""
-    sizes = accumulate(len(text) + 1 for text in reversed(told.texts))
+    sizes = accumulate(len(text) + 1 for text in reversed(listed.texts))
     count = max(sum(size <= MAX_PAGE for size in sizes), 1)
-    return ListedObservations(told.texts[-count:], told.omitted + max(len(told.texts) - count, 0))
+    return ListedObservations(listed.texts[-count:], listed.omitted + max(len(listed.texts) - count, 0))
 
 
-def _text_of_node(node: Version, told: ListedObservations, further: str | None, *, is_first: bool) -> str:
+def _text_of_node(node: Version, listed: ListedObservations, further: str | None, *, is_first: bool) -> str:
     """What is known of a node; where that is too much for an answer, the newest of it, and what tells the rest."""
     own = node.content if is_first else None
-    omitted = f"({told.omitted} older observations are left out: fetch {further} tells them.)" if further else None
-    return "\n".join([*filter(None, [own, omitted]), *told.texts])
+    omitted = f"({listed.omitted} older observations are left out: fetch {further} tells them.)" if further else None
+    return "\n".join([*filter(None, [own, omitted]), *listed.texts])
 
 
 def _unknown(memory_id: str) -> NotFound:
