@@ -42,6 +42,13 @@ class ToolAnswer:
         return ToolAnswer(message, self.structured | {"message": message})
 
     @property
+    def without_close_names(self) -> "ToolAnswer":
+        """The answer without the names that look like a new one, which Recollect tells beside what was created."""
+        if not isinstance(self.structured, dict):
+            return self
+        return ToolAnswer(self.text, {name: value for name, value in self.structured.items() if name != "close"})
+
+    @property
     def with_entities_in_any_order(self) -> "ToolAnswer":
         """The answer with its entities sorted by name, after a check that the text equals the structured content."""
         if not isinstance(self.structured, dict) or "relations" not in self.structured:
