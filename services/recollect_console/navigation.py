@@ -24,6 +24,7 @@ class Entry:
 
 ENTRIES = (
     Entry("memory", "Memory", "list", also=("node",)),
+    Entry("graph", "Graph", "waypoints"),
     Entry("connect", "Connect", "plug", ORGANISATION),
 )
 

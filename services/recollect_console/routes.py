@@ -7,8 +7,10 @@ from litestar.di import Provide
 
 from recollect.settings import Settings
 from recollect_console.access import VisitMiddleware, check_form, visit_of
+from recollect_console.pages.commands import CommandsController
 from recollect_console.pages.components import ComponentsController
 from recollect_console.pages.connect import ConnectController
+from recollect_console.pages.graph import GraphController
 from recollect_console.pages.index import IndexController
 from recollect_console.pages.memory import MemoryController
 from recollect_console.pages.node import NodeController
@@ -22,6 +24,8 @@ AnyRequest = Request[Any, Any, Any]
 ASSETS = (
     "console.css",
     "console.js",
+    "graph.js",
+    "graph_files.js",
     "trusted.js",
     "libraries/htmx.min.js",
     "libraries/uplot.min.js",
@@ -31,7 +35,7 @@ ASSETS = (
     "libraries/graphology-library.min.js",
 )
 
-PAGES = (ConnectController, MemoryController, NodeController)
+PAGES = (CommandsController, ConnectController, GraphController, MemoryController, NodeController)
 """The pages of a tenant and its graphs."""
 
 

@@ -2,6 +2,7 @@
 // answered by {"value": …} or {"error": "…"}. ["faults"] takes what went wrong since it was last asked; "frame" is the
 // newest frame of the page. ["addAuthenticator"] gives the machine a device that makes passkeys.
 import { createInterface } from "node:readline";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
@@ -31,8 +32,14 @@ const told = {
   },
   faults: () => faults.splice(0),
   addAuthenticator: () => addAuthenticator(),
+  downloadedBy: (selector) => downloadedBy(selector),
   axe: () => examined(page),
   axeOfFrame: () => examined(told.frame),
+};
+const downloadedBy = async (selector) => {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click(selector)]);
+  const content = await readFile(await download.path());
+  return { name: download.suggestedFilename(), content: content.toString("base64") };
 };
 const addAuthenticator = async () => {
   const session = await context.newCDPSession(page);

@@ -4,6 +4,7 @@ A new page adds its step to `STEPS`: what a person does there. Each step begins 
 Pictures of the pages come to the folder of the variable CONSOLE_PICTURES, if there is one.
 """
 
+import base64
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.verify.processes import DeployedGateway
 HOSTILE = '<script>document.title="gone"</script><img src=x onerror=alert(1)>'
 BIDI, LONG = "\N{RIGHT-TO-LEFT OVERRIDE}txet neddih", "Donaudampfschifffahrt" * 20
 MARKUP = "document.querySelectorAll('main script, main img, [onerror], a[href^=javascript]').length"
+PNG = b"\x89PNG\r\n\x1a\n"
 WIDE = {"width": 1280, "height": 800}
 
 
@@ -158,6 +160,53 @@ async def connect(walk: Walk) -> None:
     await walk.shows(".toast >> text=It is revoked")
 
 
+async def graph(walk: Walk) -> None:
+    """Choose nodes by keys and in the list, expand one, hide a relation, read the table, and save a picture."""
+    await walk.shows("#graph[data-ready]")
+    await walk.page.do("page.focus", "#graph-canvas")
+    await walk.page.press("Home")
+    await walk.shows("#graph-chosen >> text=Ada")
+    await walk.click("#graph-nodes >> text=Recollect")
+    await walk.shows("#graph-chosen h2 >> text=Recollect")
+    await walk.page.do("page.focus", "#graph-canvas")
+    await walk.page.press("Enter")
+    await walk.shows("#graph-said >> text=0 nodes added", "attached")
+    await walk.shows(f"#graph-types >> text={HOSTILE[:20]}")
+    assert await walk.page.do("page.evaluate", MARKUP) == 0, "names and relations stay text"
+    await walk.click("#graph-types label >> text=works on")
+    await walk.shows("#graph-table >> text=works on", "detached")
+    await walk.shows("#graph-nodes >> text=Recollect", "detached")
+    await walk.look("graph-filtered")
+    await walk.click("#graph-types label >> text=works on")
+    await walk.shows("#graph-table >> text=works on")
+    for form, begin in (("PNG", PNG), ("SVG", b"<?xml"), ("GraphML", b"<?xml")):
+        saved = await walk.page.do("downloadedBy", f"[data-export={form}]")
+        assert saved["name"] == f"default.{form.lower()}"
+        assert base64.b64decode(saved["content"]).startswith(begin), form
+    await walk.click("#graph-nodes >> text=Ada")
+    await walk.click("#graph-chosen >> text=Details")
+    await walk.shows("#panel >> text=Ada likes tea")
+    await walk.look("graph-panel")
+    await walk.click("[aria-label='Close the details']")
+    await walk.shows("#panel >> text=Ada likes tea", "detached")
+    await walk.shows("#graph[data-ready]")
+
+
+async def graph_commands(walk: Walk) -> None:
+    """Open a node by its name from any page."""
+    await walk.page.press("Control+k")
+    await walk.page.type("recol")
+    await walk.shows("#command-list >> text=Recollect Node")
+    assert await walk.page.barriers() == []
+    await walk.page.press("Enter")
+    await walk.page.arrive("**/node/*")
+    await walk.shows("h1 >> text=Recollect")
+    await walk.open("commands?q=recol")
+    await walk.look("command-page")
+    await walk.click("main >> text=Recollect")
+    await walk.shows("h1 >> text=Recollect")
+
+
 Step = Callable[[Walk], Awaitable[None]]
 STEPS: dict[str, tuple[str, Step]] = {
     "frame": ("memory", frame),
@@ -165,6 +214,8 @@ STEPS: dict[str, tuple[str, Step]] = {
     "said": ("memory/said", said),
     "node": ("memory", node),
     "connect": ("connect", connect),
+    "graph": ("graph", graph),
+    "graph-commands": ("memory", graph_commands),
 }
 """Each step, with the page at which it begins."""
 

@@ -100,20 +100,38 @@ function open(event, element) {
   element.focus();
 }
 
-/* Commands: every link of the frame that is marked, and the search. */
+/* Commands: every link of the frame that is marked, what the server finds by its name, and the search. */
 const input = document.getElementById("command");
 const list = document.getElementById("command-list");
 const search = document.getElementById("search");
+const FIND_MS = 120;
+let finding = new AbortController();
 
 function show() {
-  const sought = input.value.trim().toLowerCase();
+  const typed = input.value.trim();
   const links = [...document.querySelectorAll("a[data-command]")].filter((link) =>
-    link.textContent.trim().toLowerCase().includes(sought),
+    link.textContent.trim().toLowerCase().includes(typed.toLowerCase()),
   );
   const items = links.map((link) => item(link.textContent.trim(), link.href));
-  if (sought) items.push(item(`${search.placeholder}: ${input.value.trim()}`, searched(input.value.trim())));
+  if (typed) items.push(item(`${search.placeholder}: ${typed}`, searched(typed)));
   list.replaceChildren(...items);
   select(0);
+  finding.abort();
+  finding = new AbortController();
+  if (typed) setTimeout(find, FIND_MS, typed, items.at(-1), finding.signal);
+}
+async function find(typed, before, signal) {
+  if (signal.aborted) return;
+  const address = new URL(input.dataset.found, location.href);
+  address.searchParams.set("q", typed);
+  try {
+    const answer = await fetch(address, { signal, headers: { Accept: "application/json" } });
+    const found = answer.ok ? await answer.json() : [];
+    before.before(...found.filter(({ what }) => what !== "Page").map(({ label, what, href }) => item(label, href, what)));
+    if (selected() === list.childElementCount - 1) select(0);
+  } catch (error) {
+    if (error.name !== "AbortError") say("The server cannot be reached. Try again.", "bad");
+  }
 }
 function searched(text) {
   const target = new URL(search.form.action);
@@ -121,15 +139,24 @@ function searched(text) {
   target.searchParams.set(search.name, text);
   return target.href;
 }
-function item(label, href) {
+function item(label, href, what = "") {
   const entry = document.createElement("li");
   entry.setAttribute("role", "option");
-  entry.textContent = label;
+  const name = document.createElement("bdi");
+  name.textContent = label;
+  entry.append(name);
+  if (what) {
+    const kind = document.createElement("span");
+    kind.className = "small soft";
+    kind.textContent = ` ${what}`;
+    entry.append(kind);
+  }
   entry.dataset.href = href;
   entry.id = `command-${list.childElementCount}-${Math.random().toString(36).slice(2)}`;
   entry.addEventListener("click", () => location.assign(href));
   return entry;
 }
+const selected = () => [...list.children].findIndex((entry) => entry.getAttribute("aria-selected") === "true");
 function select(index) {
   const items = [...list.children];
   items.forEach((entry, at) => entry.setAttribute("aria-selected", String(at === index)));
@@ -139,7 +166,7 @@ function select(index) {
 input.addEventListener("input", show);
 input.addEventListener("keydown", (event) => {
   const items = [...list.children];
-  const at = items.findIndex((entry) => entry.getAttribute("aria-selected") === "true");
+  const at = selected();
   if (event.key === "ArrowDown") select(Math.min(at + 1, items.length - 1));
   else if (event.key === "ArrowUp") select(Math.max(at - 1, 0));
   else if (event.key === "Enter" && items[at]) location.assign(items[at].dataset.href);
@@ -158,8 +185,10 @@ document.addEventListener("keydown", (event) => {
   else openCommands();
 });
 for (const button of document.querySelectorAll("[data-opens-commands]")) {
-  button.hidden = false;
-  button.addEventListener("click", openCommands);
+  button.addEventListener("click", (event) => {
+    event.preventDefault();
+    openCommands();
+  });
 }
 
 /* A sidebar over the page closes when the window becomes wide. */

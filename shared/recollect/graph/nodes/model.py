@@ -74,6 +74,23 @@ class NodeRef:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeOutline:
+    """What a picture shows of a node: its name, or else the beginning of its text."""
+
+    id: UUID
+    name: str | None
+    kind: str | None
+    excerpt: str | None
+    status: str
+    placeholder: bool
+
+    @property
+    def label(self) -> str:
+        """The name, the beginning of the text, or else the id."""
+        return self.name or self.excerpt or str(self.id)
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFields:
     """All that a new version of a node may change. `reason` says why the node was last changed; None: not stated.
 

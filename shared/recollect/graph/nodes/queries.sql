@@ -419,6 +419,22 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS n;
 
+-- name: outlines_of
+-- What a picture of a graph shows of live nodes, placeholders too: the first :excerpt characters stand for a text.
+SELECT id, name, kind, left(content, :excerpt) AS excerpt, status, placeholder FROM nodes
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[])
+    AND coalesce(removed_revision, 0) = 0 AND (expires_at IS NULL OR expires_at > statement_timestamp());
+
+-- name: outlines_of_at
+-- The same as it was at a revision.
+SELECT n.node_id AS id, n.name, n.kind, left(n.content, :excerpt) AS excerpt, n.status, n.placeholder
+FROM (SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS w (id)) AS wanted
+CROSS JOIN LATERAL (
+    SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v
+    WHERE v.graph_id = :graph_id AND (v.expires_at IS NULL OR v.expires_at > :as_of_time)
+    OFFSET 0
+) AS n;
+
 -- name: find_homes
 -- The graph of each of these live nodes.
 SELECT id, graph_id FROM nodes

@@ -16,6 +16,7 @@ from recollect.graph.nodes.model import (
     NewFact,
     NodeFields,
     NodeHead,
+    NodeOutline,
     NodeRef,
     RememberedFact,
     RestoredNode,
@@ -310,6 +311,11 @@ async def labels_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str
 async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
     """The names of these nodes, by id, placeholders too; a node without a name is left out."""
     return await store.names_of(view, node_ids)
+
+
+async def outlines_of(view: GraphView, node_ids: Sequence[UUID], *, excerpt: int) -> dict[UUID, NodeOutline]:
+    """What a picture shows of these nodes, by id, placeholders too; texts are cut to their first characters."""
+    return await store.outlines_of(view, node_ids, excerpt=excerpt)
 
 
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:

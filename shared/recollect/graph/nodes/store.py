@@ -16,6 +16,7 @@ from recollect.graph.nodes.model import (
     NewFact,
     NodeFields,
     NodeHead,
+    NodeOutline,
     NodeRef,
     RememberedFact,
     RestoredNode,
@@ -267,6 +268,15 @@ async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]
     for batch in batches(node_ids, MAX_LOOKED_UP):
         names |= {row["id"]: row["name"] for row in await view.fetch(queries.names_of, node_ids=batch)}
     return names
+
+
+async def outlines_of(view: GraphView, node_ids: Sequence[UUID], *, excerpt: int) -> dict[UUID, NodeOutline]:
+    """What a picture shows of these nodes, by id."""
+    found: dict[UUID, NodeOutline] = {}
+    for batch in batches(node_ids, MAX_LOOKED_UP):
+        rows = await view.fetch(queries.outlines_of, node_ids=batch, excerpt=excerpt)
+        found |= {row["id"]: NodeOutline(**row) for row in rows}
+    return found
 
 
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:

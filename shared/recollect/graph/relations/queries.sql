@@ -437,6 +437,31 @@ ORDER BY r.created_at, r.id
 OFFSET :offset
 LIMIT :limit;
 
+-- name: most_connected
+-- The nodes of a graph at which most of its newest :examined edges begin or end, at most :limit.
+SELECT e.node_id
+FROM (
+    SELECT from_node, to_node, to_graph FROM relations
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
+    ORDER BY id DESC
+    LIMIT :examined
+) AS r
+CROSS JOIN LATERAL (VALUES (r.from_node), (CASE WHEN r.to_graph = :graph_id THEN r.to_node END)) AS e (node_id)
+WHERE e.node_id IS NOT NULL
+GROUP BY e.node_id
+ORDER BY count(*) DESC, e.node_id
+LIMIT :limit;
+
+-- name: most_connected_at
+-- The same as it was at a revision (:as_of_revision), of any :examined edges.
+SELECT e.node_id
+FROM (SELECT from_node, to_node, to_graph FROM relations_at(:tenant_id, :graph_id, :as_of_revision) LIMIT :examined) AS r
+CROSS JOIN LATERAL (VALUES (r.from_node), (CASE WHEN r.to_graph = :graph_id THEN r.to_node END)) AS e (node_id)
+WHERE e.node_id IS NOT NULL
+GROUP BY e.node_id
+ORDER BY count(*) DESC, e.node_id
+LIMIT :limit;
+
 -- name: count_types
 -- How many edges of each type a graph has, most frequent first.
 SELECT type, count(*) AS count FROM relations

@@ -50,6 +50,9 @@ EDGE_BYTES = 250
 EDGES_SHARE = Fraction(1, 2)
 """The part of a reply that edges with metadata may take: nodes and their metadata need room beside them."""
 
+MAX_EXAMINED = 20_000
+"""Edges of which the ends are counted to find the nodes that have most of them, at most."""
+
 MAX_RELATIONS = 10_000
 """Edges in one answer, at most."""
 
@@ -242,6 +245,11 @@ async def find_relations(
     """A page of the relations of a graph that pass a filter, oldest first, and whether more follow."""
     found = await store.search_relations(view, filters, offset=offset, limit=limit + 1)
     return found[:limit], len(found) > limit
+
+
+async def most_connected(view: GraphView, *, limit: int) -> list[UUID]:
+    """The nodes with most relations among the graph's newest MAX_EXAMINED ones, most first."""
+    return await store.most_connected(view, examined=MAX_EXAMINED, limit=limit)
 
 
 async def count_types(view: GraphView, *, limit: int = 1000) -> list[tuple[str, int]]:

@@ -190,6 +190,11 @@ async def search_relations(view: GraphView, filters: RelationFilter, *, offset: 
     )
 
 
+async def most_connected(view: GraphView, *, examined: int, limit: int) -> list[UUID]:
+    """The nodes with most ends of the graph's newest edges, of which so many are examined."""
+    return [row["node_id"] for row in await view.fetch(queries.most_connected, examined=examined, limit=limit)]
+
+
 async def count_types(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
     """How many edges of each type a graph has, most frequent first."""
     return [(row["type"], row["count"]) for row in await view.fetch(queries.count_types, limit=limit)]
