@@ -220,6 +220,16 @@ STEPS: dict[str, tuple[str, Step]] = {
 """Each step, with the page at which it begins."""
 
 
+async def signed_in(page: Chromium, deployed: DeployedGateway, person: Person) -> None:
+    """Sign a person in, who comes to the first page of their only organisation."""
+    await page.open(f"{deployed.gateway.url}/app")
+    await page.arrive("**/sign-in?**")
+    await page.do("page.fill", "#email", person.email)
+    await page.do("page.fill", "#password", PASSWORD)
+    await page.press("Enter")
+    await page.arrive("**/app/**/memory")
+
+
 @pytest.fixture
 async def owner_of_tenant(db: Database, caller: Caller, pepper: bytes) -> Person:
     """The owner of a tenant with memories that look like markup."""
@@ -239,12 +249,7 @@ async def walk(
     deployed: DeployedGateway, page: Chromium, caller: Caller, owner_of_tenant: Person
 ) -> AsyncIterator[Walk]:
     await page.do("page.setViewportSize", WIDE)
-    await page.open(f"{deployed.gateway.url}/app")
-    await page.arrive("**/sign-in?**")
-    await page.do("page.fill", "#email", owner_of_tenant.email)
-    await page.do("page.fill", "#password", PASSWORD)
-    await page.press("Enter")
-    await page.arrive("**/app/**/memory")
+    await signed_in(page, deployed, owner_of_tenant)
     yield Walk(page, deployed.gateway.url, caller.tenant)
     assert deployed.faults() == []
 

@@ -7,6 +7,8 @@ const ADDED = 200; // Nodes that one expansion adds, at most.
 const LISTED = 100; // Nodes of the list beside the picture, at most; relation types, too.
 const TOLD = 8; // Relations that are told of the chosen node, at most.
 const ROWS = 50; // Rows of a page of the table.
+const ALL_LABELLED = 60; // Nodes of a picture in which each has its label, at most; in others, those of this size in pixels.
+const LABELLED_SIZE = 5;
 const ITERATIONS = 120;
 const SLICE_MS = 10;
 const LABEL = 60; // Characters of a label in the picture, at most.
@@ -134,7 +136,7 @@ function drawnNode(node, data) {
 }
 function drawnEdge(edge, data) {
   const touches = chosen !== null && graph.hasExtremity(edge, chosen);
-  return { ...data, hidden: !isShown(edge), color: touches ? look.accent : look.line, size: touches ? 2 : 1, zIndex: touches ? 1 : 0 };
+  return { ...data, hidden: !isShown(edge), color: touches ? look.accent : look.line, size: touches ? 2.5 : 1.5, zIndex: touches ? 1 : 0 };
 }
 function drawHover(context, data, settings) {
   context.font = `600 ${settings.labelSize}px ${settings.labelFont}`;
@@ -178,6 +180,7 @@ function toggle(type, on) {
   if (on) hiddenTypes.delete(type);
   else hiddenTypes.add(type);
   update();
+  if (!shown.has(chosen)) choose(root);
   say(`${type}: ${on ? "shown" : "hidden"}. ${summary()}`);
 }
 
@@ -210,12 +213,12 @@ function choose(node, { centre = false } = {}) {
   actions.append(make("a", { class: "button small", href: around.href, text: "Start here" }));
   by("graph-chosen").replaceChildren(
     make("h2", { class: "free-text", isolated: name }),
-    make("p", { class: "small soft" }, make("bdi", { text: kind }), ` ${counted(graph.degree(node), "relation")} in the picture`),
+    make("p", { class: "small soft" }, make("bdi", { text: kind }), `${kind && " · "}${counted(graph.degree(node), "relation")} in the picture`),
     relationsOf(node),
     actions,
     by("graph-help") ?? "",
   );
-  say(`${name}, ${kind}, ${counted(graph.degree(node), "relation")}`);
+  say(`${name}, ${kind && `${kind}, `}${counted(graph.degree(node), "relation")}`);
   for (const other of by("graph-nodes").querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
   by("graph-nodes").querySelector(`[data-node="${node}"]`)?.setAttribute("aria-current", "true");
   renderer.refresh({ skipIndexation: true });
@@ -245,6 +248,7 @@ async function expand(node) {
     await layOut(added);
     update();
     choose(node);
+    section.dataset.expanded = node;
     say(`${counted(added.length, "node")} added. ${summary()}`);
   } catch {
     say("That did not work. Try again in a moment.");
@@ -326,7 +330,7 @@ function tellTable() {
   const rows = edges.slice(page * ROWS, (page + 1) * ROWS).map((edge) => {
     const { relation, at } = graph.getEdgeAttributes(edge);
     const [source, target] = graph.extremities(edge);
-    const time = make("time", { datetime: at, text: new Date(at).toLocaleString() });
+    const time = make("time", { datetime: at, "data-local": "time", text: at });
     return make("tr", {}, cell(source), make("td", { isolated: relation }), cell(target), make("td", { class: "fixed" }, time));
   });
   const table = by("graph-table");
@@ -335,7 +339,7 @@ function tellTable() {
     page += by;
     tellTable();
   };
-  const paging = make("nav", { class: "paging", "aria-label": "Pages" }, make("span", { text: `Page ${page + 1} of ${last + 1}` }));
+  const paging = make("nav", { class: "paging", "aria-label": "Pages of the list" }, make("span", { text: `Page ${page + 1} of ${last + 1}` }));
   if (page > 0) paging.append(button("Page before", turn(-1)));
   if (page < last) paging.append(button("Next page", turn(1)));
   table.querySelector(".paging")?.remove();
@@ -371,6 +375,7 @@ function update() {
   tellNodes();
   tellTable();
   by("graph-count").textContent = summary();
+  renderer?.setSetting("labelRenderedSizeThreshold", graph.order > ALL_LABELLED ? LABELLED_SIZE : 0);
   renderer?.refresh();
 }
 
@@ -381,7 +386,7 @@ function draw() {
     labelColor: { color: look.ink },
     labelFont: getComputedStyle(document.body).fontFamily,
     labelSize: 12,
-    labelRenderedSizeThreshold: 5,
+    labelRenderedSizeThreshold: graph.order > ALL_LABELLED ? LABELLED_SIZE : 0,
     labelDensity: 0.6,
     minCameraRatio: 0.02,
     maxCameraRatio: 5,

@@ -7,13 +7,16 @@ from uuid import UUID
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import not_found
 from recollect.graph.nodes import service as nodes
-from recollect.graph.nodes.model import NodeOutline
+from recollect.graph.nodes.model import NodeOutline, unique
 from recollect.graph.relations import service as relations
-from recollect.graph.relations.model import Edge, Walk
-from recollect.graph.traversal import service as traversal
+from recollect.graph.relations.model import Direction, Edge, Walk
+from recollect.graph.traversal.model import ReachedNodes, far_end
 
 EXCERPT = 120
 """Characters of the text of a node that has no name, at most."""
+
+EDGES_PER_NODE, EDGES_BESIDE = 2, 200
+"""Edges that a level reads: so many for each node that still fits, and so many beside."""
 
 MAX_CANDIDATES = 20
 """Nodes with many relations that are looked at for one to begin with, at most: the others may have expired."""
@@ -21,7 +24,7 @@ MAX_CANDIDATES = 20
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Nodes, nearest first, with the edges among them, oldest first; `cut` says why it ended early (None: it did not)."""
+    """Nodes, nearest first, with the edges among them, oldest first; `cut`: what was left out, `nodes` or `edges`."""
 
     nodes: list[NodeOutline]
     edges: list[Edge]
@@ -32,7 +35,7 @@ async def picture(view: GraphView, start: UUID, *, depth: int, max_nodes: int, m
     """The nodes within `depth` relations of a node, the node itself first; raises NotFound."""
     if not await nodes.outlines_of(view, [start], excerpt=EXCERPT):
         raise not_found(start)
-    reached = await traversal.neighbourhood(view, [start], Walk(), depth=depth, max_nodes=max_nodes)
+    reached = await _reach(view, start, depth=depth, max_nodes=max_nodes, max_edges=max_edges)
     outlines = await nodes.outlines_of(view, list(reached.depths), excerpt=EXCERPT)
     shown = [outlines[node_id] for node_id in reached.depths if node_id in outlines]
     among = _among(outlines, sorted(reached.edges.values(), key=lambda edge: edge.id))
@@ -46,6 +49,32 @@ async def most_connected(view: GraphView) -> UUID | None:
     candidates = await relations.most_connected(view, limit=MAX_CANDIDATES)
     there = await nodes.outlines_of(view, candidates, excerpt=1)
     return next((node_id for node_id in candidates if node_id in there), None)
+
+
+async def _reach(view: GraphView, start: UUID, *, depth: int, max_nodes: int, max_edges: int) -> ReachedNodes:
+    """Nodes level by level. A level reads only so many edges as the nodes that still fit may need."""
+    reached, frontier = ReachedNodes({start: 0}), [start]
+    for level in range(1, depth + 2):  # The last one reads the edges among the nodes of the last level, and adds none.
+        room = max_nodes - len(reached.depths) if level <= depth else 0
+        most = min(max_edges, EDGES_PER_NODE * room + EDGES_BESIDE) if room else max_edges
+        far = await _look_around(view, frontier, reached, most)
+        if level <= depth and len(far) > room:
+            reached.cut = "nodes"
+        frontier = far[:room]
+        reached.depths |= dict.fromkeys(frontier, level)
+        if not frontier:
+            break
+    return reached
+
+
+async def _look_around(view: GraphView, frontier: Sequence[UUID], reached: ReachedNodes, most: int) -> list[UUID]:
+    """Add the edges of these nodes, and return the new nodes to which they lead."""
+    edges = await relations.edges_of(view, frontier, Walk(), within=[view.graph.id], limit=most + 1)
+    if len(edges) > most:
+        reached.cut = reached.cut or "edges"
+    reached.edges |= {edge.id: edge for edge in edges[:most]}
+    ends = (far_end(edge, reached.depths, Direction.BOTH) for edge in edges[:most])
+    return unique(end for end in ends if end is not None)
 
 
 def _among(node_ids: Container[UUID], edges: Sequence[Edge]) -> list[Edge]:

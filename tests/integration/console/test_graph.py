@@ -13,8 +13,8 @@ from recollect.graph.relations.model import NewEdge
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_console.paging import PAGE
 from recollect_console.pages import graph
+from recollect_console.paging import PAGE
 from tests.support.console import Visitor, visiting
 from tests.support.gateway import RunningGateway
 from tests.support.memories import Agent
