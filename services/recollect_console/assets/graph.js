@@ -9,6 +9,7 @@ const TOLD = 8; // Relations that are told of the chosen node, at most.
 const ROWS = 50; // Rows of a page of the table.
 const ALL_LABELLED = 60; // Nodes of a picture in which each has its label, at most; in others, those of this size in pixels.
 const LABELLED_SIZE = 5;
+const MANY = 500; // Nodes of a picture whose relations are thin lines, which are left out while it moves.
 const ITERATIONS = 120;
 const SLICE_MS = 10;
 const LABEL = 60; // Characters of a label in the picture, at most.
@@ -94,6 +95,7 @@ function filter() {
     ),
   );
 }
+const isLarge = () => graph.order > MANY;
 const isShown = (edge) => !hiddenTypes.has(graph.getEdgeAttribute(edge, "relation"));
 
 /* Layout: nodes that are there already stay where they are. */
@@ -136,7 +138,8 @@ function drawnNode(node, data) {
 }
 function drawnEdge(edge, data) {
   const touches = chosen !== null && graph.hasExtremity(edge, chosen);
-  return { ...data, hidden: !isShown(edge), color: touches ? look.accent : look.line, size: touches ? 2.5 : 1.5, zIndex: touches ? 1 : 0 };
+  const type = isLarge() && !touches ? "line" : "arrow";
+  return { ...data, type, hidden: !isShown(edge), color: touches ? look.accent : look.line, size: touches ? 2.5 : 1.5, zIndex: touches ? 1 : 0 };
 }
 function drawHover(context, data, settings) {
   context.font = `600 ${settings.labelSize}px ${settings.labelFont}`;
@@ -376,13 +379,18 @@ function update() {
   tellTable();
   by("graph-count").textContent = summary();
   renderer?.setSetting("labelRenderedSizeThreshold", graph.order > ALL_LABELLED ? LABELLED_SIZE : 0);
+  renderer?.setSetting("hideEdgesOnMove", isLarge());
   renderer?.refresh();
 }
 
 function draw() {
+  const { NodePointProgram, EdgeArrowProgram, EdgeLineProgram } = Sigma.rendering;
   renderer = new Sigma(graph, by("graph-canvas"), {
     allowInvalidContainer: true,
+    nodeProgramClasses: { circle: NodePointProgram },
+    edgeProgramClasses: { arrow: EdgeArrowProgram, line: EdgeLineProgram },
     defaultEdgeType: "arrow",
+    hideEdgesOnMove: isLarge(),
     labelColor: { color: look.ink },
     labelFont: getComputedStyle(document.body).fontFamily,
     labelSize: 12,
