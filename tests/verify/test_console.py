@@ -15,6 +15,9 @@ from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
+from recollect.transfer.formats import graphml
+from recollect.transfer.formats.decoding import ParsedRecord
+from recollect.transfer.records import EntityRecord
 from tests.support.memories import Agent
 from tests.support.people import PASSWORD, joined
 from tests.verify.browser import Chromium, examine
@@ -182,13 +185,19 @@ async def graph(walk: Walk) -> None:
     for form, begin in (("PNG", PNG), ("SVG", b"<?xml"), ("GraphML", b"<?xml")):
         saved = await walk.page.do("downloadedBy", f"[data-export={form}]")
         assert saved["name"] == f"default.{form.lower()}"
-        assert base64.b64decode(saved["content"]).startswith(begin), form
+        content = base64.b64decode(saved["content"])
+        assert content.startswith(begin), form
+    read = list(graphml.read(iter([content.decode()])))
+    records = [item.record for item in read if isinstance(item, ParsedRecord)]
+    named = {record.name for record in records if isinstance(record, EntityRecord)}
+    assert named == {"Ada", "Recollect", HOSTILE}
+    assert len(read) == len(records) == 5, "with two relations, and without problems"
     await walk.click("#graph-nodes >> text=Ada")
     await walk.click("#graph-chosen >> text=Details")
-    await walk.shows("#panel >> text=Ada likes tea")
+    await walk.shows("#panel h2 >> text=Ada")
     await walk.look("graph-panel")
     await walk.click("[aria-label='Close the details']")
-    await walk.shows("#panel >> text=Ada likes tea", "detached")
+    await walk.shows("#panel h2", "detached")
     await walk.shows("#graph[data-ready]")
 
 
