@@ -119,7 +119,8 @@ async def test_ten_thousand_nodes_are_listed_and_two_thousand_drawn(many: Walk) 
 
 async def frames_of(walk: Walk, code: str) -> int:
     """Frames per second, by the median of the time between two."""
-    return round(1000 / median(await walk.page.do("page.evaluate", code)))
+    times: list[float] = await walk.page.do("page.evaluate", code)
+    return round(1000 / median(times))
 
 
 async def test_what_is_drawn_stays_in_place_when_a_node_is_expanded(many: Walk) -> None:
