@@ -327,10 +327,11 @@ const keepFrame = () => renderer.getCustomBBox() ?? renderer.setCustomBBox(rende
 
 /* The table has what the picture has. */
 function tellTable() {
-  const edges = graph.filterEdges(isShown);
-  const last = Math.max(0, Math.ceil(edges.length / ROWS) - 1);
+  const listed = [...graph.filterEdges(isShown), ...graph.filterNodes((node) => graph.degree(node) === 0)];
+  const last = Math.max(0, Math.ceil(listed.length / ROWS) - 1);
   page = Math.min(page, last);
-  const rows = edges.slice(page * ROWS, (page + 1) * ROWS).map((edge) => {
+  const rows = listed.slice(page * ROWS, (page + 1) * ROWS).map((edge) => {
+    if (graph.hasNode(edge)) return make("tr", {}, cell(edge), make("td"), make("td"), make("td"));
     const { relation, at } = graph.getEdgeAttributes(edge);
     const [source, target] = graph.extremities(edge);
     const time = make("time", { datetime: at, "data-local": "time", text: at });
