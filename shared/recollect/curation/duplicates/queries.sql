@@ -128,6 +128,36 @@ ORDER BY d.likeness DESC, d.node_id, d.other_id
 OFFSET :offset
 LIMIT :limit;
 
+-- name: count_duplicates
+-- The number of proposed pairs that list_duplicates finds, of any similarity, counted up to :limit, among the first
+-- :searched that are stored. Entities are looked up by their keys, whatever the planner expects.
+SELECT count(*) FROM (
+    SELECT 1 FROM (
+        SELECT node_id, other_id FROM duplicates WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+        ORDER BY node_id, other_id
+        LIMIT :searched
+    ) AS d
+    CROSS JOIN LATERAL (
+        SELECT coalesce(kind, '') AS kind FROM nodes
+        WHERE tenant_id = :tenant_id AND id = d.node_id AND coalesce(removed_revision, 0) = 0 AND status = 'active'
+            AND coalesce(expires_at > statement_timestamp(), true)
+        OFFSET 0
+    ) AS n
+    CROSS JOIN LATERAL (
+        SELECT 1 FROM nodes
+        WHERE tenant_id = :tenant_id AND id = d.other_id AND coalesce(removed_revision, 0) = 0 AND status = 'active'
+            AND coalesce(expires_at > statement_timestamp(), true) AND coalesce(kind, '') = n.kind
+        OFFSET 0
+    ) AS o
+    LIMIT :limit
+) AS proposed;
+
+-- name: remove_duplicate
+-- Delete the proposal of one pair, and return one of its entities, if there was such a proposal.
+DELETE FROM duplicates
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = :node_id AND other_id = :other_id
+RETURNING node_id;
+
 -- name: raise_compared_from
 -- Record that not every pair of a graph below :threshold is known.
 UPDATE deduplications SET threshold = :threshold WHERE tenant_id = :tenant_id AND graph_id = :graph_id

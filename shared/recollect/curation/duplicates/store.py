@@ -80,6 +80,18 @@ async def list_duplicates(tx: Transaction, graph: Graph, *, least: float, offset
     return [Proposal(**row) for row in rows]
 
 
+async def count_duplicates(tx: Transaction, graph_id: UUID, *, searched: int, limit: int) -> int:
+    """The number of proposed pairs, counted up to `limit` among the first `searched` that are stored."""
+    count: int = await tx.fetchval(queries.count_duplicates, graph_id=graph_id, searched=searched, limit=limit)
+    return count
+
+
+async def remove_duplicate(tx: Transaction, graph: Graph, node_id: UUID, other_id: UUID) -> bool:
+    """Delete the proposal of a pair, the lesser id first; return whether there was one."""
+    removed = await tx.fetchval(queries.remove_duplicate, graph_id=graph.id, node_id=node_id, other_id=other_id)
+    return removed is not None
+
+
 async def raise_compared_from(tx: Transaction, graph: Graph, threshold: float) -> None:
     """Record that pairs below a threshold may not all be known in a graph."""
     await tx.execute(queries.raise_compared_from, graph_id=graph.id, threshold=threshold)

@@ -1,6 +1,8 @@
 """Expiry: what has expired is archived, and later deleted."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,3 +12,14 @@ class ExpiryStep:
     nodes: int
     observations: int
     more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiringMemory:
+    """A memory that expires soon: an observation of a node or, where both ids are the same, the node itself."""
+
+    memory_id: UUID
+    node_id: UUID
+    name: str | None
+    text: str
+    expires_at: datetime

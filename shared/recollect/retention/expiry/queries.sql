@@ -42,6 +42,54 @@ n.removed_revision IS NULL AND n.status = 'archived' AND NOT EXISTS (
         ORDER BY r.to_node OFFSET 0
     )
 
+-- name: find_expiring
+-- Active nodes and observations of a graph that expire within :within, soonest first, behind the position (:after_time
+-- and :after_id) where it is given; at most :limit. Each list is bounded by itself, so that none is sorted as a whole.
+SELECT memory_id, node_id, name, text, expires_at FROM (
+    (
+        SELECT n.id AS memory_id, n.id AS node_id, n.name, coalesce(n.summary, n.content, '') AS text, n.expires_at
+        FROM nodes n
+        WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.status = 'active'
+            AND NOT n.placeholder AND n.expires_at > statement_timestamp()
+            AND n.expires_at <= statement_timestamp() + :within::interval
+            AND (:after_time::timestamptz IS NULL OR (n.expires_at, n.id) > (:after_time, :after_id::uuid))
+        ORDER BY n.expires_at, n.id
+        LIMIT :limit
+    )
+    UNION ALL
+    (
+        SELECT o.id, o.node_id, n.name, o.content, o.expires_at
+        FROM observations o
+        JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = o.node_id AND n.removed_revision IS NULL
+            AND coalesce(n.expires_at > statement_timestamp(), true)
+        WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NULL AND o.status = 'active'
+            AND o.expires_at > statement_timestamp() AND o.expires_at <= statement_timestamp() + :within::interval
+            AND (:after_time::timestamptz IS NULL OR (o.expires_at, o.id) > (:after_time, :after_id::uuid))
+        ORDER BY o.expires_at, o.id
+        LIMIT :limit
+    )
+) AS expiring
+ORDER BY expires_at, memory_id
+LIMIT :limit;
+
+-- name: find_expiring_at
+-- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
+SELECT memory_id, node_id, name, text, expires_at FROM (
+    SELECT node_id AS memory_id, node_id, name, coalesce(summary, content, '') AS text, expires_at
+    FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
+    WHERE status = 'active' AND NOT placeholder
+    UNION ALL
+    SELECT o.id, o.node_id, n.name, o.content, o.expires_at
+    FROM observations_at(:tenant_id, :graph_id, :as_of_revision) o
+    JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.node_id = o.node_id
+        AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+    WHERE o.status = 'active'
+) AS expiring
+WHERE expires_at > :as_of_time AND expires_at <= :as_of_time + :within::interval
+    AND (:after_time::timestamptz IS NULL OR (expires_at, memory_id) > (:after_time, :after_id::uuid))
+ORDER BY expires_at, memory_id
+LIMIT :limit;
+
 -- name: tenants_with_purgeable
 -- Tenants that have something archived that expired longer ago than :retention; asked without a tenant.
 SELECT tenant_id FROM tenants_with_purgeable(:retention);

@@ -10,13 +10,14 @@ from uuid import UUID
 from recollect.accounts.tenants import service as tenants
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import ARCHIVE_EXPIRED
+from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 from recollect.retention.expiry import store
-from recollect.retention.expiry.model import ExpiryStep
+from recollect.retention.expiry.model import ExpiringMemory, ExpiryStep
 
 PURGE_EXPIRED = "purge_expired"
 """The name of the operation in the log of a graph."""
@@ -34,6 +35,16 @@ async def tenants_with_expired(db: Database) -> list[UUID]:
 async def graphs_with_expired(tx: Transaction) -> list[UUID]:
     """The tenant's graphs that have something expired to archive, up to MAX_GRAPHS."""
     return await store.graphs_with_expired(tx, limit=graphs.MAX_GRAPHS)
+
+
+async def list_expiring(
+    view: GraphView, *, within: timedelta, after: tuple[datetime, UUID] | None = None, limit: int
+) -> list[ExpiringMemory]:
+    """Active memories that expire within this time, soonest first.
+
+    `after`: the time and the id of the last one of the page before.
+    """
+    return await store.find_expiring(view, within=within, after=after, limit=limit) if view.is_there else []
 
 
 async def tenants_with_purgeable(db: Database, *, retention: timedelta) -> list[UUID]:

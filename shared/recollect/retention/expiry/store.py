@@ -4,8 +4,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.graph.graphs.model import Graph
+from recollect.graph.graphs.view import GraphView
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Session, Transaction
+from recollect.retention.expiry.model import ExpiringMemory
 
 queries = Queries(__package__)
 
@@ -18,6 +20,15 @@ async def tenants_with_expired(session: Session) -> list[UUID]:
 async def graphs_with_expired(tx: Transaction, *, limit: int) -> list[UUID]:
     """Graphs that have something expired."""
     return [row["id"] for row in await tx.fetch(queries.graphs_with_expired, limit=limit)]
+
+
+async def find_expiring(
+    view: GraphView, *, within: timedelta, after: tuple[datetime, UUID] | None, limit: int
+) -> list[ExpiringMemory]:
+    """Active memories that expire within a time, soonest first, after the position of one."""
+    after_time, after_id = after or (None, None)
+    rows = await view.fetch(queries.find_expiring, within=within, after_time=after_time, after_id=after_id, limit=limit)
+    return [ExpiringMemory(**row) for row in rows]
 
 
 async def tenants_with_purgeable(session: Session, *, retention: timedelta) -> list[UUID]:
