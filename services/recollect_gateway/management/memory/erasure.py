@@ -93,7 +93,7 @@ class ErasureController(Controller):
         """
         async with db.writing(request.user, name, commit=not data.dry_run) as tx:
             receipt = await erasure.erase_person(tx, name, data.name, created_by=data.created_by, dry_run=data.dry_run)
-        return _body(receipt, dry_run=data.dry_run)
+        return receipt_body(receipt, dry_run=data.dry_run)
 
     @delete(
         "/",
@@ -113,9 +113,10 @@ class ErasureController(Controller):
         """
         check = unchanged(request, configuration)
         async with db.transaction(request.user) if dry_run else db.writing(request.user, name) as tx:
-            return _body(await erasure.erase_graph(tx, name, dry_run=dry_run, check=check), dry_run=dry_run)
+            return receipt_body(await erasure.erase_graph(tx, name, dry_run=dry_run, check=check), dry_run=dry_run)
 
 
-def _body(receipt: Receipt, *, dry_run: bool) -> ReceiptBody:
+def receipt_body(receipt: Receipt, *, dry_run: bool) -> ReceiptBody:
+    """A receipt as routes and pages answer it."""
     revision = None if dry_run else receipt.revision  # The revision of a dry run was rolled back.
     return ReceiptBody(dry_run, revision, list(receipt.names), receipt.erased, receipt.kept, receipt.remains)

@@ -1,6 +1,7 @@
 """/v1/graphs/{name}/deduplicate, /reindex, /reembed, /exports and /imports: start jobs of a graph."""
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
@@ -98,6 +99,18 @@ class ReembedRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     model: ModelName | None = None
     drop_old: Annotated[bool, Meta(description="Whether to delete the vectors of other models afterwards")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class WantedImport:
+    """An import of a file into a graph. `strategy` None: the usual one of the format. Others: as the route has them."""
+
+    graph: str
+    read_as: str
+    strategy: Strategy | None = None
+    strict: bool = False
+    check: bool = False
+    announced_bytes: int = 0
 
 
 class ImportJobOperation(ImportOperation):
@@ -228,29 +241,36 @@ class GraphJobController(Controller):
         """
         request.user.require(Scope.MEMORY_WRITE)
         read_as = read_format(request, format)
-        strategy = strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
-        bounds = JobBounds.of(state.settings)
-        async with db.writing(request.user, name) as tx:
-            await jobs.require_room_for(tx, _announced_bytes(request), bounds)
-            job = await file_jobs.create_held_import(tx, name, read_as, strategy, strict=strict, check=check)
-        try:
-            return job_body(await _fill(db, request, job, bounds))
-        except BaseException:  # Its sender may have left.
-            with anyio.CancelScope(shield=True):
-                async with db.transaction(request.user) as tx:
-                    await jobs.cancel_job(tx, job.id, bounds)
-            raise
+        wanted = WantedImport(name, read_as, strategy, strict, check, announced_bytes(request))
+        chunks = while_authenticated(request, chunks_of(request.stream()))
+        return job_body(await receive_import(db, request.user, wanted, chunks, JobBounds.of(state.settings)))
 
 
-async def _fill(db: Database, request: AnyRequest, job: Job, bounds: JobBounds) -> Job:
-    """Store the request's body as the job's input, and start the job. No transaction waits for the sender."""
-    async for chunk in while_authenticated(request, _chunks(request)):
-        await _append(db, request.user, job.id, chunk, bounds)
-    async with db.transaction(request.user) as tx:
-        return await jobs.start(tx, job.id)
+async def receive_import(
+    db: Database, caller: Caller, wanted: WantedImport, chunks: AsyncIterator[bytes], bounds: JobBounds
+) -> Job:
+    """Store a file that is being received as the input of an import's job, and start the job.
+
+    No transaction waits for the sender. Where the file does not come to its end, the job is cancelled.
+    """
+    read_as = wanted.read_as
+    strategy = wanted.strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
+    async with db.writing(caller, wanted.graph) as tx:
+        await jobs.require_room_for(tx, wanted.announced_bytes, bounds)
+        job = await file_jobs.create_held_import(tx, wanted.graph, read_as, strategy, strict=wanted.strict, check=wanted.check)
+    try:
+        async for chunk in chunks:
+            await _append(db, caller, job.id, chunk, bounds)
+        async with db.transaction(caller) as tx:
+            return await jobs.start(tx, job.id)
+    except BaseException:  # Its sender may have left.
+        with anyio.CancelScope(shield=True):
+            async with db.transaction(caller) as tx:
+                await jobs.cancel_job(tx, job.id, bounds)
+        raise
 
 
-def _announced_bytes(request: AnyRequest) -> int:
+def announced_bytes(request: AnyRequest) -> int:
     """The length of the body, where the sender says it: what has no room is refused before it is sent."""
     return int(request.headers.get("content-length", 0))
 
@@ -260,10 +280,10 @@ async def _append(db: Database, caller: Caller, job_id: UUID, chunk: bytes, boun
         await jobs.append_input(tx, job_id, [chunk], bounds)
 
 
-async def _chunks(request: AnyRequest) -> AsyncIterator[bytes]:
-    """The body in chunks of MAX_CHUNK bytes; the last may be shorter."""
+async def chunks_of(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A file in chunks of MAX_CHUNK bytes; the last may be shorter."""
     buffer = bytearray()
-    async for part in request.stream():
+    async for part in parts:
         buffer += part
         while len(buffer) >= MAX_CHUNK:
             yield bytes(buffer[:MAX_CHUNK])
