@@ -3,10 +3,12 @@
 A tenant that does not exist, one of others and a suspended one look the same: not found.
 """
 
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
 
 from litestar import Request, Response
 from litestar.connection import ASGIConnection
+from litestar.datastructures import UploadFile
 from litestar.enums import ScopeType
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware import ASGIMiddleware
@@ -17,13 +19,14 @@ from recollect.accounts.people.model import Membership, PersonSession
 from recollect.accounts.tenants.model import SLUG
 from recollect.caller import Scope
 from recollect.errors import Conflict, InvalidInput, NotFound, Unauthenticated
-from recollect_console.visit import Visit
+from recollect_console.visit import SentFile, Visit
 from recollect_gateway.callers.browser_sessions import active_membership, caller_of, signed_in
 from recollect_gateway.management.guards import serve_admitted
 from recollect_gateway.requests.urlencoded import FORM
 from recollect_gateway.web.forms import TOKEN_FIELD, read_form, require_form_token
 
 AnyRequest = Request[Any, Any, Any]
+T = TypeVar("T")
 
 SCOPE = "console_scope"
 ADMIN = {SCOPE: Scope.TENANT_ADMIN}
@@ -32,11 +35,19 @@ ADMIN = {SCOPE: Scope.TENANT_ADMIN}
 READS = {SCOPE: Scope.MEMORY_READ}
 """The `opt` of a form that changes nothing, such as a dry run."""
 
+WRITES = {SCOPE: Scope.MEMORY_WRITE}
+"""The `opt` of a page that tries a change, and rolls it back."""
+
 SEVERAL = "console_several"
 """In `opt`: fields of the form of which several boxes may be checked."""
 
 TOKEN_HEADER = "x-recollect-form-token"  # noqa: S105 - a header's name
 """Carries the form token of a request whose body is no form, such as a file. No page of others can set it."""
+
+FILE = "console_file"
+"""In `opt`: whether the form has a file, and so is `multipart/form-data`. It is bounded as any request is."""
+
+MULTIPART = "multipart/form-data"
 
 MAX_FORM_BYTES = 256 * 1024
 """Bytes of a form: a text of 10,000 characters has up to 120,000 when it is encoded."""
@@ -76,12 +87,27 @@ async def check_form(request: AnyRequest) -> Response[Any] | None:
     several = request.route_handler.opt.get(SEVERAL, ())
     if request.headers.get("content-type", "").startswith(FORM):
         visit.form = await read_form(request, several=several, most_bytes=MAX_FORM_BYTES)
+    elif FILE in request.route_handler.opt and request.headers.get("content-type", "").startswith(MULTIPART):
+        visit.form, visit.files = await _read_multipart(request)
     else:
         require_form_token(request, request.headers.get(TOKEN_HEADER, ""))
     visit.form = {name: values for name, values in visit.form.items() if name != TOKEN_FIELD}
     if visit.as_of is not None:
         raise Conflict("The past cannot be changed. Go back to now, and try again.")
     return None
+
+
+async def _read_multipart(request: AnyRequest) -> tuple[dict[str, list[str]], dict[str, SentFile]]:
+    """The fields and the files of a form of our page. Raises Forbidden for a form from elsewhere."""
+    form = await request.form()
+    texts = {name: value for name, value in form.items() if isinstance(value, str)}
+    require_form_token(request, texts.get(TOKEN_FIELD, ""))
+    files = {
+        name: SentFile(value.filename, value.content_type, await value.read())
+        for name, value in form.items()
+        if isinstance(value, UploadFile) and value.filename
+    }
+    return {name: [value] for name, value in texts.items()}, files
 
 
 def visit_of(request: ASGIConnection[Any, Any, Any, Any]) -> Visit:
@@ -108,6 +134,18 @@ def _visit(connection: AnyRequest, session: PersonSession, membership: Membershi
         raise InvalidInput("This is neither a revision nor a time", path="as_of")
     caller, services = caller_of(session, membership), connection.app.state.services
     return Visit(connection, session, membership, caller, services, connection.path_params["graph"], as_of)
+
+
+async def while_member(visit: Visit, parts: AsyncIterator[T]) -> AsyncIterator[T]:
+    """The parts of what is sent or received, as long as the person is signed in and a member with the same rights."""
+    handler, connection = visit.request.route_handler, visit.request
+    async for part in parts:
+        session = await signed_in(connection)
+        if session is None:
+            raise NotSignedIn("Sign in first.")
+        membership = await _membership(connection, session, visit.caller.tenant)
+        caller_of(session, membership).require(_needed_scope(handler, connection.method))
+        yield part
 
 
 def _needed_scope(handler: BaseRouteHandler, method: str) -> Scope:

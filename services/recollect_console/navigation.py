@@ -25,7 +25,11 @@ class Entry:
 ENTRIES = (
     Entry("memory", "Memory", "list", also=("node",)),
     Entry("graph", "Graph", "waypoints"),
+    Entry("care", "Care", "sparkles"),
     Entry("connect", "Connect", "plug", ORGANISATION),
+    Entry("erasure", "Erasure", "shield", ORGANISATION, Scope.TENANT_ADMIN),
+    Entry("jobs", "Jobs", "list-checks", ORGANISATION),
+    Entry("transfer", "Import and export", "arrow-right-left", ORGANISATION),
 )
 
 SEARCH_PAGE, SEARCH_FIELD, SEARCH_LABEL = "memory", "prefix", "Find a name"

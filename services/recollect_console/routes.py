@@ -11,9 +11,13 @@ from recollect_console.pages.commands import CommandsController
 from recollect_console.pages.components import ComponentsController
 from recollect_console.pages.connect import ConnectController
 from recollect_console.pages.graph import GraphController
+from recollect_console.pages.care import CareController
+from recollect_console.pages.erasure import ErasureController
 from recollect_console.pages.index import IndexController
+from recollect_console.pages.jobs import JobsController
 from recollect_console.pages.memory import MemoryController
 from recollect_console.pages.node import NodeController
+from recollect_console.pages.transfer import TransferController
 from recollect_console.rendering import PACKAGE, UNDER, error_page
 from recollect_console.visit import Visit
 from recollect_gateway.web.styles import asset_routes
@@ -26,6 +30,7 @@ ASSETS = (
     "console.js",
     "graph.js",
     "graph_files.js",
+    "transfer.js",
     "trusted.js",
     "libraries/htmx.min.js",
     "libraries/uplot.min.js",
@@ -35,7 +40,17 @@ ASSETS = (
     "libraries/graphology-library.min.js",
 )
 
-PAGES = (CommandsController, ConnectController, GraphController, MemoryController, NodeController)
+PAGES = (
+    CareController,
+    CommandsController,
+    ConnectController,
+    ErasureController,
+    GraphController,
+    JobsController,
+    MemoryController,
+    NodeController,
+    TransferController,
+)
 """The pages of a tenant and its graphs."""
 
 

@@ -11,6 +11,7 @@ from litestar.response import Redirect
 
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.caller import Caller, Scope
+from recollect.curation.duplicates import proposals
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Moment
 from recollect.graph.graphs.view import GraphView
@@ -30,12 +31,21 @@ DONE = "done"
 """The parameter by which a page says what was done, as one of its own words."""
 
 
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file of a form: the name that it has on the person's machine, its media type, and its content."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
 @dataclass(slots=True)
 class Visit:
     """A person at a page: as whom they call (`caller`), which graph they look at, and at which moment (`as_of`).
 
-    `form`: the fields of the form that was sent, which came from our own page. `graphs` and `moment` are known once the
-    graph is read.
+    `form`: the fields of the form that was sent, which came from our own page, and `files` those in it. `graphs`,
+    `moment` and `open_proposals`, the number of duplicates to decide on, are known once the graph is read.
     """
 
     request: AnyRequest
@@ -46,8 +56,10 @@ class Visit:
     graph: str
     as_of: str | None = None
     form: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    files: Mapping[str, SentFile] = field(default_factory=dict)
     graphs: list[Graph] = field(default_factory=list)
     moment: Moment | None = None
+    open_proposals: int = 0
 
     def call(self, operation: str, *, read_only: bool = False) -> Call:
         """This person's call of an operation, by the name that the graph's log has for it."""
@@ -60,6 +72,7 @@ class Visit:
             if self.graph != DEFAULT_GRAPH:
                 graphs.require_there(view)
             self.moment, self.graphs = view.at, await graphs.list_graphs(view.tx, limit=MAX_GRAPHS)
+            await self._count_proposals(view.tx)
             yield view
 
     @asynccontextmanager
@@ -67,7 +80,14 @@ class Visit:
         """The one transaction of a page that shows nothing of a graph."""
         async with self.services.db.transaction(self.caller, read_only=True) as tx:
             self.graphs = await graphs.list_graphs(tx, limit=MAX_GRAPHS)
+            await self._count_proposals(tx)
             yield tx
+
+    async def _count_proposals(self, tx: Transaction) -> None:
+        """Count what the sidebar shows; a part of a page has no sidebar."""
+        graph = next((graph for graph in self.graphs if self.graph in (graph.name, str(graph.id))), None)
+        if graph is not None and "hx-request" not in self.request.headers:
+            self.open_proposals = await proposals.count_proposals(tx, graph.id)
 
     def changing_tenant(self, *, commit: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that changes something of the tenant. `commit` False: a dry run, rolled back."""

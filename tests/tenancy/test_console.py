@@ -31,6 +31,14 @@ READER, MEMBER, ADMIN = "reader", "member", "admin"
 ROUTES = {
     "GET /commands": READER,
     "GET /commands/found": READER,
+    "GET /care": READER,
+    "GET /care/aside": READER,
+    "POST /care/different/{node:uuid}/{other_id:uuid}": MEMBER,
+    "GET /care/expiring": READER,
+    "POST /care/keep/{node:uuid}": MEMBER,
+    "GET /care/merge/{node:uuid}/{other_id:uuid}": MEMBER,
+    "POST /care/merge/{node:uuid}/{other_id:uuid}": MEMBER,
+    "GET /care/problems": READER,
     "GET /connect": READER,
     "POST /connect/keys": ADMIN,
     "GET /connect/keys/{key_id:uuid}/revoke": ADMIN,
@@ -40,6 +48,18 @@ ROUTES = {
     "POST /connect/grants/{grant_id:uuid}/revoke": ADMIN,
     "GET /graph": READER,
     "GET /graph/data": READER,
+    "GET /erasure": ADMIN,
+    "POST /erasure": ADMIN,
+    "POST /erasure/check": ADMIN,
+    "POST /erasure/receipt": ADMIN,
+    "GET /jobs": READER,
+    "GET /jobs/compact": MEMBER,
+    "POST /jobs/start": MEMBER,
+    "GET /jobs/{job_id:uuid}": READER,
+    "POST /jobs/{job_id:uuid}/cancel": READER,
+    "POST /jobs/{job_id:uuid}/delete": READER,
+    "GET /jobs/{job_id:uuid}/output": READER,
+    "GET /jobs/{job_id:uuid}/row": READER,
     "GET /memory": READER,
     "GET /memory/said": READER,
     "GET /node/{node:str}": READER,
@@ -47,6 +67,11 @@ ROUTES = {
     "POST /node/{node:str}/edit": MEMBER,
     "GET /node/{node:str}/forget": READER,
     "POST /node/{node:str}/forget": MEMBER,
+    "GET /transfer": READER,
+    "GET /transfer/export": READER,
+    "POST /transfer/export": READER,
+    "POST /transfer/file": MEMBER,
+    "POST /transfer/import": MEMBER,
 }
 """Every route of a tenant's pages, and the lowest role that may use it."""
 
@@ -93,6 +118,10 @@ async def _names(owner: asyncpg.Connection, victim: Neighbour) -> dict[str, str]
         "graph": "default",
         "key_id": str(victim.key.key.id),
         "grant_id": str(uuid4()),
+        "job_id": str(victim.done.id),
+        "other_id": str(
+            await owner.fetchval("SELECT max(id::text) FROM nodes WHERE tenant_id = $1 AND name IS NOT NULL", tenant_id)
+        ),
         "node": str(await owner.fetchval("SELECT id FROM nodes WHERE tenant_id = $1 AND name IS NOT NULL", tenant_id)),
     }
 
@@ -135,7 +164,7 @@ async def test_objects_of_another_tenant_are_not_found_in_ones_own(
         if "_id" not in route and "{node" not in route:
             continue
         foreign = await send(sides.stranger.http, route, sides.names | own)
-        unknown = {name: str(uuid4()) for name in ("key_id", "grant_id", "node")}
+        unknown = {name: str(uuid4()) for name in ("grant_id", "job_id", "key_id", "node", "other_id")}
         missing = await send(sides.stranger.http, route, sides.names | unknown | own)
         assert foreign.status_code == missing.status_code == 404, (route, foreign.text)
     assert lasting(await contents(owner, neighbours[1])) == before

@@ -56,6 +56,7 @@ focusOn(document);
 document.addEventListener("submit", (event) => {
   const { submitter } = event;
   if (!submitter || event.defaultPrevented || submitter.form?.method !== "post") return;
+  if ("keeps" in submitter.form.dataset) return; // Its answer is a file: the page stays.
   submitter.setAttribute("aria-busy", "true");
   setTimeout(() => (submitter.disabled = true));
 });
