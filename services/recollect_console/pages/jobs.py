@@ -153,8 +153,15 @@ class JobsController(Controller):
         async with visit.reading_tenant() as tx:
             job = await jobs.get_job(tx, job_id)
             authors = await authors_of(tx, [job.created_by])
-        context = {"authors": authors, "labels": LABELS, "badges": BADGES}
-        return render(visit, "jobs/row.html", job=job, poll=poll_of(job, polls), **context)
+        return render(
+            visit,
+            "jobs/row.html",
+            job=job,
+            poll=poll_of(job, polls),
+            authors=authors,
+            labels=LABELS,
+            badges=BADGES,
+        )
 
     @post("/{job_id:uuid}/cancel", opt=READS)
     async def cancel(self, visit: NamedDependency[Visit], job_id: FromPath[UUID]) -> Redirect:

@@ -13,7 +13,7 @@ from recollect.curation.duplicates.similarity import SimilarPair
 from recollect.graph.entities.model import NewEntity
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import IMPORT_GRAPH
-from recollect.jobs.model import NewJob
+from recollect.jobs.model import MAX_CHUNK, NewJob
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -55,8 +55,9 @@ async def propose(agent: Agent, owner: asyncpg.Connection, *names: str) -> dict[
         "SELECT name, id FROM nodes WHERE tenant_id = $1 AND name = ANY ($2)", agent.caller.tenant_id, list(names)
     )
     ids = {row["name"]: row["id"] for row in rows}
+    one, other = ids.values()
     async with agent.writing() as (tx, revision):
-        await store.insert_duplicates(tx, revision.graph, [SimilarPair(*ids.values(), 0.93)], revision.at)
+        await store.insert_duplicates(tx, revision.graph, [SimilarPair(one, other, 0.93)], revision.at)
     return ids
 
 
@@ -206,6 +207,29 @@ async def test_files_that_cannot_be_read_are_refused_with_what_was_entered(visit
     assert refused.form("transfer/import").fields["strategy"] == "replace"
     assert "Choose a file first" in (await send_file(visitor, page, "", status=400)).text
     await send_file(visitor, page, "memory.jsonl", status=403, form_token="0" * 64)
+
+
+async def test_a_file_is_received_only_while_its_sender_is_a_member(
+    visitor: Visitor, owner: asyncpg.Connection
+) -> None:
+    token = (await visitor.open("transfer")).form("transfer/import").fields["form_token"]
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"\n" * MAX_CHUNK
+        await owner.execute("DELETE FROM members WHERE person_id = $1", visitor.person.id)
+        yield b"\n" * MAX_CHUNK
+
+    answer = await visitor.http.post(
+        visitor.path("transfer/file"),
+        params={"name": "memory.jsonl", "mode": "import"},
+        content=parts(),
+        headers={"X-Recollect-Form-Token": token, "Origin": str(visitor.http.base_url).rstrip("/")},
+    )
+    assert answer.status_code == 404, answer.text
+    status = await owner.fetchval(
+        "SELECT j.status FROM jobs j JOIN tenants t ON t.id = j.tenant_id WHERE t.slug = $1", visitor.tenant
+    )
+    assert status == "cancelled"
 
 
 async def test_jobs_are_started_and_cancelled(visitor: Visitor, worker: WorkerContext, agent: Agent) -> None:
