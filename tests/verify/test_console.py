@@ -5,9 +5,11 @@ Pictures of the pages come to the folder of the variable CONSOLE_PICTURES, if th
 """
 
 import base64
+import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,8 +20,10 @@ from recollect.postgres.database import Database
 from recollect.transfer.formats import graphml
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.records import EntityRecord
+from recollect.settings import Settings
 from tests.support.memories import Agent
 from tests.support.people import PASSWORD, joined
+from tests.support.workers import WorkerProcess, working
 from tests.verify.browser import Chromium, examine
 from tests.verify.processes import DeployedGateway
 
@@ -27,6 +31,16 @@ HOSTILE = '<script>document.title="gone"</script><img src=x onerror=alert(1)>'
 BIDI, LONG = "\N{RIGHT-TO-LEFT OVERRIDE}txet neddih", "Donaudampfschifffahrt" * 20
 MARKUP = "document.querySelectorAll('main script, main img, [onerror], a[href^=javascript]').length"
 PNG = b"\x89PNG\r\n\x1a\n"
+IMPORTED = "\n".join(
+    (
+        json.dumps(
+            {"type": "entity", "name": "Charles", "entityType": "person", "observations": ["Charles draws plans"]}
+        ),
+        "a broken line",
+    )
+)
+"""A file with a line that cannot be read."""
+
 WIDE = {"width": 1280, "height": 800}
 
 
@@ -214,6 +228,67 @@ async def graph_commands(walk: Walk) -> None:
     await walk.look("command-page")
     await walk.click("main >> text=Recollect")
     await walk.shows("h1 >> text=Recollect")
+async def transfer(walk: Walk) -> None:
+    """Drop a file, which is tried at once, import it without choosing it again, and download an export."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "people.jsonl"
+        file.write_text(IMPORTED)
+        await walk.page.do("page.setInputFiles", "#file", str(file))
+        await walk.click("text=Send the file")
+        await walk.shows("text=It was tried")
+        await walk.shows("text=line 2")
+        await walk.look("tried")
+        await walk.click("button >> text=Import it")
+        await walk.page.arrive("**/jobs/**")
+    await walk.shows("#state >> text=succeeded")
+    await walk.look("job")
+    await walk.click("text=Look at the memory")
+    await walk.shows("#results >> text=Charles")
+
+
+async def care(walk: Walk) -> None:
+    """Let a job look for duplicates, compare them, try a merge in a dialog, and merge them."""
+    await walk.click("text=Look for duplicates")
+    await walk.click("text=Look at the duplicates")
+    await walk.shows(".pair >> text=alike")
+    await walk.shows("#sidebar >> .count")
+    await walk.look("duplicates")
+    await walk.click("text=Merge into this one")
+    await walk.shows("dialog[open] >> text=another name for it")
+    await walk.look("merge")
+    await walk.click("dialog[open] >> button >> text=Merge")
+    await walk.shows(".toast >> text=They are one now")
+    for tab in ("Expiring", "Outdated and archived", "Problems"):
+        await walk.click(f"main nav >> text={tab}")
+        await walk.shows(f"main nav >> [aria-current] >> text={tab}")
+        await walk.look(tab.split()[0].lower())
+    await walk.click("text=Look for them")
+    await walk.shows("main >> text=Every link leads to something")
+
+
+async def jobs(walk: Walk) -> None:
+    """Start a job from the list, and ask what would go with old history."""
+    await walk.click("text=Rebuild the search index")
+    await walk.shows("#state >> text=succeeded")
+    await walk.click("text=All jobs")
+    await walk.click("text=Remove old history")
+    await walk.shows("dialog[open] >> text=There is nothing to remove")
+    await walk.look("compact")
+    await walk.page.do("page.keyboard.press", "Escape")
+
+
+async def erasure(walk: Walk) -> None:
+    """See what would go with a person, type the name again, and get the receipt."""
+    await walk.fill("#field-name", "Grace")
+    await walk.click("text=Show what would go")
+    await walk.shows("text=Would stay")
+    await walk.look("erase")
+    await walk.fill("#field-confirmed", "Grace")
+    await walk.click("button >> text=Erase")
+    await walk.shows("text=Download the receipt")
+    await walk.look("receipt")
+    receipt = await walk.page.do("page.inputValue", "input[name=receipt]")
+    assert json.loads(receipt)["names"] == ["Grace"]
 
 
 Step = Callable[[Walk], Awaitable[None]]
@@ -225,6 +300,10 @@ STEPS: dict[str, tuple[str, Step]] = {
     "connect": ("connect", connect),
     "graph": ("graph", graph),
     "graph-commands": ("memory", graph_commands),
+    "transfer": ("transfer", transfer),
+    "care": ("care", care),
+    "jobs": ("jobs", jobs),
+    "erasure": ("erasure", erasure),
 }
 """Each step, with the page at which it begins."""
 
@@ -246,6 +325,9 @@ async def owner_of_tenant(db: Database, caller: Caller, pepper: bytes) -> Person
     await agent.create(
         NewEntity("Ada", "person", ("Ada likes tea",), tags=("taste",), importance=7.0),
         NewEntity("Recollect", "project", ("It remembers",)),
+        NewEntity("Analytical Engine", "machine", ("It computes",), tags=("brass",)),
+        NewEntity("Analytical Engines", "machine", ("It computes",), tags=("brass",)),
+        NewEntity("Grace", "person", ("Grace compiles",)),
         NewEntity(HOSTILE, "person", (HOSTILE, BIDI, LONG), tags=(HOSTILE[:40], BIDI)),
         NewEntity(LONG[:300], "javascript:alert(1)", ()),
     )
@@ -253,9 +335,16 @@ async def owner_of_tenant(db: Database, caller: Caller, pepper: bytes) -> Person
     return await joined(db, caller, Role.OWNER, pepper=pepper)
 
 
+@pytest.fixture(scope="module")
+def worker(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """Does the jobs that the pages start."""
+    with working(settings, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
+
+
 @pytest.fixture
 async def walk(
-    deployed: DeployedGateway, page: Chromium, caller: Caller, owner_of_tenant: Person
+    deployed: DeployedGateway, worker: WorkerProcess, page: Chromium, caller: Caller, owner_of_tenant: Person
 ) -> AsyncIterator[Walk]:
     await page.do("page.setViewportSize", WIDE)
     await signed_in(page, deployed, owner_of_tenant)

@@ -105,6 +105,15 @@ async def test_duplicates_are_compared_dismissed_and_merged(
     await visitor.open(f"care/merge/{kept}/{kept}", status=404)
 
 
+async def test_names_and_texts_of_a_pair_stay_text(visitor: Visitor, agent: Agent, owner: asyncpg.Connection) -> None:
+    names = ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(2)>")
+    await agent.create(*(NewEntity(name, "person", (f"{name} says so",)) for name in names))
+    one, other = (await propose(agent, owner, *names)).values()
+    for page in (await visitor.open("care"), await visitor.open(f"care/merge/{one}/{other}")):
+        assert "onerror=alert(1)>" in page.text
+        assert not page.all("img", src="x")
+
+
 async def test_proposals_are_counted_up_to_a_bound_and_those_of_lost_entities_are_not(
     agent: Agent, owner: asyncpg.Connection
 ) -> None:
