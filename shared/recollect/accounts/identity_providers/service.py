@@ -35,7 +35,7 @@ from recollect.accounts.identity_providers.model import (
 from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import PersonSession
-from recollect.caller import Caller, Role
+from recollect.caller import Caller, Check, Role, unconditional
 from recollect.crypto.encryption import Cipher
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.ids import new_id
@@ -89,19 +89,27 @@ async def add_provider(tx: Transaction, new: NewProvider, *, pepper: bytes) -> I
 
 
 async def change_provider(
-    tx: Transaction, provider_id: UUID, change: ProviderChange, *, pepper: bytes
+    tx: Transaction,
+    provider_id: UUID,
+    change: ProviderChange,
+    *,
+    pepper: bytes,
+    check: Check[IdentityProvider] = unconditional,
 ) -> IdentityProvider:
     """Change a provider. A disabled provider lets nobody in, and its sessions are not valid.
 
-    Raises NotFound, InvalidInput, or Forbidden as `add_provider` does.
+    Raises NotFound, InvalidInput, Forbidden as `add_provider` does, and as `check` does.
     """
     tx.caller.require_can_grant(Role.ADMIN)
     check_fields(change.name, change.client_id, change.client_secret, change.algorithm)
     secret = change.client_secret
     encrypted = None if secret is None else _encrypted(tx, provider_id, secret, pepper)
     before = await store.lock_provider(tx, provider_id)
+    if before is None:
+        raise _no_provider()
+    check(before)
     changed = await store.change_provider(tx, provider_id, change, encrypted=encrypted)
-    if before is None or changed is None:
+    if changed is None:
         raise _no_provider()
     fields = changed_fields(before, changed) + (["client_secret"] if encrypted else [])
     if fields:

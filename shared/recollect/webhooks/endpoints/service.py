@@ -10,7 +10,7 @@ from uuid import UUID
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, Detail, changed_fields, named
-from recollect.caller import Caller
+from recollect.caller import Caller, Check, unconditional
 from recollect.crypto.encryption import Cipher
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound
 from recollect.ids import new_id
@@ -65,14 +65,17 @@ async def get_webhook(tx: Transaction, webhook_id: UUID) -> Webhook:
     return _found(await store.find_webhook(tx, webhook_id))
 
 
-async def change_webhook(tx: Transaction, webhook_id: UUID, patch: WebhookPatch) -> Webhook:
+async def change_webhook(
+    tx: Transaction, webhook_id: UUID, patch: WebhookPatch, *, check: Check[Webhook] = unconditional
+) -> Webhook:
     """Change a webhook. It gets new types of events from now on, and changes of graphs from its present position.
 
     A webhook that is enabled again gets the events that happened meanwhile and its pending deliveries. Raises NotFound,
-    InvalidInput, Forbidden under an allow-list.
+    InvalidInput, Forbidden under an allow-list, and as `check` does.
     """
     _require_unconfined(tx.caller)
     webhook = _found(await store.lock_webhook(tx, webhook_id))
+    check(webhook)
     patched = patch.applied_to(webhook)
     patched.require_valid()
     old_types = known_types(webhook.event_types)
