@@ -30,6 +30,11 @@ ENTRIES = (
     Entry("erasure", "Erasure", "shield", ORGANISATION, Scope.TENANT_ADMIN),
     Entry("jobs", "Jobs", "list-checks", ORGANISATION),
     Entry("transfer", "Import and export", "arrow-right-left", ORGANISATION),
+    Entry("people", "People", "users", ORGANISATION, Scope.TENANT_ADMIN),
+    Entry("usage", "Usage", "chart-column", ORGANISATION),
+    Entry("audit", "Audit log", "scroll-text", ORGANISATION, Scope.TENANT_ADMIN),
+    Entry("webhooks", "Webhooks", "webhook", ORGANISATION, Scope.TENANT_ADMIN),
+    Entry("settings", "Settings", "settings", ORGANISATION),
 )
 
 SEARCH_PAGE, SEARCH_FIELD, SEARCH_LABEL = "memory", "prefix", "Find a name"

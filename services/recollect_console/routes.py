@@ -18,6 +18,17 @@ from recollect_console.pages.jobs import JobsController
 from recollect_console.pages.memory import MemoryController
 from recollect_console.pages.node import NodeController
 from recollect_console.pages.transfer import TransferController
+from recollect_console.pages.audit import AuditController
+from recollect_console.pages.deliveries import DeliveryController
+from recollect_console.pages.email_domains import EmailDomainController
+from recollect_console.pages.graphs import GraphSettingsController
+from recollect_console.pages.identity_providers import IdentityProviderController
+from recollect_console.pages.invitations import InvitationController
+from recollect_console.pages.people import PeopleController
+from recollect_console.pages.settings import SettingsController
+from recollect_console.pages.trusted_issuers import TrustedIssuerController
+from recollect_console.pages.usage import UsageController
+from recollect_console.pages.webhooks import WebhookController
 from recollect_console.rendering import PACKAGE, UNDER, error_page
 from recollect_console.visit import Visit
 from recollect_gateway.web.styles import asset_routes
@@ -32,6 +43,7 @@ ASSETS = (
     "graph_files.js",
     "transfer.js",
     "trusted.js",
+    "usage.js",
     "libraries/htmx.min.js",
     "libraries/uplot.min.js",
     "libraries/uplot.min.css",
@@ -50,6 +62,18 @@ PAGES = (
     MemoryController,
     NodeController,
     TransferController,
+    # The organisation:
+    AuditController,
+    DeliveryController,
+    EmailDomainController,
+    GraphSettingsController,
+    IdentityProviderController,
+    InvitationController,
+    PeopleController,
+    SettingsController,
+    TrustedIssuerController,
+    UsageController,
+    WebhookController,
 )
 """The pages of a tenant and its graphs."""
 
