@@ -289,6 +289,108 @@ async def erasure(walk: Walk) -> None:
     await walk.look("receipt")
     receipt = await walk.page.do("page.inputValue", "input[name=receipt]")
     assert json.loads(receipt)["names"] == ["Grace"]
+async def people(walk: Walk) -> None:
+    """Invite somebody by a link, revoke the invitation, claim a domain, set up a provider, and be the last owner."""
+    await walk.click("text=Invite somebody")
+    await walk.fill("#field-email", "eve@example.com")
+    await walk.click("button >> text=Invite")
+    await walk.shows("#invitation-link")
+    await walk.look("invitation")
+    await walk.click("button >> text=Revoke")
+    await walk.shows(".toast >> text=The invitation is revoked")
+    await walk.click("nav >> text=E-mail domains")
+    await walk.fill("#field-domain", f"{walk.tenant}.example")
+    await walk.click("button >> text=Claim")
+    await walk.shows("text=not verified")
+    await walk.look("domains")
+    await walk.click("nav >> text=Identity providers")
+    for field, text in (("name", HOSTILE), ("issuer", "https://login.acme.example"), ("client_id", "recollect")):
+        await walk.fill(f"#field-{field}", text)
+    await walk.fill("#field-client_secret", "a-secret-of-theirs")
+    await walk.click("button >> text=Set up")
+    await walk.shows(".toast >> text=It is set up")
+    await walk.look("providers")
+    await walk.click("nav >> text=Members")
+    await walk.click("td >> text=Leave")
+    await walk.shows("dialog[open] >> text=loses the role owner")
+    await walk.look("leave")
+    await walk.click("dialog[open] >> button >> text=Leave")
+    await walk.shows("[role=alert] >> text=owner")
+
+
+async def usage(walk: Walk) -> None:
+    """Look at the charts, at another range, and at the same numbers as a table."""
+    await walk.shows(".plot canvas")
+    assert await walk.page.do("page.evaluate", "document.querySelectorAll('.plot canvas').length") == 4
+    await walk.click("nav >> text=7 days")
+    await walk.shows(".plot canvas")
+    assert "range=week" in await walk.page.address()
+    await walk.click("text=The same as a table")
+    await walk.shows("tr[data-at]")
+    await walk.look("usage-week")
+
+
+async def audit(walk: Walk) -> None:
+    """Filter the log, without a page of its own being loaded, and open the details of an entry."""
+    await walk.page.do("page.selectOption", "#field-action", "session.started")
+    await walk.shows("#results ul.chips >> text=session.started")
+    assert "action=session.started" in await walk.page.address()
+    await walk.click("#results summary")
+    await walk.shows("#results dl.facts")
+    await walk.look("audit-details")
+
+
+async def webhooks(walk: Walk) -> None:
+    """Add a webhook, see its secret once, send a test, pause it, and delete it in a dialog."""
+    await walk.click("text=Add a webhook")
+    await walk.fill("#field-url", "https://hooks.example.com/recollect")
+    await walk.fill("#field-description", HOSTILE)
+    await walk.click("text=graph.changed")
+    await walk.look("webhook-form")
+    await walk.click("button >> text=Add")
+    await walk.shows("#webhook-secret")
+    await walk.look("webhook-secret")
+    await walk.click("text=Go on")
+    await walk.click("text=Send a test")
+    await walk.shows("td >> text=webhook.test")
+    await walk.look("deliveries")
+    await walk.click("main >> a >> text=Webhooks")
+    await walk.click("button >> text=Pause")
+    await walk.shows(".toast >> text=It is paused")
+    await walk.look("webhook-list")
+    await walk.click("td >> text=Delete")
+    await walk.shows("dialog[open] >> text=Delete this webhook?")
+    await walk.click("dialog[open] >> button >> text=Delete")
+    await walk.shows("text=No webhook is set up")
+
+
+async def settings(walk: Walk) -> None:
+    """Change the time zone, make a graph and erase it by its name, trust an issuer, and read what a deletion means."""
+    await walk.fill("#field-time_zone", "Europe/Berlin")
+    await walk.click("button >> text=Save")
+    await walk.shows(".toast >> text=The settings are changed")
+    await walk.click("nav >> text=Graphs")
+    await walk.click("text=Make a graph")
+    await walk.fill("#field-name", "people")
+    await walk.look("graph-form")
+    await walk.click("button >> text=Make")
+    await walk.shows(".toast >> text=The graph is made")
+    await walk.look("graphs")
+    await walk.click("tr:has-text('people') >> text=Erase")
+    await walk.shows("dialog[open] >> text=This cannot be undone")
+    await walk.look("erase-graph")
+    await walk.fill("dialog[open] #field-typed", "people")
+    await walk.click("dialog[open] >> button >> text=Erase")
+    await walk.shows(".toast >> text=The graph is erased")
+    await walk.click("nav >> text=Trusted issuers")
+    await walk.fill("#field-name", "Acme")
+    await walk.fill("#field-issuer", "https://login.acme.example")
+    await walk.click("button >> text=Trust")
+    await walk.shows(".toast >> text=accepted from now on")
+    await walk.look("issuers")
+    await walk.click("nav >> text=Deletion")
+    await walk.shows("text=Who deletes it")
+    await walk.look("deletion")
 
 
 Step = Callable[[Walk], Awaitable[None]]
@@ -304,6 +406,11 @@ STEPS: dict[str, tuple[str, Step]] = {
     "care": ("care", care),
     "jobs": ("jobs", jobs),
     "erasure": ("erasure", erasure),
+    "people": ("people", people),
+    "usage": ("usage", usage),
+    "audit": ("audit", audit),
+    "webhooks": ("webhooks", webhooks),
+    "settings": ("settings", settings),
 }
 """Each step, with the page at which it begins."""
 

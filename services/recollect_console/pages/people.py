@@ -43,7 +43,8 @@ class PeopleController(Controller):
                 await members.change_role(tx, person_id, role_of(visit), check=unchanged(visit))
         except RecollectError as error:
             return await _page(visit, refusal_of(error))
-        return visit.go("people", done="role")
+        is_self = person_id == visit.session.person_id  # They may see less now.
+        return go_to("/app") if is_self else visit.go("people", done="role")
 
     @get("/{person_id:uuid}/remove")
     async def ask_to_remove(self, visit: NamedDependency[Visit], person_id: FromPath[UUID]) -> Response[str]:

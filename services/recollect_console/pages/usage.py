@@ -73,7 +73,8 @@ class UsageController(Controller):
         cursor: Cursor = "",
     ) -> Response[str]:
         """Calls of a range, sums by name, what the graphs store, and the plan."""
-        now, per = datetime.now(UTC), "hour" if span in HOURLY else "day"
+        now = datetime.now(UTC)
+        per: Literal["hour", "day"] = "hour" if span in HOURLY else "day"
         since = now - RANGES[span][1]
         async with visit.reading_tenant() as tx:
             points = await usage.read_series(tx, series_span(since, now, per, now=now))

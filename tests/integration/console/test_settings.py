@@ -27,8 +27,7 @@ def fault(page: Page) -> str:
 
 async def test_settings_are_changed_unless_somebody_was_faster(visitor: Visitor, db: Database, caller: Caller) -> None:
     page = await visitor.open("settings")
-    entered = {"name": "Acme & Sons", "time_zone": "Europe/Berlin", "retention_days": "30"}
-    saved = await visitor.send(page, "settings", **entered)
+    saved = await visitor.send(page, "settings", name="Acme & Sons", time_zone="Europe/Berlin", retention_days="30")
     assert "The settings are changed" in saved.text
     async with db.transaction(caller, read_only=True) as tx:
         tenant = await tenants.own_tenant(tx)
