@@ -290,7 +290,7 @@ async def erasure(walk: Walk) -> None:
     receipt = await walk.page.do("page.inputValue", "input[name=receipt]")
     assert json.loads(receipt)["names"] == ["Grace"]
 async def people(walk: Walk) -> None:
-    """Invite somebody by a link, revoke the invitation, claim a domain, set up a provider, and be the last owner."""
+    """Invite somebody by a link, revoke the invitation, claim a domain, set up a provider, and nearly leave."""
     await walk.click("text=Invite somebody")
     await walk.fill("#field-email", "eve@example.com")
     await walk.click("button >> text=Invite")
@@ -314,8 +314,7 @@ async def people(walk: Walk) -> None:
     await walk.click("td >> text=Leave")
     await walk.shows("dialog[open] >> text=loses the role owner")
     await walk.look("leave")
-    await walk.click("dialog[open] >> button >> text=Leave")
-    await walk.shows("[role=alert] >> text=owner")
+    await walk.page.press("Escape")
 
 
 async def usage(walk: Walk) -> None:

@@ -139,7 +139,7 @@ async def _question(visit: Visit, graph_id: UUID, refusal: Refusal | None = None
         status=refusal.status if refusal else 200,
         erased=graph,
         seen=mark_of(graph),
-        lost=sorted((table, count) for table, count in lost.items() if count),
+        lost=[(table.replace("_", " "), f"{count:,}") for table, count in sorted(lost.items()) if count],
         typed=visit.value("typed"),
         fault=refusal.text if refusal else "",
     )
