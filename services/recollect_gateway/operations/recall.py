@@ -162,22 +162,29 @@ def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, i
     )
 
 
-async def recall(call: Call, graph: str | None, body: RecallBody) -> Recalled:
+async def recall(call: Call, graph: str | None, body: RecallBody, *, only_near_best: bool = True) -> Recalled:
     """Find memories by words and meaning, or list what passes a filter.
 
-    Where a query is mistyped, what it was meant to say is searched for instead. Raises InvalidInput for neither a query
-    nor a filter, and for more than MAX_QUERIES.
+    Where a query is mistyped, what it was meant to say is searched for instead. `only_near_best`: without those that
+    are no more than company of the best. Raises InvalidInput for neither a query nor a filter, and for more than
+    MAX_QUERIES.
     """
     queries = [*([body.query] if body.query else []), *body.queries]
-    recalled = await _recall(call, graph, body, queries, correcting=body.as_of is None)
+    recalled = await _recall(call, graph, body, queries, correcting=body.as_of is None, only_near_best=only_near_best)
     if not recalled.corrected:
         return recalled
-    corrected = await _recall(call, graph, body, recalled.corrected, correcting=False)
+    corrected = await _recall(call, graph, body, recalled.corrected, correcting=False, only_near_best=only_near_best)
     return replace(corrected, corrected=recalled.corrected)
 
 
 async def _recall(
-    call: Call, graph: str | None, body: RecallBody, queries: Sequence[str], *, correcting: bool
+    call: Call,
+    graph: str | None,
+    body: RecallBody,
+    queries: Sequence[str],
+    *,
+    correcting: bool,
+    only_near_best: bool,
 ) -> Recalled:
     filter_ = _filter(body)
     if len(queries) > MAX_QUERIES or not (queries or filter_.narrows):
@@ -195,7 +202,7 @@ async def _recall(
             questions,
             filter_,
             limit=body.most,
-            only_near_best=True,
+            only_near_best=only_near_best,
             whole_days=body.limit is None,
             token_budget=body.token_budget,
             cached=cached,

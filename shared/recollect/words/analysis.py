@@ -1,7 +1,7 @@
 """The lexemes of passages, and the words that questions ask for."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -187,6 +187,37 @@ def asked_words(text: str) -> Slices[list[AskedWord]]:
         if number % _WORDS_PER_SLICE == 0:
             yield
     return sorted(found.values(), key=lambda word: not word.is_identifier)[:MAX_ASKED]
+
+
+def find_words(text: str, asked: Sequence[AskedWord]) -> list[tuple[int, int]]:
+    """Where a text has words that a question asks for, in whichever form: beginnings and ends, none in another."""
+    sought = {form for word in asked if not word.is_function for form in (*word.forms, *word.parts)}
+    chunks = list(CHUNK.finditer(text))
+    language, found = _language(chunks), list[tuple[int, int]]()
+    for chunk in chunks:
+        if chunk.lastgroup != "word":
+            found += _find_signs(chunk, sought)
+            continue
+        main, variants, is_function = _lexemes(normalised(chunk["word"]), language)
+        if not is_function and not sought.isdisjoint((*main, *variants)):
+            found.append(chunk.span())
+    return found
+
+
+def _find_signs(run: re.Match[str], sought: Set[str]) -> list[tuple[int, int]]:
+    """Where a run of signs has some of the words that are sought, those that touch as one."""
+    places = sorted(
+        match.span()
+        for word in set(bigrams(run.group())) & sought
+        for match in re.finditer(re.escape(word), run.group())
+    )
+    found: list[tuple[int, int]] = []
+    for start, end in ((run.start() + start, run.start() + end) for start, end in places):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
 
 
 def all_of(text: str) -> str:

@@ -25,7 +25,7 @@ from recollect_gateway.calls import Call, Services
 from recollect_gateway.management.guards import caller_renewal, mirrors, open_stream
 from recollect_gateway.management.memory.nodes import Kinds, Tags
 from recollect_gateway.streaming import server_sent_events
-from recollect_gateway.streaming.streams import DRAINING, PollResult, Stream
+from recollect_gateway.streaming.streams import DRAINING, PollResult, Renew, Stream
 from recollect_http.fields import SUBJECT, GraphInPath
 from recollect_http.pages import Cursor, Limit, NextCursor, position_of
 from recollect_http.problems import RESPONSES
@@ -124,7 +124,8 @@ class ChangeController(Controller):
         check_text({"kind": kind, "tag": tag})
         filters = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
         if server_sent_events.MEDIA_TYPE in request.headers.get("accept", ""):
-            changes = await _open(request, services, name, filters, _last_event(request) or ResumePoint(after_revision))
+            after = _last_event(request) or ResumePoint(after_revision)
+            changes = await open_changes(request, services, name, filters, after, caller_renewal(request))
             return StreamResponse(  # type: ignore[return-value]  # the OpenAPI document describes the page
                 changes.events(), media_type=server_sent_events.MEDIA_TYPE, headers=server_sent_events.HEADERS
             )
@@ -186,14 +187,17 @@ class ChangeStream:
             return await notifications.changes_after(tx, graph.id, self.filters, since=self.reached, limit=AT_ONCE)
 
 
-async def _open(
-    request: AnyRequest, services: Services, name: str, filters: ChangeFilter, after: ResumePoint
+async def open_changes(
+    request: AnyRequest, services: Services, name: str, filters: ChangeFilter, after: ResumePoint, renew: Renew
 ) -> ChangeStream:
-    """A stream of a graph's changes after a place; raises NotFound, or TooManyRequests."""
+    """A stream of a graph's changes after a place, as long as `renew` finds the caller; raises as `open_stream` does.
+
+    Raises NotFound where there is no such graph.
+    """
     async with Call(request.user, services, "changes", read_only=True).transaction() as tx:
         graph = await graphs.get_graph(tx, name)
         newest = await graphs.newest_revision(tx, graph)
-    stream = await open_stream(request, caller_renewal(request))
+    stream = await open_stream(request, renew)
     stream.listener.graphs = frozenset({graph.id})
     is_lost = not after.is_of(graph.id, newest)
     reached = newest if is_lost or after.revision is None else after.revision

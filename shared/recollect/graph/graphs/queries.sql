@@ -192,6 +192,29 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
 ORDER BY revision
 LIMIT :limit;
 
+-- name: list_changes_back
+-- The changes of a graph after :floor up to :until, newest first, by :actor and of :operation (each null: any), each with the
+-- first :max_ids of its ids. At most :limit.
+SELECT revision, at, actor, operation, counts, ids[1:(:max_ids)] AS ids, cardinality(ids) > :max_ids AS cut
+FROM changes
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :floor AND revision <= :until
+    AND (:actor::text IS NULL OR actor = :actor) AND (:operation::text IS NULL OR operation = :operation)
+ORDER BY revision DESC
+LIMIT :limit;
+
+-- name: list_actors
+-- Who did what in a graph after a revision: pairs of an actor and an operation, at most :limit.
+SELECT DISTINCT actor, operation FROM changes
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :floor
+ORDER BY actor, operation
+LIMIT :limit;
+
+-- name: find_times
+-- When these revisions were written, in order.
+SELECT c.revision, c.at FROM unnest(:revisions::bigint[]) AS asked (revision)
+JOIN changes c ON c.tenant_id = :tenant_id AND c.graph_id = :graph_id AND c.revision = asked.revision
+ORDER BY c.revision;
+
 -- name: update_graph
 -- Store a graph's configuration; no row if its name is another graph's.
 UPDATE graphs SET name = :name, conflict_policy = :conflict_policy, kind_whitelist = :kind_whitelist, metadata = :metadata,

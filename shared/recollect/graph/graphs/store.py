@@ -113,6 +113,43 @@ async def list_changes(tx: Transaction, graph_id: UUID, *, since: int, ids: int,
     return [Change(**{**row, "ids": tuple(row["ids"])}) for row in rows]
 
 
+async def list_changes_back(
+    tx: Transaction,
+    graph: Graph,
+    *,
+    floor: int,
+    until: int,
+    actor: str | None,
+    operation: str | None,
+    ids: int,
+    limit: int,
+) -> list[Change]:
+    """The changes after `floor` up to `until`, newest first, by an actor and of an operation (None: any)."""
+    rows = await tx.fetch(
+        queries.list_changes_back,
+        graph_id=graph.id,
+        floor=floor,
+        until=until,
+        actor=actor,
+        operation=operation,
+        max_ids=ids,
+        limit=limit,
+    )
+    return [Change(**{**row, "ids": tuple(row["ids"])}) for row in rows]
+
+
+async def list_actors(tx: Transaction, graph: Graph, *, floor: int, limit: int) -> list[tuple[str, str]]:
+    """Pairs of an actor and an operation of the changes after `floor`."""
+    rows = await tx.fetch(queries.list_actors, graph_id=graph.id, floor=floor, limit=limit)
+    return [(row["actor"], row["operation"]) for row in rows]
+
+
+async def find_times(tx: Transaction, graph: Graph, revisions: Sequence[int]) -> dict[int, datetime]:
+    """When these revisions were written; revisions that the log does not have are left out."""
+    rows = await tx.fetch(queries.find_times, graph_id=graph.id, revisions=revisions)
+    return {row["revision"]: row["at"] for row in rows}
+
+
 async def insert_graph(tx: Transaction, new: NewGraph) -> Graph | None:
     """Create a graph at revision 0; None if the name is taken."""
     row = await tx.fetchrow(

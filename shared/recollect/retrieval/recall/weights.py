@@ -42,3 +42,13 @@ WEIGHTS_WITHOUT_TOKENS: Mapping[str, float] = {
     "meaning": 3.0,
 }
 """For embedders without tokens, and while most of the candidates are not embedded yet."""
+
+
+def parts_of_score(terms: Mapping[str, float]) -> dict[str, float]:
+    """How much each of these terms adds to the score of its memory, the greatest part first; together they are it."""
+    weights = dict(WEIGHTS if "win" in terms else WEIGHTS_WITHOUT_TOKENS)
+    if "identified" in terms:
+        weights["identified"] = sum(weights.values())
+    total = sum(weights.values())
+    parts = {name: weights[name] * value / total for name, value in terms.items() if name in weights}
+    return dict(sorted(parts.items(), key=lambda part: -part[1]))
