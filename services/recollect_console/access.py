@@ -17,12 +17,13 @@ from litestar.types import Scope as ASGIScope
 
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.accounts.tenants.model import SLUG
-from recollect.caller import Scope
-from recollect.errors import Conflict, InvalidInput, NotFound, Unauthenticated
+from recollect.caller import Caller, Scope
+from recollect.errors import Conflict, CredentialEnded, InvalidInput, NotFound, Unauthenticated
 from recollect_console.visit import SentFile, Visit
 from recollect_gateway.callers.browser_sessions import active_membership, caller_of, signed_in
 from recollect_gateway.management.guards import serve_admitted
 from recollect_gateway.requests.urlencoded import FORM
+from recollect_gateway.streaming.streams import Renew
 from recollect_gateway.web.forms import TOKEN_FIELD, read_form, require_form_token
 
 AnyRequest = Request[Any, Any, Any]
@@ -119,6 +120,24 @@ def visit_of(request: ASGIConnection[Any, Any, Any, Any]) -> Visit:
 def find_visit(request: ASGIConnection[Any, Any, Any, Any]) -> Visit | None:
     """The visit of a request, if it came so far."""
     return request.scope["state"].get(_VISIT)
+
+
+def renewal_of(visit: Visit) -> Renew:
+    """A function that looks up anew who visits, for an answer that stays open.
+
+    It raises CredentialEnded once the session or the membership has ended, and Forbidden once the role reads nothing.
+    """
+
+    async def renew() -> Caller:
+        session = await signed_in(visit.request)
+        found = None if session is None else await active_membership(visit.request, session, visit.caller.tenant)
+        if session is None or found is None:
+            raise CredentialEnded("The session or the membership has ended.")
+        caller = caller_of(session, found)
+        caller.require(Scope.MEMORY_READ)
+        return caller
+
+    return renew
 
 
 async def _membership(connection: AnyRequest, session: PersonSession, tenant: str) -> Membership:

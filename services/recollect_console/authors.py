@@ -1,12 +1,16 @@
 """Who wrote something: the subject of a version, as a name that people know."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.service import GRANT_SUBJECT, KEY_SUBJECT, PERSON_SUBJECT
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
+from recollect.graph.graphs.view import GraphView
+from recollect.graph.lineages import service as lineages
+from recollect.graph.observations import service as observations
 from recollect.postgres.transactions import Transaction
 
 MOST = 200
@@ -40,6 +44,15 @@ async def authors_of(tx: Transaction, subjects: Iterable[str]) -> Mapping[str, A
             for grant in await grants.list_grants(tx, limit=MOST)
         }
     return {subject: known.get(subject) or _unnamed(subject) for subject in sought}
+
+
+async def writers_of(view: GraphView, memory_ids: Sequence[UUID]) -> Mapping[UUID, str]:
+    """The subject that wrote each of these memories, by its id; observations and nodes that are gone are left out."""
+    if not memory_ids:
+        return {}
+    said = await observations.observations_by_id(view.tx, view.graph, memory_ids)
+    facts = await lineages.get_nodes(view, [memory_id for memory_id in memory_ids if memory_id not in said])
+    return {id_: each.created_by for id_, each in said.items()} | {fact.node_id: fact.created_by for fact in facts}
 
 
 def _any(subjects: Iterable[str], kind: str) -> bool:

@@ -23,9 +23,11 @@ class Entry:
 
 
 ENTRIES = (
+    Entry("ask", "Ask", "message-circle-question-mark"),
     Entry("memory", "Memory", "list", also=("node",)),
     Entry("graph", "Graph", "waypoints"),
     Entry("care", "Care", "sparkles"),
+    Entry("timeline", "Timeline", "history"),
     Entry("connect", "Connect", "plug", ORGANISATION),
     Entry("erasure", "Erasure", "shield", ORGANISATION, Scope.TENANT_ADMIN),
     Entry("jobs", "Jobs", "list-checks", ORGANISATION),

@@ -8,6 +8,7 @@ from litestar.di import Provide
 from recollect.settings import Settings
 from recollect_console.access import VisitMiddleware, check_form, visit_of
 from recollect_console.pages.commands import CommandsController
+from recollect_console.pages.ask import AskController
 from recollect_console.pages.components import ComponentsController
 from recollect_console.pages.connect import ConnectController
 from recollect_console.pages.graph import GraphController
@@ -29,6 +30,8 @@ from recollect_console.pages.settings import SettingsController
 from recollect_console.pages.trusted_issuers import TrustedIssuerController
 from recollect_console.pages.usage import UsageController
 from recollect_console.pages.webhooks import WebhookController
+from recollect_console.pages.take_back import TakeBackController
+from recollect_console.pages.timeline import TimelineController
 from recollect_console.rendering import PACKAGE, UNDER, error_page
 from recollect_console.visit import Visit
 from recollect_gateway.web.styles import asset_routes
@@ -37,6 +40,8 @@ from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequest
 AnyRequest = Request[Any, Any, Any]
 
 ASSETS = (
+    "ask.css",
+    "timeline.js",
     "console.css",
     "console.js",
     "graph.js",
@@ -53,24 +58,26 @@ ASSETS = (
 )
 
 PAGES = (
+    AskController,
+    AuditController,
     CareController,
     CommandsController,
     ConnectController,
-    ErasureController,
-    GraphController,
-    JobsController,
-    MemoryController,
-    NodeController,
-    TransferController,
-    # The organisation:
-    AuditController,
     DeliveryController,
     EmailDomainController,
+    ErasureController,
+    GraphController,
     GraphSettingsController,
     IdentityProviderController,
     InvitationController,
+    JobsController,
+    MemoryController,
+    NodeController,
     PeopleController,
     SettingsController,
+    TakeBackController,
+    TimelineController,
+    TransferController,
     TrustedIssuerController,
     UsageController,
     WebhookController,

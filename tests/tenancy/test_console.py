@@ -39,6 +39,7 @@ ROUTES = {
     "GET /care/merge/{node:uuid}/{other_id:uuid}": MEMBER,
     "POST /care/merge/{node:uuid}/{other_id:uuid}": MEMBER,
     "GET /care/problems": READER,
+    "GET /ask": READER,
     "GET /connect": READER,
     "POST /connect/keys": ADMIN,
     "GET /connect/keys/{key_id:uuid}/revoke": ADMIN,
@@ -121,6 +122,12 @@ ROUTES = {
     "POST /webhooks/{webhook_id:uuid}/test": ADMIN,
     "POST /webhooks/{webhook_id:uuid}/replay": ADMIN,
     "POST /webhooks/{webhook_id:uuid}/deliveries/{delivery_id:uuid}/replay": ADMIN,
+    "GET /timeline": READER,
+    "GET /timeline/live": READER,
+    "GET /timeline/slider": READER,
+    "GET /timeline/take-back": MEMBER,
+    "POST /timeline/take-back": MEMBER,
+    "GET /timeline/{revision:int}": READER,
 }
 """Every route of a tenant's pages, and the lowest role that may use it."""
 
@@ -180,6 +187,7 @@ async def _names(owner: asyncpg.Connection, victim: Neighbour) -> dict[str, str]
     return await _names_of_organisation(owner, victim) | {
         "tenant": victim.caller.tenant,
         "graph": "default",
+        "revision": "1",
         "key_id": str(victim.key.key.id),
         "grant_id": str(uuid4()),
         "job_id": str(victim.done.id),
@@ -294,6 +302,7 @@ async def test_pages_cannot_be_framed_or_scripted(sides: Sides) -> None:
             if answer.headers["content-type"] == "application/json":
                 assert policy == "default-src 'none'; frame-ancestors 'none'", route
                 continue
+            if is_stream(answer):
             for part in ("frame-ancestors 'none'", "script-src 'self';", "style-src 'self';", "require-trusted-types"):
                 assert part in policy, (route, policy)
 
@@ -310,10 +319,18 @@ async def send(
     method, _, path = route.partition(" ")
     address = re.sub(r"\{(\w+):\w+\}", r"{\1}", PREFIX + path).format(**names)
     if method == "GET":
-        return await http.get(address)
+        async with http.stream("GET", address) as answer:
+            if not is_stream(answer):
+                await answer.aread()
+        return answer
     given = await token_of(http) if token is None else token
     sent = {"Origin": str(http.base_url).rstrip("/")} | (headers or {})
     return await http.post(address, data={"form_token": given}, headers=sent)
+
+
+def is_stream(answer: httpx2.Response) -> bool:
+    """Whether an answer stays open, so that it has no end to wait for."""
+    return answer.headers.get("content-type", "").startswith("text/event-stream")
 
 
 async def token_of(http: httpx2.AsyncClient) -> str:

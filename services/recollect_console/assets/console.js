@@ -192,5 +192,17 @@ for (const button of document.querySelectorAll("[data-opens-commands]")) {
   });
 }
 
+/* The slider over revisions: it tells where it stands, and fills in the moment of its form. */
+document.addEventListener("input", (event) => {
+  const slider = event.target.closest("[data-moments] input[type=range]");
+  if (!slider) return;
+  const moments = slider.closest("[data-moments]");
+  const marks = [...moments.querySelectorAll("[data-at]")].filter((mark) => Number(mark.dataset.revision) <= Number(slider.value));
+  const at = marks.length ? new Date(marks.at(-1).dataset.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : "";
+  moments.querySelector("[data-moment]").textContent = `${Number(slider.value).toLocaleString()}${at ? `, after ${at},` : ""}`;
+  const field = slider.form.querySelector("input[name=as_of]:not([type=range])");
+  if (field) field.value = slider.value;
+});
+
 /* A sidebar over the page closes when the window becomes wide. */
 narrow.addEventListener("change", () => document.getElementById("sidebar").hidePopover?.());

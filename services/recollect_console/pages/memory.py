@@ -1,9 +1,8 @@
 """Memory: the entities and facts of a graph, and what was said, filtered by what is in the address."""
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from litestar import Controller, Response, get
 from litestar.di import NamedDependency
@@ -15,11 +14,11 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
-from recollect.graph.observations import service as observations
 from recollect.retrieval.recall import service as recalling
-from recollect.retrieval.recall.model import Recalled, RecallFilter
+from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.pages import ListPosition, Order, Page
-from recollect_console.authors import authors_of
+from recollect_console.authors import authors_of, writers_of
+from recollect_console.filters import day_of, importance_of, values_of
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
@@ -61,7 +60,7 @@ class MemoryController(Controller):
     ) -> Response[str]:
         """One page of the nodes that pass every filter, oldest first."""
         position = position_of(cursor or None, node_position)
-        filters = VersionFilter(_given(kind), _given(tag), PAGE, 0, status or None, prefix, position)
+        filters = VersionFilter(values_of(kind), values_of(tag), PAGE, 0, status or None, prefix, position)
         async with visit.reading("list_nodes") as view:
             found, more = await lineages.list_nodes(view, filters)
             kinds = await _kinds(view)
@@ -106,7 +105,7 @@ class MemoryController(Controller):
             found = await recalling.recall(
                 view, [], recall_filter, limit=PAGE, token_budget=MAX_TOKENS, described=True, page=page
             )
-            writers = await _writers(view, found)
+            writers = await writers_of(view, [hit.memory_id for hit in found.hits])
             context["authors"] = await authors_of(view.tx, writers.values())
         context["items"] = [
             {"hit": hit, "attributes": found.attributes[hit.memory_id], "writer": writers.get(hit.memory_id)}
@@ -122,48 +121,16 @@ async def _kinds(view: GraphView) -> list[str]:
     return [kind for kind, _ in await entities.count_kinds(view, limit=MAX_KINDS)]
 
 
-async def _writers(view: GraphView, found: Recalled) -> Mapping[UUID, str]:
-    """Who wrote each memory: an observation, or a fact."""
-    ids = [hit.memory_id for hit in found.hits]
-    if not ids:
-        return {}
-    said = await observations.observations_by_id(view.tx, view.graph, ids)
-    facts = await lineages.get_nodes(view, [id_ for id_ in ids if id_ not in said])
-    return {id_: each.created_by for id_, each in said.items()} | {fact.node_id: fact.created_by for fact in facts}
-
-
 def _recall_filter(filters: Mapping[str, str]) -> RecallFilter:
     """The filter of the address. Raises InvalidInput."""
-    until = _day(filters["until"], "until")
+    until = day_of(filters["until"], "until")
     return RecallFilter(
-        kinds=_given(filters["kind"]),
-        tags=_given(filters["tag"]),
-        about=_given(filters["about"]),
+        kinds=values_of(filters["kind"]),
+        tags=values_of(filters["tag"]),
+        about=values_of(filters["about"]),
         thread=filters["thread"] or None,
-        since=_day(filters["since"], "since") or BEFORE_ALL,
+        since=day_of(filters["since"], "since") or BEFORE_ALL,
         until=None if until is None else until + timedelta(days=1, microseconds=-1),
-        min_importance=_number(filters["importance"]),
+        min_importance=importance_of(filters["importance"]),
         include_outdated=bool(filters["outdated"]),
     )
-
-
-def _day(given: str, path: str) -> datetime | None:
-    """The beginning of a day in UTC."""
-    try:
-        return datetime.combine(date.fromisoformat(given), time(), UTC) if given else None
-    except ValueError:
-        raise InvalidInput("A day is written like 2026-11-28", path=path) from None
-
-
-def _number(given: str) -> float | None:
-    try:
-        importance = float(given) if given else None
-    except ValueError:
-        importance = -1
-    if importance is not None and not 0 <= importance <= 10:
-        raise InvalidInput("The importance is a number from 0 to 10", path="importance")
-    return importance
-
-
-def _given(value: str) -> tuple[str, ...]:
-    return (value,) if value else ()

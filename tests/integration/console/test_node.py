@@ -41,7 +41,7 @@ async def test_a_node_has_observations_relations_and_versions(visitor: Visitor) 
     versions = await visitor.open_address(page.links()["Versions"])
     assert "Version 1" in versions.text
     then = await visitor.open_address(versions.links()["As it was"])
-    assert "You see the past" in then.text
+    assert "Viewing" in then.text
 
 
 async def test_an_observation_is_edited_and_its_former_text_outdated(visitor: Visitor) -> None:
