@@ -70,9 +70,9 @@ async def test_filters_are_in_the_address_and_without_a_question_they_list(visit
         texts = found_texts(await visitor.open("ask", **filters))
         assert len(texts) == len(expected), filters
         assert all(part in text for part, text in zip(expected, texts, strict=True)), filters
-    for wrong in ({"since": "yesterday"}, {"importance": "11"}):
-        page = await visitor.open("ask", status=400, q="Ada", **wrong)
-        assert page.all("div", role="alert"), wrong
+    for name, value in (("since", "yesterday"), ("importance", "11")):
+        page = await visitor.open_address(visitor.path(f"ask?q=Ada&{name}={value}"), status=400)
+        assert page.all("div", role="alert"), name
         assert page.form("ask").fields["q"] == "Ada"
 
 

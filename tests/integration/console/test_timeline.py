@@ -89,7 +89,7 @@ async def test_new_changes_come_by_themselves_until_the_membership_ends(
     ):
         assert stream.headers["content-type"].startswith("text/event-stream")
         events = _events(stream)
-        await Agent(db, caller).remember(NewMemory("Ada likes jam", about=("Ada",)))
+        await _remember(visitor, "Ada likes jam")
         name, data = await anext(events)
         assert (name, json.loads(data)["revision"]) == ("change", 4)
         part = await reader.part("timeline", "news", after=3)
@@ -97,7 +97,7 @@ async def test_new_changes_come_by_themselves_until_the_membership_ends(
         assert part.all("html") == []
         async with db.transaction(caller) as tx:
             await members.remove_member(tx, reader.person.id)
-        await Agent(db, caller).remember(NewMemory("Not for former members"))
+        await _remember(visitor, "Not for former members")
         name, data = await anext(events)
         assert name == "end"
         assert "Not for" not in data
@@ -144,6 +144,14 @@ async def test_only_what_was_shown_is_taken_back_and_only_by_those_who_may(
     async with visiting(gateway, db, settings, caller, Role.READER) as reader:
         await reader.open("timeline/take-back", status=403)
         assert "Take back…" not in (await reader.open("timeline")).text
+
+
+async def _remember(visitor: Visitor, text: str) -> None:
+    """Write through the gateway, which tells those who listen at once."""
+    headers = {"X-Recollect-Tenant": visitor.tenant, "Origin": str(visitor.http.base_url).rstrip("/")}
+    items = {"items": [{"text": text, "about": ["Ada"]}]}
+    answer = await visitor.http.post("/v1/graphs/default/memories", json=items, headers=headers)
+    assert answer.is_success, answer.text
 
 
 async def _events(stream: httpx2.Response) -> AsyncIterator[tuple[str, str]]:
