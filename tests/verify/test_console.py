@@ -122,7 +122,7 @@ async def memory(walk: Walk) -> None:
     await walk.page.do("page.keyboard.press", "Enter")
     await walk.page.arrive("**/connect")
     await walk.open("memory?as_of=1")
-    await walk.shows("text=You see the past")
+    await walk.shows("text=Viewing")
     await walk.look("past")
 
 
@@ -390,10 +390,48 @@ async def settings(walk: Walk) -> None:
     await walk.click("nav >> text=Deletion")
     await walk.shows("text=Who deletes it")
     await walk.look("deletion")
+async def ask(walk: Walk) -> None:
+    """Ask, look at why something was found, and at the call as code."""
+    await walk.fill("#field-q", "What does Ada like?")
+    await walk.shows(".hit mark")
+    assert "q=What" in await walk.page.address()
+    await walk.click(".hit >> nth=0 >> summary >> text=Score")
+    await walk.click("summary >> text=As code")
+    await walk.shows("#code-2")
+    await walk.look("answer")
+    assert await walk.page.do("page.evaluate", MARKUP) == 0
+
+
+async def timeline(walk: Walk) -> None:
+    """See a change come by itself, go back by the slider of the menu, and take the last change back."""
+    await walk.shows("#live >> text=Live")
+    code = (
+        "(tenant) => fetch('/v1/graphs/default/memories', {method: 'POST', body: JSON.stringify({items: "
+        "[{text: 'Ada likes jam', about: ['Ada']}]}), headers: {'Content-Type': 'application/json', "
+        "'X-Recollect-Tenant': tenant}}).then((answer) => answer.ok)"
+    )
+    assert await walk.page.do("page.evaluate", f"({code})({walk.tenant!r})") is True
+    await walk.shows("#news >> text=Ada likes jam")
+    await walk.look("live")
+    await walk.click("#news a.button >> nth=0")
+    await walk.shows("text=This would be done")
+    await walk.look("take-back")
+    await walk.click("text=Take it back")
+    await walk.shows("h1 >> text=It is taken back")
+    await walk.click("summary >> text=Now")
+    await walk.shows("#slider-menu")
+    await walk.page.do("page.focus", "#slider-menu")
+    await walk.page.press("ArrowRight")
+    await walk.click("details[open] >> button >> text=Show")
+    await walk.shows("text=Viewing")
+    assert "as_of=1" in await walk.page.address()
+    await walk.click("text=Back to now")
+    await walk.shows("text=Viewing", "detached")
 
 
 Step = Callable[[Walk], Awaitable[None]]
 STEPS: dict[str, tuple[str, Step]] = {
+    "ask": ("ask", ask),
     "frame": ("memory", frame),
     "memory": ("memory", memory),
     "said": ("memory/said", said),
@@ -410,6 +448,7 @@ STEPS: dict[str, tuple[str, Step]] = {
     "audit": ("audit", audit),
     "webhooks": ("webhooks", webhooks),
     "settings": ("settings", settings),
+    "timeline": ("timeline", timeline),
 }
 """Each step, with the page at which it begins."""
 
