@@ -7,31 +7,31 @@ from litestar.di import Provide
 
 from recollect.settings import Settings
 from recollect_console.access import VisitMiddleware, check_form, visit_of
-from recollect_console.pages.commands import CommandsController
 from recollect_console.pages.ask import AskController
+from recollect_console.pages.audit import AuditController
+from recollect_console.pages.care import CareController
+from recollect_console.pages.commands import CommandsController
 from recollect_console.pages.components import ComponentsController
 from recollect_console.pages.connect import ConnectController
-from recollect_console.pages.graph import GraphController
-from recollect_console.pages.care import CareController
+from recollect_console.pages.deliveries import DeliveryController
+from recollect_console.pages.email_domains import EmailDomainController
 from recollect_console.pages.erasure import ErasureController
+from recollect_console.pages.graph import GraphController
+from recollect_console.pages.graphs import GraphSettingsController
+from recollect_console.pages.identity_providers import IdentityProviderController
 from recollect_console.pages.index import IndexController
+from recollect_console.pages.invitations import InvitationController
 from recollect_console.pages.jobs import JobsController
 from recollect_console.pages.memory import MemoryController
 from recollect_console.pages.node import NodeController
-from recollect_console.pages.transfer import TransferController
-from recollect_console.pages.audit import AuditController
-from recollect_console.pages.deliveries import DeliveryController
-from recollect_console.pages.email_domains import EmailDomainController
-from recollect_console.pages.graphs import GraphSettingsController
-from recollect_console.pages.identity_providers import IdentityProviderController
-from recollect_console.pages.invitations import InvitationController
 from recollect_console.pages.people import PeopleController
 from recollect_console.pages.settings import SettingsController
+from recollect_console.pages.take_back import TakeBackController
+from recollect_console.pages.timeline import TimelineController
+from recollect_console.pages.transfer import TransferController
 from recollect_console.pages.trusted_issuers import TrustedIssuerController
 from recollect_console.pages.usage import UsageController
 from recollect_console.pages.webhooks import WebhookController
-from recollect_console.pages.take_back import TakeBackController
-from recollect_console.pages.timeline import TimelineController
 from recollect_console.rendering import PACKAGE, UNDER, error_page
 from recollect_console.visit import Visit
 from recollect_gateway.web.styles import asset_routes

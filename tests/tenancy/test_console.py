@@ -298,11 +298,12 @@ async def test_pages_cannot_be_framed_or_scripted(sides: Sides) -> None:
     for route in ROUTES:
         if route.startswith("GET"):
             answer = await send(sides.people["owner"].http, route, sides.names)
+            if is_stream(answer):
+                continue
             policy = answer.headers["content-security-policy"]
             if answer.headers["content-type"] == "application/json":
                 assert policy == "default-src 'none'; frame-ancestors 'none'", route
                 continue
-            if is_stream(answer):
             for part in ("frame-ancestors 'none'", "script-src 'self';", "style-src 'self';", "require-trusted-types"):
                 assert part in policy, (route, policy)
 

@@ -17,10 +17,10 @@ from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
+from recollect.settings import Settings
 from recollect.transfer.formats import graphml
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.records import EntityRecord
-from recollect.settings import Settings
 from tests.support.memories import Agent
 from tests.support.people import PASSWORD, joined
 from tests.support.workers import WorkerProcess, working
@@ -228,6 +228,8 @@ async def graph_commands(walk: Walk) -> None:
     await walk.look("command-page")
     await walk.click("main >> text=Recollect")
     await walk.shows("h1 >> text=Recollect")
+
+
 async def transfer(walk: Walk) -> None:
     """Drop a file, which is tried at once, import it without choosing it again, and download an export."""
     with TemporaryDirectory() as folder:
@@ -289,6 +291,8 @@ async def erasure(walk: Walk) -> None:
     await walk.look("receipt")
     receipt = await walk.page.do("page.inputValue", "input[name=receipt]")
     assert json.loads(receipt)["names"] == ["Grace"]
+
+
 async def people(walk: Walk) -> None:
     """Invite somebody by a link, revoke the invitation, claim a domain, set up a provider, and nearly leave."""
     await walk.click("text=Invite somebody")
@@ -390,6 +394,8 @@ async def settings(walk: Walk) -> None:
     await walk.click("nav >> text=Deletion")
     await walk.shows("text=Who deletes it")
     await walk.look("deletion")
+
+
 async def ask(walk: Walk) -> None:
     """Ask, look at why something was found, and at the call as code."""
     await walk.fill("#field-q", "What does Ada like?")

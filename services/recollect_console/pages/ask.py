@@ -27,7 +27,7 @@ from recollect_console.filters import day_of, importance_of, several_of
 from recollect_console.recall_code import recall_as_code
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.operations import memories
+from recollect_gateway.operations import recall as memories
 
 FOUND, NEARLY_FOUND = 10, 20
 """Memories that a recall returns here, as it does for agents, and further ones that are shown as nearly found."""
@@ -177,8 +177,8 @@ async def _replacing(view: GraphView, recalled: Recalled) -> Mapping[UUID, UUID]
 
 
 def _successor(attributes: MemoryAttributes) -> UUID | None:
-    told = SUPERSEDED.fullmatch(attributes.reason or "")
-    return None if told is None else UUID(told[1])
+    match = SUPERSEDED.fullmatch(attributes.reason or "")
+    return None if match is None else UUID(match[1])
 
 
 def _card(

@@ -17,7 +17,7 @@ from recollect.curation.merging.model import MergedEntity
 from recollect.curation.validation import service as validation
 from recollect.errors import InvalidInput
 from recollect.graph.entities import service as entities
-from recollect.graph.entities.model import ToldObservations
+from recollect.graph.entities.model import ListedObservations
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, VersionFilter
@@ -32,10 +32,10 @@ from recollect_console.diffs import Part, diff_words
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.management.memory.nodes import node_cursor, node_place
-from recollect_gateway.operations import changes
+from recollect_gateway.management.memory.nodes import node_cursor, node_position
 from recollect_gateway.operations.nodes import node_item
-from recollect_http.pages import Cursor, integer, place_of
+from recollect_gateway.operations.revise import ReviseBody, revise
+from recollect_http.pages import Cursor, integer, position_of
 
 PAIRS = 10
 """Pairs on a page."""
@@ -100,7 +100,7 @@ class CareController(Controller):
     @get("/")
     async def show(self, visit: NamedDependency[Visit], cursor: Cursor = None) -> Response[str]:
         """One page of proposed duplicates, the most similar first."""
-        offset = place_of(cursor or None, integer) or 0
+        offset = position_of(cursor or None, integer) or 0
         async with visit.reading("find_duplicates") as view:
             found = await proposals.list_proposals(view, offset=offset, limit=PAIRS + 1)
             pairs = await _pairs(view, found[:PAIRS])
@@ -133,9 +133,9 @@ class CareController(Controller):
     @get("/expiring")
     async def show_expiring(self, visit: NamedDependency[Visit], cursor: Cursor = None) -> Response[str]:
         """One page of the memories that expire soon, the first to expire first."""
-        place = place_of(cursor or None, _expiry_place)
+        position = position_of(cursor or None, _expiry_position)
         async with visit.reading("list_expiring") as view:
-            found = await expiry.list_expiring(view, within=EXPIRING_WITHIN, after=place, limit=PAGE + 1)
+            found = await expiry.list_expiring(view, within=EXPIRING_WITHIN, after=position, limit=PAGE + 1)
         shown = found[:PAGE]
         following = f"{shown[-1].expires_at.isoformat()}~{shown[-1].memory_id}" if len(found) > PAGE else None
         return render(
@@ -153,7 +153,7 @@ class CareController(Controller):
         self, visit: NamedDependency[Visit], aside: IsAside = "outdated", cursor: Cursor = None
     ) -> Response[str]:
         """One page of the nodes that recall leaves out."""
-        filters = VersionFilter(limit=PAGE, status=aside, after=place_of(cursor or None, node_place))
+        filters = VersionFilter(limit=PAGE, status=aside, after=position_of(cursor or None, node_position))
         async with visit.reading("list_nodes") as view:
             found, more = await lineages.list_nodes(view, filters)
             authors = await authors_of(view.tx, (version.created_by for version in found))
@@ -173,7 +173,7 @@ class CareController(Controller):
         action = visit.value("action") or "keep"
         if action not in _ACTIONS:
             raise InvalidInput(f"The action is one of {', '.join(_ACTIONS)}", path="action")
-        await changes.revise(visit.call("revise"), visit.graph, changes.ReviseBody(id=node, **_ACTIONS[action]))
+        await revise(visit.call("revise"), visit.graph, ReviseBody(id=node, **_ACTIONS[action]))
         back = visit.value("back")
         aside = visit.value("aside") if visit.value("aside") in get_args(Aside) else None
         return visit.go(back if back in _LISTS else "care", done=action, aside=aside)
@@ -217,26 +217,26 @@ async def _pairs(view: GraphView, found: Sequence[Proposal]) -> list[Pair]:
     ]
 
 
-def _sides(one: Version, other: Version, told: dict[UUID, ToldObservations]) -> tuple[Side, Side]:
-    (text, cut), (other_text, other_cut) = (_text(node, told.get(node.node_id)) for node in (one, other))
+def _sides(one: Version, other: Version, listed: dict[UUID, ListedObservations]) -> tuple[Side, Side]:
+    (text, cut), (other_text, other_cut) = (_text(node, listed.get(node.node_id)) for node in (one, other))
     names, texts = diff_words(one.name or "", other.name or ""), diff_words(text, other_text)
     left = Side(one, _without(names, "added"), _without(texts, "added"), cut)
     right = Side(other, _without(names, "removed"), _without(texts, "removed"), other_cut)
     return left, right
 
 
-def _text(node: Version, told: ToldObservations | None) -> tuple[str, bool]:
+def _text(node: Version, listed: ListedObservations | None) -> tuple[str, bool]:
     """All that an entity says, line by line, and whether there is more."""
-    lines = [node.content or node.summary or "", *(told.texts if told else ())]
+    lines = [node.content or node.summary or "", *(listed.texts if listed else ())]
     text = "\n".join(line for line in lines if line)
-    return text[:MAX_TEXT], len(text) > MAX_TEXT or bool(told and told.omitted)
+    return text[:MAX_TEXT], len(text) > MAX_TEXT or bool(listed and listed.omitted)
 
 
 def _without(parts: Sequence[Part], change: str) -> list[Part]:
     return [part for part in parts if part[0] != change]
 
 
-def _expiry_place(cursor: str) -> tuple[datetime, UUID]:
+def _expiry_position(cursor: str) -> tuple[datetime, UUID]:
     at, _, memory_id = cursor.partition("~")
     time = datetime.fromisoformat(at)
     if time.tzinfo is None:

@@ -18,7 +18,7 @@ from recollect.memory.picturing import Picture
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_http.pages import Cursor, integer, place_of
+from recollect_http.pages import Cursor, integer, position_of
 
 MAX_DEPTH = 3
 """Relations from the start to the farthest node, at most."""
@@ -78,7 +78,7 @@ class GraphController(Controller):
         cursor: Cursor = None,
     ) -> Response[str]:
         """The page: one page of the relations as a table, beside which the script draws the picture."""
-        begin, fault = place_of(cursor or None, integer) or 0, ""
+        begin, fault = position_of(cursor or None, integer) or 0, ""
         async with visit.reading("explore") as view:
             try:
                 found = await _neighbourhood(view, node.strip(), depth, size)

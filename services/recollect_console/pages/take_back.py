@@ -58,7 +58,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class UndoPreview:
     """What a plan does, and what it leaves alone: the first items with the reason of each, and how many there are."""
 
     effects: Sequence[Effect]
@@ -84,7 +84,7 @@ class TakeBackController(Controller):
         context: dict[str, Any] = {
             "entered": {"actor": actor, "since": since, "until": until},
             "fault": "",
-            "told": None,
+            "preview": None,
         }
         context |= {"actors": [], "authors": {}}
         try:
@@ -93,7 +93,7 @@ class TakeBackController(Controller):
                 if since and visit.as_of is None:
                     span = await _span(view, actor, since, until)
                     plan = await undoing.undo_changes(view.tx, visit.graph, OPERATION, span, dry_run=True)
-                    context |= {"span": span, "told": await _told(view, plan)}
+                    context |= {"span": span, "preview": await _preview(view, plan)}
         except (InvalidInput, TooLarge) as error:
             return render(visit, "timeline/take_back.html", status=400, **(context | {"fault": error.message}))
         return render(visit, "timeline/take_back.html", **context)
@@ -106,13 +106,13 @@ class TakeBackController(Controller):
             plan = await undoing.undo_changes(tx, visit.graph, OPERATION, span, dry_run=False)
             revision = await graphs.newest_revision(tx, await graphs.get_graph(tx, visit.graph))
         async with visit.reading(OPERATION) as view:
-            told = await _told(view, plan)
+            preview = await _preview(view, plan)
             written = await history.changes_until(view.tx, view.graph, revision, after=revision - 1, limit=1)
             authors = await authors_of(view.tx, {visit.caller.subject, span.actor or ""})
-        if told.is_empty and not told.left_count:
+        if preview.is_empty and not preview.left_count:
             return visit.go("timeline", done="nothing")
-        change = None if told.is_empty else written.changes[0]
-        return render(visit, "timeline/receipt.html", span=span, told=told, change=change, authors=authors)
+        change = None if preview.is_empty else written.changes[0]
+        return render(visit, "timeline/receipt.html", span=span, preview=preview, change=change, authors=authors)
 
 
 async def _choices(view: GraphView) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _revision(visit: Visit, name: str) -> int:
     return int(given)
 
 
-async def _told(view: GraphView, plan: UndoPlan) -> Told:
+async def _preview(view: GraphView, plan: UndoPlan) -> UndoPreview:
     """What a plan does, in words of the console."""
     left_ids = [skipped.id for skipped in plan.skipped[:MAX_LEFT]]
     labels = await _labels(view, [*plan.deleted[:SAMPLES], *plan.removed_observations[:SAMPLES], *left_ids])
@@ -166,7 +166,7 @@ async def _told(view: GraphView, plan: UndoPlan) -> Told:
         (skipped.id, labels.get(skipped.id, str(skipped.id)), REASONS[skipped.reason])
         for skipped in plan.skipped[:MAX_LEFT]
     ]
-    return Told([effect for effect in effects if effect.count], left, len(plan.skipped))
+    return UndoPreview([effect for effect in effects if effect.count], left, len(plan.skipped))
 
 
 def _effect(label: str, items: Sequence[str] | int) -> Effect:

@@ -27,9 +27,9 @@ from recollect_console.moments import slider_of
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.management.memory.changes import Place, open_changes
+from recollect_gateway.management.memory.changes import ResumePoint, open_changes
 from recollect_gateway.streaming import server_sent_events
-from recollect_http.pages import Cursor, integer, place_of
+from recollect_http.pages import Cursor, integer, position_of
 
 MAX_REVISION = 2**53
 
@@ -71,7 +71,7 @@ class TimelineController(Controller):
         cursor: Cursor = None,
     ) -> Response[str]:
         """One page of the changes that pass the filters, newest first. `after`: only those after a revision."""
-        until = place_of(cursor or None, integer)
+        until = position_of(cursor or None, integer)
         async with visit.reading("changes") as view:
             newest = await _newest(view)
             end = newest if until is None else min(until, newest)
@@ -109,7 +109,7 @@ class TimelineController(Controller):
         if visit.as_of is not None:
             raise InvalidInput("The past does not change", path="as_of")
         changes = await open_changes(
-            visit.request, visit.services, visit.graph, ChangeFilter(), Place(after), renewal_of(visit)
+            visit.request, visit.services, visit.graph, ChangeFilter(), ResumePoint(after), renewal_of(visit)
         )
         return StreamResponse(
             changes.events(), media_type=server_sent_events.MEDIA_TYPE, headers=server_sent_events.HEADERS

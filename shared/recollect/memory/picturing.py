@@ -15,7 +15,7 @@ from recollect.graph.traversal.model import ReachedNodes, far_end
 EXCERPT = 120
 """Characters of the text of a node that has no name, at most."""
 
-EDGES_PER_NODE, EDGES_BESIDE = 2, 200
+EDGES_PER_NODE, MAX_PICTURE_EDGES = 2, 200
 """Edges that a level reads: so many for each node that still fits, and so many beside."""
 
 MAX_CANDIDATES = 20
@@ -56,7 +56,7 @@ async def _reach(view: GraphView, start: UUID, *, depth: int, max_nodes: int, ma
     reached, frontier = ReachedNodes({start: 0}), [start]
     for level in range(1, depth + 2):  # The last one reads the edges among the nodes of the last level, and adds none.
         room = max_nodes - len(reached.depths) if level <= depth else 0
-        most = min(max_edges, EDGES_PER_NODE * room + EDGES_BESIDE) if room else max_edges
+        most = min(max_edges, EDGES_PER_NODE * room + MAX_PICTURE_EDGES) if room else max_edges
         far = await _look_around(view, frontier, reached, most)
         if level <= depth and len(far) > room:
             reached.cut = "nodes"

@@ -206,13 +206,13 @@ def find_words(text: str, asked: Sequence[AskedWord]) -> list[tuple[int, int]]:
 
 def _find_signs(run: re.Match[str], sought: Set[str]) -> list[tuple[int, int]]:
     """Where a run of signs has some of the words that are sought, those that touch as one."""
-    places = sorted(
+    positions = sorted(
         match.span()
         for word in set(bigrams(run.group())) & sought
         for match in re.finditer(re.escape(word), run.group())
     )
     found: list[tuple[int, int]] = []
-    for start, end in ((run.start() + start, run.start() + end) for start, end in places):
+    for start, end in ((run.start() + start, run.start() + end) for start, end in positions):
         if found and start <= found[-1][1]:
             found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:

@@ -124,8 +124,8 @@ class ChangeController(Controller):
         check_text({"kind": kind, "tag": tag})
         filters = ChangeFilter(tuple(kind or ()), tuple(tag or ()))
         if server_sent_events.MEDIA_TYPE in request.headers.get("accept", ""):
-            after = _last_event(request) or ResumePoint(after_revision)
-            changes = await open_changes(request, services, name, filters, after, caller_renewal(request))
+            resumed = _last_event(request) or ResumePoint(after_revision)
+            changes = await open_changes(request, services, name, filters, resumed, caller_renewal(request))
             return StreamResponse(  # type: ignore[return-value]  # the OpenAPI document describes the page
                 changes.events(), media_type=server_sent_events.MEDIA_TYPE, headers=server_sent_events.HEADERS
             )

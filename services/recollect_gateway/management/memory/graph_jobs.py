@@ -257,7 +257,9 @@ async def receive_import(
     strategy = wanted.strategy or (Strategy.MERGE if read_as == "jsonl" else Strategy.SKIP)
     async with db.writing(caller, wanted.graph) as tx:
         await jobs.require_room_for(tx, wanted.announced_bytes, bounds)
-        job = await file_jobs.create_held_import(tx, wanted.graph, read_as, strategy, strict=wanted.strict, check=wanted.check)
+        job = await file_jobs.create_held_import(
+            tx, wanted.graph, read_as, strategy, strict=wanted.strict, check=wanted.check
+        )
     try:
         async for chunk in chunks:
             await _append(db, caller, job.id, chunk, bounds)
