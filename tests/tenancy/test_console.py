@@ -302,7 +302,8 @@ async def test_pages_cannot_be_framed_or_scripted(sides: Sides) -> None:
                 continue
             policy = answer.headers["content-security-policy"]
             if answer.headers["content-type"] == "application/json":
-                assert policy == "default-src 'none'; frame-ancestors 'none'", route
+                assert policy.startswith("default-src 'none';"), route
+                assert "frame-ancestors 'none'" in policy, route
                 continue
             for part in ("frame-ancestors 'none'", "script-src 'self';", "style-src 'self';", "require-trusted-types"):
                 assert part in policy, (route, policy)
