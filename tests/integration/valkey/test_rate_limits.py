@@ -6,12 +6,10 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
 import structlog
-from limits import RateLimitItemPerMinute
-from limits.aio.storage import RedisStorage
-from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from redis.asyncio import Redis
 
 from recollect.settings import Settings
@@ -24,6 +22,7 @@ from tests.support.measured import Measured
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 QUOTA = 20
+DAY = 86_400
 _subjects = (f"test:rate:{{{number}}}" for number in itertools.count(1))
 
 
@@ -117,21 +116,25 @@ class TestWithRedis:
 
         await eventually(come_back)
 
-    async def test_counts_equal_those_of_the_library(self, two: list[RateLimiter], redis: Redis) -> None:
-        """So our wrapper around its scripts changes nothing."""
-        storage = RedisStorage(
-            "async+redis://localhost:6379",
-            implementation="redispy",
-            key_prefix="test",
-            connection_pool=redis.connection_pool,  # type: ignore[arg-type]  # documented so
-        )
-        library, item = SlidingWindowCounterRateLimiter(storage), RateLimitItemPerMinute(QUOTA)
-        key = f"{{{item.key_for('both')}}}"
-        await redis.rename(await counted_key(two[0], redis), f"test:{key}")
-        assert (await library.get_window_stats(item, "both")).remaining == QUOTA - 3
-        for _ in range(QUOTA - 3):
-            assert await library.hit(item, "both")
-        assert not await library.hit(item, "both")
+    async def test_requests_of_the_previous_window_count_less_and_less(
+        self, two: list[RateLimiter], redis: Redis, limit: RateLimit
+    ) -> None:
+        """Half of the previous window's time is left, so just under half of its requests count."""
+        day = replace(limit, seconds=DAY)
+        await redis.set(f"{day.subject}:before", 10, ex=DAY // 2)
+        await redis.set(day.subject, 3, ex=3 * DAY // 2)
+        assert (await two[0].look(day)).standings[0].remaining == QUOTA - 3 - 4
+        assert await flood(two, 3 * QUOTA, day) == QUOTA - 3 - 4
+
+    async def test_a_window_that_is_over_becomes_the_previous_one(
+        self, two: list[RateLimiter], redis: Redis, limit: RateLimit
+    ) -> None:
+        day = replace(limit, seconds=DAY)
+        await redis.set(f"{day.subject}:before", QUOTA, ex=60)
+        await redis.set(day.subject, 12, ex=DAY // 2)
+        assert await flood(two, 3 * QUOTA, day) == QUOTA - 5
+        assert await redis.get(f"{day.subject}:before") == b"12"
+        assert DAY < await redis.ttl(day.subject) <= 3 * DAY // 2
 
     async def test_stored_counts_are_small_and_expire(
         self, two: list[RateLimiter], redis: Redis, limit: RateLimit
@@ -170,14 +173,6 @@ class TestWithRedis:
         now = 2.0
         assert not await passed(limiter, limit)
         assert await script_calls(redis) == before + 1
-
-
-async def counted_key(limiter: RateLimiter, redis: Redis) -> str:
-    """The key of a window with three requests."""
-    limit = RateLimit("tenant", next(_subjects), QUOTA)
-    assert await flood([limiter], 3, limit) == 3
-    [key] = [key async for key in redis.scan_iter(f"{limit.subject.replace('{', '?').replace('}', '?')}*")]
-    return str(key.decode())
 
 
 async def script_calls(redis: Redis) -> int:

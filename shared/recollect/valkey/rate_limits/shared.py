@@ -1,45 +1,46 @@
 """Counts in Redis, which all gateways share.
 
-They are the sliding window counters of the library `limits`: two numbers for each limit, however many requests it
-allows, by the clock of Redis, so that gateways whose clocks differ count alike. (The library's moving window stores the
-time of each request by the gateway's clock.) The library counts one limit at a time, and needs a second call for what
-is left. Here its scripts run inside one script: a request takes one round trip instead of four, and it is counted for
-all of its limits or, where one of them is reached, for none.
+They are sliding window counters: two numbers for each limit, however many requests it allows, by the clock of Redis, so
+that gateways whose clocks differ count alike. A request takes one round trip, and is counted for all of its limits or,
+where one of them is reached, for none.
 """
 
 from collections.abc import Sequence
 
-from limits.aio.storage.redis.bridge import RedisBridge
 from redis.asyncio import Redis
 
 from recollect.valkey.rate_limits.model import RateDecision, RateLimit, SlidingWindow
 from recollect.valkey.scripts import Script
 
-_SCRIPT = f"""
-local acquire = function(KEYS, ARGV)
-{RedisBridge.SCRIPT_ACQUIRE_SLIDING_WINDOW.decode()}
-end
-local window = function(KEYS, ARGV)
-{RedisBridge.SCRIPT_SLIDING_WINDOW.decode()}
-end
-local limits, take = #KEYS / 2, ARGV[1] == '1'
-local keys = function(i) return {{KEYS[2 * i - 1], KEYS[2 * i]}} end
-local reached = 0
-for i = 1, take and limits or 0 do
-  if not acquire(keys(i), {{ARGV[2 * i], ARGV[2 * i + 1], 1}}) then
-    reached = i
-    for counted = 1, i - 1 do redis.call('decr', KEYS[2 * counted]) end
-    break
+_SCRIPT = """
+local take, reached, windows = ARGV[1] == '1', 0, {}
+for i = 1, #KEYS / 2 do
+  local before, key = KEYS[2 * i - 1], KEYS[2 * i]
+  local quota, length = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1]) * 1000
+  local ttl = redis.call('pttl', key)
+  if ttl > 0 and ttl < length then  -- The current window is over, and becomes the previous one.
+    redis.call('rename', key, before)
+    redis.call('set', key, 0, 'PX', ttl + length)
   end
+  local read = function(name) return tonumber(redis.call('get', name)) or 0, math.max(redis.call('pttl', name), 0) end
+  local previous, previous_ttl = read(before)
+  local current, current_ttl = read(key)
+  windows[i] = {previous, previous_ttl, current, current_ttl}
+  if reached == 0 and math.floor(previous * previous_ttl / length) + current >= quota then reached = i end
 end
-local windows = {{}}
-for i = 1, limits do windows[i] = window(keys(i), {{ARGV[2 * i + 1]}}) end
-return {{reached, windows}}
+for i = 1, take and reached == 0 and #windows or 0 do
+  local window, key = windows[i], KEYS[2 * i]
+  if window[4] == 0 then
+    window[4] = tonumber(ARGV[2 * i + 1]) * 2000
+    redis.call('set', key, 0, 'PX', window[4])
+  end
+  window[3] = redis.call('incr', key)
+end
+return {reached, windows}
 """
 """Takes, for each limit, the keys of its previous and its current window. Arguments: 1 to count the request, else 0;
-then for each limit its quota and its seconds. Answers which limit was reached, from 1 on, or 0, and the windows."""
-
-_WindowReply = tuple[bytes | None, int, bytes | None, int]
+then for each limit its quota and its seconds. Answers which limit was reached, from 1 on, or 0, and the windows: the
+count of the previous one, its milliseconds to live, and the same of the current one, which lives twice its length."""
 
 
 class SharedWindows:
@@ -56,12 +57,9 @@ class SharedWindows:
         keys = [key for limit in limits for key in (f"{limit.subject}:before", limit.subject)]
         arguments = [number for limit in limits for number in (limit.quota, limit.seconds)]
         reached, windows = await self._script(keys=keys, args=[int(take), *arguments])
-        states = [_window(reply).state(limit) for limit, reply in zip(limits, windows, strict=True)]
-        if take:
-            return RateDecision(states, states[reached - 1] if reached else None)
-        return RateDecision(states, next((state for state in states if not state.remaining), None))
+        states = [_window(*reply).state(limit) for limit, reply in zip(limits, windows, strict=True)]
+        return RateDecision(states, states[reached - 1] if reached else None)
 
 
-def _window(reply: _WindowReply) -> SlidingWindow:
-    previous, previous_ttl, current, current_ttl = reply
-    return SlidingWindow(int(previous or 0), max(previous_ttl, 0) / 1000, int(current or 0), max(current_ttl, 0) / 1000)
+def _window(previous: int, previous_ttl: int, current: int, current_ttl: int) -> SlidingWindow:
+    return SlidingWindow(previous, previous_ttl / 1000, current, current_ttl / 1000)
