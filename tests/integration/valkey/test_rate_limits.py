@@ -123,7 +123,7 @@ class TestWithRedis:
         day = replace(limit, seconds=DAY)
         await redis.set(f"{day.subject}:before", 10, ex=DAY // 2)
         await redis.set(day.subject, 3, ex=3 * DAY // 2)
-        assert (await two[0].look(day)).standings[0].remaining == QUOTA - 3 - 4
+        assert (await two[0].peek(day)).states[0].remaining == QUOTA - 3 - 4
         assert await flood(two, 3 * QUOTA, day) == QUOTA - 3 - 4
 
     async def test_a_window_that_is_over_becomes_the_previous_one(
