@@ -53,7 +53,7 @@ async def _rebuild(tx: Transaction, graph_id: UUID, passages: Sequence[AnalysedP
 
 
 def _analysed(passage: AnalysedPassage) -> Reanalysis:
-    said_at = passage.said_at
+    said_at = passage.said
     if said_at is None:
         return Reanalysis(passage.id, passage_vector(passage.text, about=passage.about), ())
     words = passage_vector(passage.text, about=passage.about, said_on=said_at.date(), labels=passage.labels)
