@@ -32,7 +32,7 @@ from recollect_console.pages.transfer import TransferController
 from recollect_console.pages.trusted_issuers import TrustedIssuerController
 from recollect_console.pages.usage import UsageController
 from recollect_console.pages.webhooks import WebhookController
-from recollect_console.rendering import PACKAGE, UNDER, error_page
+from recollect_console.rendering import PACKAGE, UNDER, error_page, templates
 from recollect_console.visit import Visit
 from recollect_gateway.web.styles import asset_routes
 from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
@@ -87,6 +87,7 @@ PAGES = (
 
 def console_routers(settings: Settings) -> list[Router]:
     """Pages for members, the choice of an organisation, and what they load; on this machine alone, all components."""
+    templates()  # Compiled before a page is asked for.
     return [
         Router(
             "/app/{tenant:str}/{graph:str}",

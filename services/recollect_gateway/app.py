@@ -92,7 +92,7 @@ from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.home import home_page
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.local_owner import LocalOwnerController
-from recollect_gateway.web.pages import error_page
+from recollect_gateway.web.pages import compile_templates, error_page
 from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyController
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
@@ -125,6 +125,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            compile_templates()
             await _open(app.state, settings, offer, stack)
             if on_start is not None:
                 on_start()

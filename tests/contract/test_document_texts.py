@@ -24,7 +24,9 @@ from tests.support.documents import responses_of
 
 SNAPSHOTS = Path(__file__).parent / "__snapshots__"
 GATEWAY: dict[str, Any] = json.loads((SNAPSHOTS / "test_snapshots" / "test_openapi.json").read_text())
-OPERATOR: dict[str, Any] = json.loads((SNAPSHOTS / "test_operator_document" / "test_operator_openapi_matches_snapshot.json").read_text())
+OPERATOR: dict[str, Any] = json.loads(
+    (SNAPSHOTS / "test_operator_document" / "test_operator_openapi_matches_snapshot.json").read_text()
+)
 """What is served: the tests of these snapshots compare them with it."""
 
 DOCUMENTS = pytest.mark.parametrize("document", [GATEWAY, OPERATOR], ids=["gateway", "operator"])

@@ -63,6 +63,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/graphs/{name}/forget": {"names": ["nobody"]},
     "/v1/graphs/{name}/nodes/batch": {"items": [{"name": "nobody"}]},
     "/v1/graphs/{name}/erase": {"name": "nobody"},
+    "/v1/language-model": {"url": "https://models.example.com/v1", "model": "small"},
     "/v1/invitations": {"email": "nobody@example.com"},
     "/v1/email-domains": {"domain": "example.com"},
     "/v1/identity-providers": {
@@ -195,6 +196,8 @@ async def sent(http: httpx2.AsyncClient, request: RouteRequest) -> int:
 
 def request_of(method: str, path: str) -> RouteRequest:
     least = least_request(DOCUMENT, method, path, stand_ins(path, graph="default", id_=ID))
+    if path == "/v1/graphs/{name}/distilled":
+        least = replace(least, params={"thread": "call"})
     body = BODIES.get(path)
     return least if least.body is None or body is None else replace(least, body=json.dumps(body).encode())
 

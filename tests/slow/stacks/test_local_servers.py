@@ -35,7 +35,6 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_local.account import let_read
 from recollect_local.command import CommandServer
-from recollect_local.data_folder import DataFolder
 from recollect_local.demo import prepare_demo
 from recollect_local.demo_keys import DemoKeys
 from recollect_local.postgres import LocalPostgres, _installed
@@ -397,21 +396,6 @@ class TestDemo:
             caller = await authenticate(db, key, pepper=settings.pepper)
             assert (caller.tenant, caller.scopes) == ("demo", scopes)
         assert await prepare_demo(settings, keys) == keys
-
-    async def test_the_one_key_of_an_earlier_version_goes_on_as_the_key_for_administration(
-        self, settings: Settings, tmp_path: Path
-    ) -> None:
-        """Clients into which it was pasted go on, too."""
-        folder = DataFolder(tmp_path)
-        admin = (await prepare_demo(settings, DemoKeys())).admin
-        assert admin is not None
-        (tmp_path / "api-key").write_text(f"{admin}\n")
-        keys = await prepare_demo(settings, folder.keys())
-        folder.keep_keys(keys)
-        assert keys.admin == admin
-        assert keys.agent not in (None, admin)
-        assert folder.keys() == keys
-        assert await prepare_demo(settings, folder.keys()) == keys
 
     async def test_an_invalid_key_is_replaced(
         self, settings: Settings, db: Database, owner: asyncpg.Connection, tenant: Tenant
