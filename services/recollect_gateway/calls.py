@@ -151,8 +151,8 @@ class Call:
     ) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision.
 
-        `commit` as in `transaction`. `prepared`: the vectors of its texts. Writes look up by keys; what they search for
-        says so (`tx.searching`).
+        `commit` as in `transaction`. `prepared`: the vectors of its texts. Statements look up rows
+        by keys; those that search run inside `tx.searching`.
         """
         async with (
             self.changing(graph, commit=commit, keyed=True) as tx,
@@ -173,7 +173,9 @@ class Call:
     async def recalling(
         self, graph: str | None, questions: Sequence[Question], filters: RecallFilter, *, as_of: str | None = None
     ) -> AsyncIterator[tuple[GraphView, Lookup | None]]:
-        """The view that a recall reads, with what the search cache, asked before the transaction, knows of `questions`.
+        """The view that a recall reads, and what the search cache has for these questions.
+
+        The cache is asked before the transaction begins.
 
         The transaction looks up by keys until the recall searches.
         """

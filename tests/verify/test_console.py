@@ -399,6 +399,7 @@ async def settings(walk: Walk) -> None:
 async def ask(walk: Walk) -> None:
     """Ask, look at why something was found, and at the call as code."""
     await walk.fill("#field-q", "What does Ada like?")
+    await walk.page.press("Enter")
     await walk.shows(".hit mark")
     assert "q=What" in await walk.page.address()
     await walk.click(".hit >> nth=0 >> summary >> text=Score")
@@ -424,9 +425,11 @@ async def timeline(walk: Walk) -> None:
     await walk.look("take-back")
     await walk.click("text=Take it back")
     await walk.shows("h1 >> text=It is taken back")
+    await walk.look("receipt")
     await walk.click("summary >> text=Now")
     await walk.shows("#slider-menu")
     await walk.page.do("page.focus", "#slider-menu")
+    await walk.page.press("Home")
     await walk.page.press("ArrowRight")
     await walk.click("details[open] >> button >> text=Show")
     await walk.shows("text=Viewing")

@@ -165,8 +165,8 @@ def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, i
 async def recall(call: Call, graph: str | None, body: RecallBody, *, only_near_best: bool = True) -> Recalled:
     """Find memories by words and meaning, or list what passes a filter.
 
-    Where a query is mistyped, what it was meant to say is searched for instead. `only_near_best`: without those that
-    are no more than company of the best. Raises InvalidInput for neither a query nor a filter, and for more than
+    Where a query is mistyped, what it was meant to say is searched for instead. `only_near_best`: without those far
+    below the best. Raises InvalidInput for neither a query nor a filter, and for more than
     MAX_QUERIES.
     """
     queries = [*([body.query] if body.query else []), *body.queries]

@@ -2,7 +2,7 @@
 
 Each step is recorded in the home cell before it is done, and can be repeated: the mover may be killed at any moment. At
 any moment one cell serves the tenant, except between two statements of the switch. If the mover is killed there,
-gateways and workers end the switch (`platform.cells.switches`).
+gateways and workers end the switch (`cells.switches`).
 """
 
 import asyncio

@@ -29,8 +29,8 @@ ROLLBACK_SECONDS = 30.0
 """How long a server may take to roll back before its connection is closed: it is stuck, or gone."""
 
 SHORT_STEP_ROWS = 10
-"""Rows of one statement of a transaction that gives way, while other calls may come to which it has to: such a
-statement takes a few milliseconds of PostgreSQL's time, and one of 100 rows takes 16."""
+"""Rows of one statement of a preemptible transaction while other calls may arrive: such a statement takes a few
+milliseconds of PostgreSQL's time, and one of 100 rows takes 16."""
 
 A = TypeVar("A")
 

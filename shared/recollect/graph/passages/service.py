@@ -32,7 +32,10 @@ MAX_WAITING = 10_000
 
 
 async def index_memories(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
-    """Index memories: they are found by their words at once, and by their vectors once the worker has embedded them."""
+    """Index memories: they are found by their words at once, and by meaning as soon as they have vectors.
+
+    Those that were prepared in the call have them at once; the worker makes the others.
+    """
     if memories:
         await store.insert_passages(tx, revision, memories)
         tx.wake(EMBED_PASSAGES)

@@ -95,12 +95,12 @@ async def recall(
     `cached`: the entry of RecallCache for these very questions; a recall in the present adds the rankings that it
     lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
-    `only_near_best`: without hits that are no more than company of the best. `whole_days`: `limit` does not apply where
+    `only_near_best`: without hits far below the best (`Hit.is_near_best`). `whole_days`: `limit` does not apply where
     one question asks for all of some days. `last_search`: afterwards the transaction only looks up rows by key.
     `correcting`: where a question is mistyped, nothing is searched, and the right questions are returned
-    (Recalled.corrected). `page`: without questions, and for questions that ask for everything, this page of what passes
-    the filter is listed; None: such questions are searched for, too. Raises NotFound for an unknown entity
-    `filters.under`, and InvalidInput for a further page of what is searched for.
+    (Recalled.corrected). `page`: the page of a list of all that passes the filter. A list answers where there is no
+    question, or one that asks for everything; with None, such questions are searched for. Raises NotFound for an
+    unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
