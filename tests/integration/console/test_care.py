@@ -20,7 +20,7 @@ from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import runner
 from tests.support.console import Page, Visitor, visiting
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import RunningGateway, eventually
 from tests.support.jobs import employed
 from tests.support.memories import Agent
 
@@ -223,8 +223,18 @@ async def test_a_file_is_received_only_while_its_sender_is_a_member(
 ) -> None:
     token = (await visitor.open("transfer")).form("transfer/import").fields["form_token"]
 
+    async def status() -> str | None:
+        found: str | None = await owner.fetchval(
+            "SELECT j.status FROM jobs j JOIN tenants t ON t.id = j.tenant_id WHERE t.slug = $1", visitor.tenant
+        )
+        return found
+
+    async def is_received() -> bool:
+        return await status() is not None
+
     async def parts() -> AsyncIterator[bytes]:
         yield b"\n" * MAX_CHUNK
+        await eventually(is_received)  # The file is being received: else the page itself would not be found.
         await owner.execute("DELETE FROM members WHERE person_id = $1", visitor.person.id)
         yield b"\n" * MAX_CHUNK
 
@@ -235,10 +245,7 @@ async def test_a_file_is_received_only_while_its_sender_is_a_member(
         headers={"X-Recollect-Form-Token": token, "Origin": str(visitor.http.base_url).rstrip("/")},
     )
     assert answer.status_code == 404, answer.text
-    status = await owner.fetchval(
-        "SELECT j.status FROM jobs j JOIN tenants t ON t.id = j.tenant_id WHERE t.slug = $1", visitor.tenant
-    )
-    assert status == "cancelled"
+    assert await status() == "cancelled"
 
 
 async def test_jobs_are_started_and_cancelled(visitor: Visitor, worker: WorkerContext, agent: Agent) -> None:
