@@ -11,7 +11,7 @@ from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.commands import Shell
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import RunningGateway, eventually
 from tests.support.people import joined, new_email
 from tests.support.workers import environment
 
@@ -47,6 +47,11 @@ async def test_an_admin_manages_keys_without_the_database(
     async with gateway.http(secret) as http:
         answer = (await http.get("/v1/tenant")).json()
     assert answer["slug"] == tenant.slug
+
+    async def all_were_used() -> bool:
+        return all(row[4] != "never" for row in await shells.rows(shells.admin, "keys", "list"))
+
+    await eventually(all_were_used)  # That a key was used is written after its call.
     rows = await shells.rows(shells.admin, "keys", "list")
     [listed] = [row for row in rows if row[1] == "laptop of Ada"]
     assert (listed[3], listed[5]) == ("memory:read", "active")
