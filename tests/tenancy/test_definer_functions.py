@@ -581,9 +581,9 @@ async def test_only_active_tenants_with_embedded_facts_are_returned_for_autolink
 ) -> None:
     ids = {str(neighbour.caller.tenant_id) for neighbour in neighbours}
     function = "tenants_with_autolinks()"
-    await owner.execute("UPDATE passages SET settled = false")
+    await owner.execute("UPDATE passages SET settled = false WHERE tenant_id = ANY ($1)", ids)
     assert ids.isdisjoint(await tenants_in(attacker, function))
-    await owner.execute("UPDATE passages SET settled = true")
+    await owner.execute("UPDATE passages SET settled = true WHERE tenant_id = ANY ($1)", ids)
     assert ids <= await tenants_in(attacker, function)
     other = neighbours[1].caller.tenant_id
     await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", other)

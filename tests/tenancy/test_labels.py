@@ -62,7 +62,8 @@ async def test_labels_of_another_tenant_are_not_analysed(
     del theirs
     mine, other = neighbours
     await mine.create(NewEntity("Own", "thing", (), ("tag",)))
-    await owner.execute("UPDATE nodes SET labels_version = 0")
+    both = [mine.caller.tenant_id, other.caller.tenant_id]
+    await owner.execute("UPDATE nodes SET labels_version = 0 WHERE tenant_id = ANY ($1)", both)
     ids = await owner.fetch("SELECT id FROM nodes WHERE tenant_id = $1", other.caller.tenant_id)
     async with mine.db.transaction(mine.caller) as tx:
         assert await label_rebuild.rebuild_page(tx, limit=100) > 0

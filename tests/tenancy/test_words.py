@@ -37,7 +37,8 @@ async def test_a_worker_analyses_only_passages_of_its_tenant(
     neighbours: tuple[Neighbour, Neighbour], owner: asyncpg.Connection
 ) -> None:
     mine, other = neighbours
-    await owner.execute("UPDATE passages SET words_version = 1")
+    both = [mine.caller.tenant_id, other.caller.tenant_id]
+    await owner.execute("UPDATE passages SET words_version = 1 WHERE tenant_id = ANY ($1)", both)
     async with mine.db.transaction(mine.caller) as tx:
         assert await word_rebuild.rebuild_page(tx) > 0
         theirs = await owner.fetch("SELECT id, graph_id FROM passages WHERE tenant_id = $1", other.caller.tenant_id)
