@@ -15,7 +15,7 @@ import platformdirs
 from pydantic import SecretStr
 
 from recollect.errors import ErrorCode, InvalidInput, Unavailable
-from recollect.settings.storage import MIN_SECRET_BYTES
+from recollect.settings.database import MIN_SECRET_BYTES
 from recollect_local.address import Endpoint
 from recollect_local.demo_keys import DemoKeys
 

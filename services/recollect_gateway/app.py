@@ -21,16 +21,16 @@ from recollect.cells.service import Cells
 from recollect.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.embedding.cache import CachedEmbedder
 from recollect.fairness.presence import PresenceReporter
+from recollect.outbound.http_client import Outbound
 from recollect.outbound.mail import Mailer
-from recollect.outbound.requests import Outbound
 from recollect.outbound.txt_records import TextRecords
 from recollect.postgres.database import Database
 from recollect.postgres.replicas import replica_of
 from recollect.retrieval.recall.cache import RecallCache
-from recollect.retrieval.recall.english import load_english
+from recollect.retrieval.recall.english_words import load_english
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
-from recollect.settings.storage import server_of
+from recollect.settings.database import server_of
 from recollect.valkey.caller_changes import caller_change_notifier
 from recollect.valkey.change_bus import BLOCK_SECONDS, ChangeBus
 from recollect.valkey.change_stream import ChangePublisher
@@ -39,9 +39,10 @@ from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.shared_cache import SharedCache
 from recollect.valkey.wakeups import Wakeups
 from recollect_console.routes import console_routers
-from recollect_gateway.callers.admission import Admission, add_limit_headers, by_address
+from recollect_gateway.callers.admission import Admission
 from recollect_gateway.callers.credentials import Authenticator
 from recollect_gateway.callers.oauth_resources import Resources
+from recollect_gateway.callers.rate_limits import add_limit_headers, by_address
 from recollect_gateway.callers.remembered_callers import RememberedCallers, remembered_callers
 from recollect_gateway.calls import Services
 from recollect_gateway.management.guards import CallerMiddleware, within_scope, within_toolsets

@@ -12,7 +12,7 @@ from recollect.accounts.identity.model import IssuedKey
 from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.support.dns_server import NameServer, name_server
 from tests.support.documents import DOCUMENT
 from tests.support.gateway import NewApiKey, RunningGateway, serving
@@ -279,7 +279,7 @@ async def end_session(tenant: Tenant) -> str:
 async def delete_output(tenant: Tenant) -> str:
     async with employed(tenant.settings, tenant.db) as worker:
         job = (await tenant.done("POST", "/v1/graphs/default/exports", json={"format": "json"}))["id"]
-        await runner.sweep(worker)
+        await job_loop.sweep(worker)
         for _ in range(2):  # The second time there is nothing to delete.
             await tenant.done("DELETE", f"/v1/jobs/{job}/output")
     return f"job:{job}"

@@ -21,8 +21,9 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.tools.admin import get_job
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import embedding, runner
+from recollect_workers.jobs import embedding
 from tests.conftest import NewTenant
 from tests.support.gateway import MODES, NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.support.jobs import COPY, COUNT, REFUSE, Desk, effects, has_begun
@@ -73,7 +74,7 @@ class TestTools:
         assert (started["kind"], started["status"], started["graph"]) == ("reindex_passages", "queued", "default")
         assert started["created_by"].startswith("key:")
         assert (await self.call(gateway, http, "reindex"))["id"] == started["id"]
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         done = await self.call(gateway, http, "get_job", id=started["id"])
         assert (done["status"], done["done"], done["total"], done["result"]) == ("succeeded", 1, 1, {"nodes": 1})
         assert "error" not in done
@@ -96,7 +97,7 @@ class TestTools:
             job = await self.call(gateway, http, "reembed", model=model, **arguments)
             assert (job["kind"], job["status"], job["graph"]) == ("reembed_passages", "queued", "default")
             assert (await self.call(gateway, http, "reembed", model=model, **arguments))["id"] == job["id"]
-            await runner.sweep(during)
+            await job_loop.sweep(during)
             return await self.call(gateway, http, "get_job", id=job["id"])
 
         async def models() -> set[str]:
@@ -167,7 +168,7 @@ class TestTools:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             told.append((progress, total))
 
-        sweeping = asyncio.create_task(runner.sweep(context))
+        sweeping = asyncio.create_task(job_loop.sweep(context))
         async with gateway.client(key, PATH, revision=revision) as client:
             arguments = {"id": str(job.id), "wait_seconds": 60}
             result = await client.call_tool("get_job", arguments, progress_callback=tell)
@@ -184,7 +185,7 @@ class TestTools:
         self, gateway: RunningGateway, key: str, desk: Desk, context: WorkerContext, revision: str
     ) -> None:
         job = await desk.start(COUNT, steps=2, seconds=0.1)
-        sweeping = asyncio.create_task(runner.sweep(context))
+        sweeping = asyncio.create_task(job_loop.sweep(context))
         async with gateway.client(key, PATH, revision=revision) as client:
             result = await client.call_tool("get_job", {"id": str(job.id), "wait_seconds": 60})
         await sweeping
@@ -207,14 +208,14 @@ class TestTools:
         for _ in range(2):
             ended = await self.call(gateway, http, "cancel_job", id=str(job.id))
             assert (ended["status"], ended["cancel_requested"], ended["done"]) == ("cancelled", True, 0)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await self.call(gateway, http, "get_job", id=str(job.id)))["status"] == "cancelled"
 
     async def test_a_failed_job_has_its_error(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(REFUSE)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await self.call(gateway, http, "get_job", id=str(job.id))
         assert shown["error"] == {"code": "invalid_input", "message": "It is not to be done."}
 
@@ -250,7 +251,7 @@ class TestRoutes:
         assert (started["status"], started["graph"], started["total"]) == ("queued", "default", None)
         assert await self.done(http, "GET", f"/v1/jobs/{started['id']}") == started
         assert await self.done(http, "GET", "/v1/jobs") == {"items": [started], "next_cursor": None}
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         ended = await self.done(http, "GET", f"/v1/jobs/{started['id']}")
         assert (ended["status"], ended["result"], ended["error"]) == ("succeeded", {"nodes": 0}, None)
         assert await self.done(http, "POST", f"/v1/jobs/{started['id']}/cancel") == ended
@@ -304,7 +305,7 @@ class TestRoutes:
             await jobs.start(tx, job.id)
         path = f"/v1/jobs/{job.id}/output"
         assert await self.refused(http, "GET", path) == (409, "job_not_finished")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         response = await http.get(path)
         assert response.status_code == 200
         assert response.headers["Content-Length"] == "6000000"
@@ -316,14 +317,14 @@ class TestRoutes:
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert await self.refused(http, "GET", f"/v1/jobs/{job.id}/output") == (404, "job_has_no_output")
 
     async def test_a_job_of_another_tenant_is_not_found(
         self, http: httpx2.AsyncClient, stranger: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1, output=True)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await http.get(f"/v1/jobs/{job.id}/output")).content == b"0\n"
         for method, rest in (("GET", ""), ("POST", "/cancel"), ("GET", "/output")):
             theirs = await stranger.request(method, f"/v1/jobs/{job.id}{rest}")
@@ -366,7 +367,7 @@ class TestRoutes:
         self, http: httpx2.AsyncClient, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.02)
-        sweeping = asyncio.create_task(runner.sweep(context))
+        sweeping = asyncio.create_task(job_loop.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         shown = await self.done(http, "GET", f"/v1/jobs/{job.id}")
         assert (shown["status"], shown["total"]) == ("running", 1_000)

@@ -14,8 +14,8 @@ from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, serving
 from tests.support.jobs import employed, look, started
 from tests.support.quotas import limit
@@ -127,7 +127,7 @@ async def test_an_import_over_quota_fails_keeps_its_batches_and_can_be_repeated(
         job = await started(
             await http.post("/v1/graphs/default/imports", content=content, headers={"Content-Type": "application/json"})
         )
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         job = await look(http, job)
         assert (job["status"], (await use(http))["nodes_per_graph"]) == (status, (room, entities)), job
         if status == "failed":

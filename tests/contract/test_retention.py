@@ -17,7 +17,7 @@ from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.retention.compaction import service as compaction
 from recollect.settings import Settings
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.conftest import NewTenant
 from tests.support.bounds import lower
 from tests.support.gateway import NewApiKey, RunningGateway, answer
@@ -99,7 +99,7 @@ class TestCompact:
         async with employed(settings, db) as worker:
             begun = await answer(client, "compact")
             assert 0 < begun["freed"]["nodes"] + begun["freed"]["observations"] < 12, "a beginning"
-            await runner.sweep(worker)
+            await job_loop.sweep(worker)
         done = await answer(client, "get_job", id=begun["job"])
         assert (done["kind"], done["status"]) == (COMPACT_GRAPH, "succeeded")
         freed = {name: count + done["result"][name] for name, count in begun["freed"].items()}

@@ -22,7 +22,7 @@ from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from recollect_gateway.management.guards import TOOLSETS_OPT, within_toolsets
 from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS, TOOLSETS
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers
 from tests.support.jobs import employed
 from tests.support.quick_embedder import QUICK_EMBEDDER
@@ -302,7 +302,7 @@ class TestRoutes:
         secret = (await issue(caller, toolsets=("admin",))).secret
         async with gateway.http(secret, **rpc_headers()) as http, employed(settings, db) as worker:
             started = await gateway.call(http, "start_export", {"format": "json"}, path="/mcp/x/admin")
-            await runner.sweep(worker)
+            await job_loop.sweep(worker)
             job = {"id": started["structuredContent"]["id"]}
             shown = await gateway.call(http, "get_job", job, path="/mcp/x/admin")
             assert shown["structuredContent"]["status"] == "succeeded"

@@ -15,7 +15,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.postgres.database import Database
-from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS as WEIGHTS
+from recollect.retrieval.recall.ranking_weights import WEIGHTS_WITHOUT_TOKENS as WEIGHTS
 from tests.support import memories
 from tests.support.gateway import RunningGateway, rpc_headers
 from tests.support.quick_embedder import OF_WORDLLAMA

@@ -17,8 +17,8 @@ from recollect.transfer import exports
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.tools.admin import get_job
 from recollect_gateway.mcp_endpoint.tools.organize import export_graph, import_graph
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.support.bounds import lower
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers, serving
@@ -182,7 +182,7 @@ class TestStartExport:
         assert (job["kind"], job["status"], job["graph"]) == ("export_graph", "queued", "default")
         assert f"get_job with id {job['id']}" in started["content"][1]["text"]
         assert "output" not in await organize.structured("get_job", id=job["id"], output_offset=0)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         pieces: list[str] = []
         offset: int | None = 0
         while offset is not None:
@@ -203,7 +203,7 @@ class TestStartExport:
     ) -> None:
         whole = await organize.text("export_graph", format="json")
         job = await organize.structured("start_export", format="json")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         pieces: list[str] = []
         with serving(settings.model_copy(update={"max_reply_bytes": 1_100})) as gateway:
             async with gateway.http(key, **rpc_headers()) as http:
@@ -224,7 +224,7 @@ class TestStartExport:
         assert first["id"] not in [(await organize.structured("start_export", **each))["id"] for each in others]
         await organize.structured("add_tags", entityName="Bob", tags=["vip"])
         assert (await organize.structured("start_export", format="csv", filter={"tags": ["vip"]}))["id"] != first["id"]
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         read = await organize.structured("get_job", id=first["id"], output_offset=0)
         assert "Bob" not in read["output"]["text"], "as it was when it was asked for"
 
@@ -251,7 +251,7 @@ class TestStartExport:
 
         async def begin() -> None:
             await watched.wait()
-            await runner.sweep(context)
+            await job_loop.sweep(context)
 
         job = await organize.structured("start_export", format="jsonl")
         sweeping = asyncio.create_task(begin())
@@ -279,7 +279,7 @@ class TestStartExport:
         self, organize: Tools, gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant, context: WorkerContext
     ) -> None:
         job = await organize.structured("start_export", format="json")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         issued = await issue(operator_caller(await new_tenant()))
         async with gateway.http(issued.secret, **rpc_headers()) as http:
             stranger = Tools(gateway, http, "organize")
@@ -372,7 +372,7 @@ class TestImportGraph:
             said = await organize.structured("import_graph", format="csv", data=data, dryRun=dry_run)
             assert (said["entitiesCreated"], said["job"]["kind"], said["dryRun"]) == (0, "import_graph", dry_run)
             before = await revision_of(db, caller)
-            await runner.sweep(context)
+            await job_loop.sweep(context)
             job = await organize.structured("get_job", id=said["job"]["id"], output_offset=0)
         assert (job["status"], job["result"]["entities_created"]) == ("succeeded", import_graph.MAX_ITEMS + 1)
         assert job["output"]["text"] == ""
@@ -389,7 +389,7 @@ class TestImportGraph:
         async with employed(settings, db) as context:
             said = await organize.structured("import_graph", format="csv", data=data)
             before = await revision_of(db, caller)
-            await runner.sweep(context)
+            await job_loop.sweep(context)
             job = await organize.structured("get_job", id=said["job"]["id"])
         assert (job["status"], job["error"]["code"]) == ("failed", "invalid_input")
         assert "secret" not in job["error"]["message"]

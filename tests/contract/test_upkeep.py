@@ -10,8 +10,8 @@ from recollect.caller import Caller
 from recollect.curation.duplicates import service as duplicates
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.support.gateway import answer, error_of, revision_of, text_of
 from tests.support.memories import Agent
 
@@ -148,13 +148,13 @@ class TestLargeGraphs:
         assert "call propose_duplicates" in text_of(refused)
         job = await answer(client, "propose_duplicates", threshold=0.8)
         assert (await answer(client, "propose_duplicates", threshold=0.8))["id"] == job["id"]
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await answer(client, "get_job", id=job["id"])
         assert (shown["status"], shown["result"]["compared"], shown["result"]["merged"]) == ("succeeded", 5, 0)
         found = await answer(client, "find_duplicates", threshold=0.8)
         assert found == {"groups": [["Acme Inc", "ACME Inc.", "Acme Inc.."]]}
         again = await answer(client, "propose_duplicates", threshold=0.3)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await answer(client, "get_job", id=again["id"]))["result"]["compared"] == 5, "though none changed"
         assert "Bolt Ltd" in str(await answer(client, "find_duplicates", threshold=0.3))
 
@@ -163,14 +163,14 @@ class TestLargeGraphs:
     ) -> None:
         await create(client, *ALIKE)
         await answer(client, "propose_duplicates", threshold=0.8)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         metadata = {"dedup": {"mode": "propose", "threshold": 1.0}}
         await answer(client, "update_graph_config", name="default", metadata=metadata)
         assert "call propose_duplicates" in text_of(await client.call_tool("compress_graph", {"dryRun": True}))
         said = await answer(client, "compress_graph", threshold=0.8)
         assert (said["entitiesMerged"], said["mergedEntities"], said["job"]["status"]) == (0, [], "queued")
         assert len(await names(client)) == 5
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await answer(client, "get_job", id=said["job"]["id"])
         assert (shown["status"], shown["result"]["merged"]) == ("succeeded", 2)
         assert await names(client) == ["Acme Inc", "Acme Inc!", "Bolt Ltd"]

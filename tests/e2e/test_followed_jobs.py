@@ -16,8 +16,8 @@ from recollect.jobs.model import Job
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.transfer.formats.jsonl import write_line
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.e2e.test_import_export import SOUND
 from tests.support.commands import Command, CommandOutput, Shell
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving
@@ -76,7 +76,7 @@ async def test_a_command_reports_that_it_waits_for_a_worker(shell: Shell, desk: 
     with shell.start("import", str(SOUND), "--graph", "notes") as process:
         await due_job(desk)
         assert await asyncio.to_thread(process.stderr.readline) == b"importing: waiting for a worker\n"
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         code, out, err = await ended(process)
     assert (code, err) == (0, "")
     assert out == b"notes: 8 new entities, 16 new observations, 7 new relations\n"
@@ -99,7 +99,7 @@ async def test_ctrl_c_cancels_an_import_and_reports_what_stays(
     assert (await desk.look(job)).status == "cancelled"
     with shell.start("import", "long.jsonl", "--graph", "notes") as process:
         await due_job_after(desk, job)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         code, out, _ = await ended(process)
     assert code == 0
     assert b"lines contained nothing new" in out
@@ -176,7 +176,7 @@ async def test_a_broken_file_is_reported_with_its_place_and_what_stays(
     with shell.start("import", "-", "--graph", "notes", "--format", "json") as process:
         running = asyncio.create_task(ended(process, b'{"entities": [{"name": "a", "entityType": "b"}, '))
         await due_job(desk)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         code, out, err = await running
     assert (code, out) == (1, b"")
     said = r"recollect: The import failed: \S.*\. What it has imported stays; correct the file and run .*\n"
@@ -187,7 +187,7 @@ async def test_problems_beyond_the_listed_ones_are_counted(shell: Shell, desk: D
     with shell.start("import", "-", "--graph", "notes") as process:
         running = asyncio.create_task(ended(process, write_line(NewEntity("a")) + b"broken\n" * 10_003))
         await due_job(desk)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         code, out, err = await running
     assert code == 1
     assert len(err.splitlines()) == 10_002  # With one of progress, and one of the rest.

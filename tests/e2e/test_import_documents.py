@@ -10,7 +10,7 @@ import pytest
 
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.support.commands import Shell
 from tests.support.gateway import RunningGateway
 from tests.support.jobs import employed
@@ -31,7 +31,7 @@ async def worker(settings: Settings, db: Database) -> AsyncIterator[None]:
 
         async def work() -> None:
             while not context.stopping.is_set():
-                await runner.sweep(context)
+                await job_loop.sweep(context)
                 await asyncio.sleep(0.05)
 
         working = asyncio.create_task(work())

@@ -32,7 +32,7 @@ from recollect.transfer.records import EntityRecord
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
 from recollect_local.postgres import LocalPostgres
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.support.commands import Shell
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, serving
 from tests.support.jobs import employed
@@ -65,7 +65,7 @@ async def worker(settings: Settings, db: Database) -> AsyncIterator[None]:
 
         async def work() -> None:
             while not context.stopping.is_set():
-                await runner.sweep(context)
+                await job_loop.sweep(context)
                 await asyncio.sleep(0.05)
 
         working = asyncio.create_task(work())

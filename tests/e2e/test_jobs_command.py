@@ -9,8 +9,8 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.jobs.kinds import REINDEX_PASSAGES
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.support.commands import Shell
 from tests.support.gateway import NewApiKey, RunningGateway
@@ -42,7 +42,7 @@ async def test_jobs_are_listed_shown_and_cancelled(shell: Shell, desk: Desk, con
     assert (ended.code, b"status\tcancelled\n" in ended.out) == (0, True)
     shown = await shell.run("jobs", "show", str(first.id), "--json")
     assert (shown.code, json.loads(shown.out)["status"]) == (0, "cancelled")
-    await runner.sweep(context)
+    await job_loop.sweep(context)
     failed = await shell.run("jobs", "show", str(second.id))
     assert (failed.code, b"error\tinvalid_input: It is not to be done." in failed.out) == (1, True)
 

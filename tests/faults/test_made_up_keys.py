@@ -20,8 +20,8 @@ from recollect.postgres.transactions import Session
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
-from recollect.valkey.rate_limits.local import REMEMBERED
 from recollect.valkey.rate_limits.model import RateLimit
+from recollect.valkey.rate_limits.process_counters import REMEMBERED
 from recollect_http.failed_keys import KNOWN_INVALID_SECONDS, REMEMBERED_KEYS, FailedKeys
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving

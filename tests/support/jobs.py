@@ -26,9 +26,8 @@ from recollect.postgres.transactions import AnyConnection, Transaction
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis
 from recollect.valkey.wakeups import Wakeups
-from recollect_workers import kinds
+from recollect_workers import job_loop, kinds
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from recollect_workers.jobs.import_readers import ImportReaders
 from recollect_workers.jobs.transfer import Imports
 from recollect_workers.main import main
@@ -162,12 +161,12 @@ async def import_by_another(context: WorkerContext, desk: Desk) -> None:
 
 async def take_one_step(context: WorkerContext, desk: Desk) -> None:
     """Do a step of the tenant's next job, which then waits for another turn."""
-    claimed = await runner._attempt_claim(context, desk.caller.tenant_id)
+    claimed = await job_loop._attempt_claim(context, desk.caller.tenant_id)
     assert claimed is not None
     try:
-        taken = await runner.take_step(context, desk.caller, claimed)
+        taken = await job_loop.take_step(context, desk.caller, claimed)
     except Exception as error:
-        await runner._note_failure(context, desk.caller, claimed, error)
+        await job_loop._note_failure(context, desk.caller, claimed, error)
         return
     if not taken.is_finished:
         async with desk.writing() as tx:

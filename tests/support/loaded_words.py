@@ -1,5 +1,5 @@
 """The words of English, loaded on import: a gateway that is forked from such a process need not load them."""
 
-from recollect.retrieval.recall.english import english
+from recollect.retrieval.recall.english_words import english
 
 english()

@@ -16,8 +16,8 @@ import onnx
 from onnx import numpy_helper
 
 from recollect.embedding.models.onnx_graph import Array
-from recollect.embedding.models.packaged import checked_file
-from recollect.embedding.models.use import PACKAGE, PIECES, WEIGHTS
+from recollect.embedding.models.sentence_encoder import PACKAGE, PIECES, WEIGHTS
+from recollect.embedding.models.wheel_files import checked_file
 
 SHA256 = "b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7"
 

@@ -17,7 +17,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.postgres.database import Database
 from recollect.retention.erasure import service as erasure
 from recollect.settings import Settings

@@ -14,10 +14,10 @@ from recollect.distilling.threads import service as threads
 from recollect.errors import NotFound
 from recollect.memory import remembering
 from recollect.memory.model import NewMemory
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.conftest import NewTenant
 from tests.support.chat_server import asked, serving_model
 from tests.support.jobs import employed
@@ -58,7 +58,7 @@ async def test_each_tenants_conversation_goes_to_its_own_model_with_its_own_key(
                     await language_models.set_model(tx, NewModel(server.url, "own", f"key of {text}"), settings)
                     job = await threads.start(tx, "default", THREAD, settings)
             outbound = Outbound(settings)
-            await runner.sweep(replace(worker, outbound=outbound))
+            await job_loop.sweep(replace(worker, outbound=outbound))
             await outbound.close()
         requests = [*one.requests, *other.requests]
         seen = [[(r["key"], [turn["text"] for turn in asked(r)["turns"]])] for r in requests]

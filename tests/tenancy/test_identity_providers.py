@@ -13,7 +13,7 @@ from recollect.accounts.token_issuers import IssuerFailed, Issuers
 from recollect.caller import Role
 from recollect.crypto.encryption import Cipher
 from recollect.errors import ErrorCode, NotFound
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.postgres.connections import APP_ROLE, session_settings
 from recollect.postgres.database import Database
 from recollect.settings import Settings

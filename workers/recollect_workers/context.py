@@ -11,11 +11,11 @@ from uuid import UUID
 from recollect.caller import Caller
 from recollect.embedding import Embedder
 from recollect.jobs.model import Job, StepFunction
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.valkey.wakeups import Wakeups
-from recollect_workers.backoff import Backoff
+from recollect_workers.embedder_backoff import Backoff
 from recollect_workers.pace import Pace
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from recollect.embedding import create_embedder, create_previous_embedder
 from recollect.errors import RecollectError, Unavailable
 from recollect.fairness.presence import Presence
 from recollect.jobs.model import SERVER_ERROR_CODES
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.postgres.connections import APP_ROLE
 from recollect.postgres.database import Database
 from recollect.postgres.replicas import replica_of
@@ -31,7 +31,7 @@ from recollect_workers.context import Kind, WorkerContext
 from recollect_workers.kinds import known_kinds
 from recollect_workers.pace import Pace
 from recollect_workers.schedule import pause, repeat, scheduled_jobs
-from recollect_workers.wakeups import serve_wakeups
+from recollect_workers.wakeup_listener import serve_wakeups
 
 GRACE_SECONDS = 5.0
 """How long the current batch may still take after SIGTERM."""

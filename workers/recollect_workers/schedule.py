@@ -12,6 +12,7 @@ import structlog
 
 from recollect.errors import RecollectError
 from recollect.settings.cells import HOME
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import (
     backlog,
@@ -21,7 +22,6 @@ from recollect_workers.jobs import (
     embedding,
     expiry,
     linking,
-    runner,
     switches,
     tenant_erasure,
     vector_indexes,
@@ -57,7 +57,7 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("sweep passages", embedding.sweep, settings.sweep_seconds, context.backoff.due),
         ScheduledJob("analyse words of before", words.rebuild, settings.sweep_seconds),
         ScheduledJob("relate facts", linking.sweep, settings.sweep_seconds, context.links_due),
-        ScheduledJob("sweep jobs", runner.sweep, settings.sweep_seconds, context.jobs_due),
+        ScheduledJob("sweep jobs", job_loop.sweep, settings.sweep_seconds, context.jobs_due),
         ScheduledJob("archive expired memories", expiry.archive, settings.sweep_seconds),
         ScheduledJob("delete expired memories", expiry.purge, PURGE_SECONDS),
         ScheduledJob("delete old usage", cleanup.delete_old_usage, PURGE_SECONDS),

@@ -19,7 +19,7 @@ from recollect.graph.observations import service as observations
 from recollect.retrieval.recall.model import MemoryAttributes, Recalled
 from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect.retrieval.recall.ranking import Hit
-from recollect.retrieval.recall.weights import parts_of_score
+from recollect.retrieval.recall.ranking_weights import parts_of_score
 from recollect.times import with_offset
 from recollect.words.analysis import AskedWord, asked_words, find_words
 from recollect_console.authors import authors_of, writers_of

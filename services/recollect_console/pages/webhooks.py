@@ -11,7 +11,7 @@ from litestar.response import Redirect
 
 from recollect.errors import InvalidInput, RecollectError
 from recollect.graph.graphs import service as graphs
-from recollect.outbound.requests import MAX_URL_LENGTH, Outbound
+from recollect.outbound.http_client import MAX_URL_LENGTH, Outbound
 from recollect.postgres.transactions import Transaction
 from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_GRAPHS, IssuedWebhook, NewWebhook, Webhook, WebhookPatch

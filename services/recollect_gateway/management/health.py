@@ -3,7 +3,7 @@
 from litestar import Controller, get
 from litestar.datastructures import State
 
-from recollect_gateway.callers.admission import by_address
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.process.readiness import Readiness
 from recollect_http.problems import RESPONSES
 from recollect_http.server.disconnects import DisconnectMiddleware

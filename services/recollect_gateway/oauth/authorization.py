@@ -19,8 +19,8 @@ from recollect.accounts.people.model import Membership, PersonSession
 from recollect.accounts.tenants.model import SLUG
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
-from recollect_gateway.callers.admission import by_address
 from recollect_gateway.callers.browser_sessions import signed_in
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.oauth.authorization_requests import (
     AuthorizationEndpoint,
     AuthorizationRequest,

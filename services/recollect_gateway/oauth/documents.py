@@ -15,7 +15,7 @@ import msgspec
 from recollect.accounts.oauth.clients import service as clients
 from recollect.accounts.oauth.clients.model import Client, client_name, client_uri, is_document_id, redirect_uris
 from recollect.errors import InvalidInput
-from recollect.outbound.requests import Answer, Outbound, OutboundFailed
+from recollect.outbound.http_client import Answer, Outbound, OutboundFailed
 from recollect.postgres.database import Database
 from recollect_gateway.oauth.registration import require_codes, takes_refresh_tokens
 

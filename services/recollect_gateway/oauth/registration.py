@@ -10,7 +10,7 @@ from litestar.datastructures import State
 from recollect.accounts.oauth.clients import service as clients
 from recollect.accounts.oauth.clients.model import Client
 from recollect.errors import InvalidInput
-from recollect_gateway.callers.admission import by_address
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.oauth.discovery import REGISTER
 from recollect_gateway.oauth.errors import ERROR_HANDLERS
 from recollect_gateway.oauth.protocol import NOT_STORED

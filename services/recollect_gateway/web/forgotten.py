@@ -13,7 +13,8 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.resets import OpenReset
 from recollect.errors import InvalidInput
 from recollect.outbound.mail import Mailer, MailFailed
-from recollect_gateway.callers.admission import by_address, take_for_reset
+from recollect_gateway.callers.rate_limits import by_address
+from recollect_gateway.callers.sign_in_attempts import take_for_reset
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_cookie
 from recollect_gateway.web.local_owner import local_owner

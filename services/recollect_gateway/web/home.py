@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Request, Response, get
 
-from recollect_gateway.callers.admission import by_address
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.web.local_owner import PATH, local_owner
 from recollect_gateway.web.pages import page, plain_page
 from recollect_http.server.hosts import Origins

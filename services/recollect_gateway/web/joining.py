@@ -10,8 +10,8 @@ from recollect.accounts.members.model import OpenInvitation
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement, PersonSession
 from recollect.errors import InvalidInput
-from recollect_gateway.callers.admission import by_address
 from recollect_gateway.callers.browser_sessions import signed_in
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_cookie
 from recollect_gateway.web.pages import go_to, page

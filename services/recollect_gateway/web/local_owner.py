@@ -15,7 +15,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement
 from recollect.errors import NotFound
 from recollect.settings import LOOPBACK, Settings
-from recollect_gateway.callers.admission import by_address
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.web.forms import read_form
 from recollect_gateway.web.pages import go_to
 from recollect_gateway.web.sessions import browser_of, session_cookie

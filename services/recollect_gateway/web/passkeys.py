@@ -12,8 +12,9 @@ from recollect.accounts.people import notices
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement
 from recollect.errors import Conflict, InvalidInput, Unauthenticated
-from recollect_gateway.callers.admission import by_address, take_for_own_account
 from recollect_gateway.callers.browser_sessions import signed_in
+from recollect_gateway.callers.rate_limits import by_address
+from recollect_gateway.callers.sign_in_attempts import take_for_own_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, random_cookie, read_form
 from recollect_gateway.web.notices import send_notice

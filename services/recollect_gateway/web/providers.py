@@ -30,9 +30,9 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement, PersonSession
 from recollect.accounts.tenants.model import SLUG
 from recollect.errors import NotFound
-from recollect_gateway.callers.admission import by_address
 from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.callers.oauth_resources import Resources
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.requests.urlencoded import MalformedParameters, parameters
 from recollect_gateway.web.forms import MAX_FIELDS, field, own_cookie, random_cookie, read_form
 from recollect_gateway.web.pages import go_to, page, safe_next_url

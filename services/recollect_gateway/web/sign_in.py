@@ -13,8 +13,9 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import MAX_EMAIL, Browser
 from recollect.errors import Conflict, InvalidInput, RecollectError, Unauthenticated
 from recollect.postgres.database import Database
-from recollect_gateway.callers.admission import by_address, take_for_account, take_for_own_account
 from recollect_gateway.callers.browser_sessions import signed_in
+from recollect_gateway.callers.rate_limits import by_address
+from recollect_gateway.callers.sign_in_attempts import take_for_account, take_for_own_account
 from recollect_gateway.web.account import account_page
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_browser, known_cookie

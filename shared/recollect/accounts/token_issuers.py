@@ -23,7 +23,7 @@ from joserfc.jws import JWSRegistry
 from msgspec import Struct
 
 from recollect.errors import InvalidInput
-from recollect.outbound.requests import Outbound, OutboundFailed
+from recollect.outbound.http_client import Outbound, OutboundFailed
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Algorithms, of which a configuration names one: all asymmetric, so that a key that verifies cannot sign."""

@@ -24,8 +24,8 @@ from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.cache import Lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.recall.ranking import Hit
+from recollect.retrieval.recall.ranking_weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.recall.terms import counted_words, label_words
-from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fusion import fuse
 from recollect.retrieval.search.model import LabelQuery

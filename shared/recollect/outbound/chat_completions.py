@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.outbound.requests import Answer, Outbound, OutboundFailed
+from recollect.outbound.http_client import Answer, Outbound, OutboundFailed
 from recollect.outbound.retry_after import seconds_until
 
 MAX_ANSWER_BYTES = 256 * 1024

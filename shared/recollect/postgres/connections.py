@@ -19,7 +19,7 @@ from pgvector.asyncpg import register_vector
 from recollect.errors import ErrorCode, RecollectError, Unavailable
 from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect.settings import Settings
-from recollect.settings.storage import NO_DATABASE_ADDRESS, server_of
+from recollect.settings.database import NO_DATABASE_ADDRESS, server_of
 from recollect.telemetry.metrics import record_unanswered
 
 APP_ROLE = "recollect_app"

@@ -18,7 +18,7 @@ from recollect.errors import ErrorCode, InvalidInput, RecollectError, Unavailabl
 from recollect.postgres import schema
 from recollect.postgres.connections import APP_ROLE, OWNER_ROLE
 from recollect.postgres.driver_errors import translate
-from recollect.settings.storage import NO_DATABASE_ADDRESS, server_of
+from recollect.settings.database import NO_DATABASE_ADDRESS, server_of
 
 log = structlog.get_logger(__name__)
 

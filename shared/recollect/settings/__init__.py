@@ -22,13 +22,13 @@ from recollect.errors import InvalidInput
 from recollect.settings.addresses.public_url import local_url
 from recollect.settings.calls import CallsSettings
 from recollect.settings.cells import HOME, SEVERAL_CELLS_CONNECTIONS, CellSettings
+from recollect.settings.database import DEVELOPMENT_SECRET, MIN_SECRET_BYTES, NO_DATABASE_ADDRESS, StorageSettings
 from recollect.settings.distilling import DistillingSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
 from recollect.settings.moves import MoveSettings
 from recollect.settings.operators import OperatorSettings
 from recollect.settings.people import PeopleSettings
-from recollect.settings.storage import DEVELOPMENT_SECRET, MIN_SECRET_BYTES, NO_DATABASE_ADDRESS, StorageSettings
 from recollect.settings.telemetry import TelemetrySettings
 from recollect.settings.upkeep import UpkeepSettings
 

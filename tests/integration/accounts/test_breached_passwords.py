@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from recollect.accounts.people import service as people
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.errors import InvalidInput
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.people import PASSWORD, new_email

@@ -9,7 +9,7 @@ from joserfc.jwk import OctKey
 
 from recollect.accounts.token_issuers import CACHE_SECONDS, PAUSE_SECONDS, IssuerFailed, Issuers, TokenRefused
 from recollect.errors import InvalidInput
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.settings import Settings
 from tests.support.identity_provider import (
     Forge,

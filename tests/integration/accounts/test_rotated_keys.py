@@ -6,7 +6,7 @@ import pytest
 from joserfc.jwk import RSAKey
 
 from recollect.accounts.token_issuers import PAUSE_SECONDS, IssuerFailed, Issuers, TokenRefused
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.settings import Settings
 from tests.integration.accounts.test_issuers import Clock, claims
 from tests.support.identity_provider import IdentityProviderServer, identity_provider, signed_by_stranger

@@ -17,8 +17,8 @@ from recollect.jobs.model import MAX_CHUNK, NewJob
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.support.console import Page, Visitor, visiting
 from tests.support.gateway import RunningGateway, eventually
 from tests.support.jobs import employed
@@ -69,7 +69,7 @@ async def worker(settings: Settings, db: Database) -> AsyncIterator[WorkerContex
 
 async def work(worker: WorkerContext, page: Page, visitor: Visitor) -> Page:
     """Let the worker do all jobs, and look at the page of one again."""
-    await runner.sweep(worker)
+    await job_loop.sweep(worker)
     return await visitor.open_address(page.address.partition("?")[0])
 
 

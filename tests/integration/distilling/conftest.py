@@ -10,11 +10,11 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.support.chat_server import ChatServer, serving_model
 from tests.support.gateway import RunningGateway, serving
 from tests.support.jobs import Desk, employed
@@ -87,7 +87,7 @@ class Conversations:
     async def finish(self, job: dict[str, Any]) -> dict[str, Any]:
         """Let a worker do it, without waiting after failures; the job when it has ended."""
         for _ in range(20):
-            await runner.sweep(self.worker)
+            await job_loop.sweep(self.worker)
             job = (await self.http.get(f"/v1/jobs/{job['id']}")).json()
             if job["finished_at"]:
                 return job

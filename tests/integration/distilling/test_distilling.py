@@ -13,8 +13,8 @@ import pytest
 from recollect.distilling.threads.model import MAX_FACTS, MAX_TURNS
 from recollect.outbound.chat_completions import MAX_ANSWER_BYTES
 from recollect.settings import Settings
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.integration.distilling.conftest import Conversations
 from tests.support.chat_server import ChatAnswer, ChatServer, Found, asked, completion, facts
 from tests.support.gateway import RunningGateway, serving
@@ -137,7 +137,7 @@ class TestRevoking:
         await talk.say("I moved to Berlin")
         job = await talk.start()
         model.answering.clear()
-        working = asyncio.create_task(runner.sweep(talk.worker))
+        working = asyncio.create_task(job_loop.sweep(talk.worker))
         await asyncio.to_thread(model.requested.wait)
         assert await self.revoke(talk.http, job=job["id"]) == {"facts": 0, "more": False}
         model.answering.set()
@@ -202,7 +202,7 @@ class TestForgottenTurns:
         turns = await talk.say("I moved to Berlin", "Green tea, please")
         job = await talk.start()
         model.answering.clear()
-        working = asyncio.create_task(runner.sweep(talk.worker))
+        working = asyncio.create_task(job_loop.sweep(talk.worker))
         await asyncio.to_thread(model.requested.wait)
         await talk.http.post("/v1/graphs/default/forget", json={"ids": turns[:1], "mode": "delete"})
         model.answering.set()
@@ -282,7 +282,7 @@ class TestByItself:
     ) -> None:
         await self.configure(gateway, admin_key, {"mode": "auto", "quiet_seconds": 3_600})
         await talk.say("I moved to Berlin")
-        await runner.sweep(talk.worker)
+        await job_loop.sweep(talk.worker)
         [waiting] = await self.jobs(talk)
         assert (waiting["status"], waiting["error"]["code"], model.requests) == ("running", "busy", [])
         await talk.distil()
@@ -398,7 +398,7 @@ class TestOddAnswers:
         job = await talk.start()
         model.answering.clear()
         hasty = replace(talk.worker, settings=talk.worker.settings.model_copy(update={"distil_timeout_seconds": 0.05}))
-        await runner.sweep(hasty)
+        await job_loop.sweep(hasty)
         job = (await talk.http.get(f"/v1/jobs/{job['id']}")).json()
         assert (job["status"], job["error"]["code"]) == ("running", "model_unavailable")
         model.answering.set()
@@ -432,7 +432,7 @@ async def test_it_is_off_by_default_and_says_what_to_do(talk: Conversations, set
     assert (response.status_code, response.json()["code"]) == (409, "distilling_off")
     assert "/v1/language-model" in response.json()["detail"]
     job = await talk.start()
-    await runner.sweep(replace(talk.worker, settings=settings))
+    await job_loop.sweep(replace(talk.worker, settings=settings))
     job = (await talk.http.get(f"/v1/jobs/{job['id']}")).json()
     assert (job["status"], job["error"]["code"]) == ("failed", "distilling_off")
 
@@ -455,7 +455,7 @@ class TestBounds:
         await talk.distil()
         job = await talk.start()
         used_up = replace(worker, settings=worker.settings.model_copy(update={"distil_requests_per_day": 1}))
-        await runner.sweep(used_up)
+        await job_loop.sweep(used_up)
         job = (await talk.http.get(f"/v1/jobs/{job['id']}")).json()
         assert (job["status"], job["error"]["code"], len(model.requests)) == ("running", "busy", 1)
 

@@ -8,9 +8,9 @@ import asyncpg
 import httpx2
 import pytest
 
-from recollect.outbound.requests import Outbound
+from recollect.outbound.http_client import Outbound
 from recollect.settings import Settings
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.integration.distilling.conftest import Conversations
 from tests.support.chat_server import ChatServer, facts, serving_model
 from tests.support.gateway import NewApiKey, RunningGateway, serving
@@ -82,7 +82,7 @@ async def test_addresses_of_our_network_are_refused(
         await set_model(admin, url)
         job = await talk.start()
         outbound = Outbound(settings)
-        await runner.sweep(replace(talk.worker, outbound=outbound))
+        await job_loop.sweep(replace(talk.worker, outbound=outbound))
         await outbound.close()
         job = (await talk.http.get(f"/v1/jobs/{job['id']}")).json()
         assert (job["status"], job["error"]["code"]) == ("running", "model_unavailable"), url
@@ -135,7 +135,7 @@ async def test_an_operator_may_allow_no_models_of_tenants(
             assert (response.status_code, response.json()["code"]) == (409, "distilling_off")
             assert (await strict.get("/v1/language-model")).json() == NONE
     job = await talk.start()
-    await runner.sweep(replace(talk.worker, settings=forbidden))
+    await job_loop.sweep(replace(talk.worker, settings=forbidden))
     assert (await talk.http.get(f"/v1/jobs/{job['id']}")).json()["status"] == "succeeded"
     assert len(model.requests) == 1
 
@@ -149,7 +149,7 @@ async def test_a_key_of_another_secret_fails_the_job_with_advice(
     other = distilling.model_copy(
         update={"key_secret": type(distilling.key_secret)("another secret of 32 bytes......")}
     )
-    await runner.sweep(replace(talk.worker, settings=other))
+    await job_loop.sweep(replace(talk.worker, settings=other))
     job = (await talk.http.get(f"/v1/jobs/{job['id']}")).json()
     assert (job["status"], job["error"]["code"]) == ("failed", "model_refused")
     assert "RECOLLECT_KEY_SECRET" in job["error"]["message"]

@@ -8,8 +8,8 @@ import pytest
 
 from recollect.fairness.fair_queue import FairQueue
 from recollect.fairness.slots import acquire_slot
+from recollect.outbound.http_client import Outbound
 from recollect.outbound.mail import Email, Mailer
-from recollect.outbound.requests import Outbound
 from recollect.outbound.txt_records import TextRecords
 from recollect.settings import Settings
 from tests.support.gateway import eventually

@@ -14,7 +14,7 @@ from recollect.caller import Caller, Role
 from recollect.errors import NotFound
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_gateway.callers.admission import RESETS_PER_HOUR
+from recollect_gateway.callers.sign_in_attempts import RESETS_PER_HOUR
 from tests.integration.gateway.test_passkeys import add as add_passkey
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import RunningGateway, eventually, serving

@@ -13,8 +13,8 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Scope
 from recollect.postgres.database import Database
 from recollect.settings import Settings
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, problem
 from tests.support.gateway import NewApiKey, RunningGateway
@@ -65,7 +65,7 @@ async def test_a_reader_can_export_by_a_job_and_delete_the_output(
 ) -> None:
     path = f"/v1/jobs/{(await started(reader))['id']}"
     problem(await reader.delete(f"{path}/output"), 409, "job_not_finished")
-    await runner.sweep(worker)
+    await job_loop.sweep(worker)
     assert "tea is hot" in (await reader.get(f"{path}/output")).text
     assert await stored(owner, caller) > 0
     deleted = (await reader.delete(f"{path}/output")).json()
@@ -78,7 +78,7 @@ async def test_a_reader_can_export_by_a_job_and_delete_the_output(
 
 async def test_a_deleted_empty_output_is_gone_too(reader: httpx2.AsyncClient, worker: WorkerContext) -> None:
     path = f"/v1/jobs/{(await started(reader, 'jsonl'))['id']}/output"
-    await runner.sweep(worker)
+    await job_loop.sweep(worker)
     assert (await reader.get(path)).content == b""
     assert (await reader.delete(path)).status_code == 200
     problem(await reader.get(path), 404, "job_has_no_output")
@@ -91,7 +91,7 @@ async def test_number_of_exports_of_a_reader_is_limited(
     await started(reader, "csv")
     for _ in range(2):
         problem(await reader.post(EXPORTS, json={"format": "dot"}), 409, "too_many_jobs")
-        await runner.sweep(worker)
+        await job_loop.sweep(worker)
     assert (await reader.delete(f"/v1/jobs/{first['id']}/output")).status_code == 200
     await started(reader, "dot")
     for format in ("json", "csv", "dot", "gexf"):
@@ -137,7 +137,7 @@ async def test_outputs_are_for_their_requester_and_for_writers(
     worker: WorkerContext,
 ) -> None:
     theirs, own = await started(writer), await started(reader, "csv")
-    await runner.sweep(worker)
+    await job_loop.sweep(worker)
     problem(await reader.delete(f"/v1/jobs/{theirs['id']}/output"), 403, "scope_required")
     problem(await reader.post(f"/v1/jobs/{theirs['id']}/cancel"), 403, "scope_required")
     other = await issue(operator_caller(await new_tenant()), kind="admin")

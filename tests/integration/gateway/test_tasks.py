@@ -26,8 +26,8 @@ from recollect_gateway.mcp_endpoint.tasks.watching import MAX_TASKS
 from recollect_gateway.mcp_endpoint.tasks.wire import EXTENSION, POLL_MS
 from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from recollect_gateway.mcp_endpoint.tools.organize import import_graph
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.contract.test_retention import age
 from tests.integration.gateway.test_subscriptions import listen_message, modern_headers, opened
 from tests.support.bounds import lower
@@ -65,7 +65,7 @@ class TestLifecycle:
         assert handle.keys().isdisjoint({"result", "error", "content", "requestState"})
         waiting = await client.get(handle["taskId"])
         assert (waiting["resultType"], waiting["status"], waiting["statusMessage"]) == ("complete", "working", "0 done")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         done = await client.get(handle["taskId"])
         result = done["result"]
         assert (done["status"], result["isError"]) == ("completed", False)
@@ -100,7 +100,7 @@ class TestLifecycle:
         monkeypatch.setattr(import_graph, "MAX_ITEMS", 1)
         data = "name\nOslo\nBergen\n" + '"broken'
         task_id = await client.begin("import_graph", format="csv", data=data)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         done = await client.get(task_id)
         assert (done["status"], done["result"]["isError"]) == ("completed", True)
         assert done["result"]["_meta"][ERROR_META]["code"] == "invalid_input"
@@ -138,7 +138,7 @@ class TestEachTool:
         self, client: TaskClient, context: WorkerContext, tool: str, arguments: dict[str, Any]
     ) -> None:
         task_id = await client.begin(tool, **arguments)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         done = await client.get(task_id)
         plain = replace(client, capabilities={})
         assert done["result"]["structuredContent"] == (await plain.call("get_job", id=task_id))["structuredContent"]
@@ -152,7 +152,7 @@ class TestEachTool:
         broken = '{"type": "entity"}\n' if dry_run else ""
         data = "".join(f'{{"type":"entity","name":"e{n}","entityType":"t","observations":["o"]}}\n' for n in range(2))
         task_id = await client.begin("import_graph", format="jsonl", data=data + broken, dryRun=dry_run)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         told = (await client.get(task_id))["result"]["structuredContent"]
         assert (told["entitiesCreated"], told["observationsAdded"], told["dryRun"]) == (2, 2, dry_run)
         at_once = await client.call("import_graph", format="jsonl", data=broken, dryRun=True)
@@ -169,7 +169,7 @@ class TestEachTool:
         alike = [{**ENTITY, "name": name} for name in ("Acme Inc", "ACME Inc.")]
         await client.call("create_entities", entities=alike)
         task_id = await client.begin("compress_graph", threshold=0.8)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         told = (await client.get(task_id))["result"]["structuredContent"]
         assert (told["entitiesMerged"], told["job"]["status"]) == (1, "succeeded")
 
@@ -194,7 +194,7 @@ class TestEachTool:
         yes = {"confirm": {"action": "accept", "content": {"confirm": True}}}
         handle = await asking.call("compact", more={"inputResponses": yes, "requestState": question["requestState"]})
         assert (handle["resultType"], "requestState" in handle) == ("task", False)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         done = (await client.get(handle["taskId"]))["result"]["structuredContent"]
         assert done == {**told, "dry_run": False}
         assert done["freed"]["nodes"] == MAX_UNCONFIRMED
@@ -277,7 +277,7 @@ class TestListening:
         async with opened(patient, key, {"taskIds": [task_id, NOBODYS, "x"]}, KNOWS_TASKS) as lines:
             assert (await anext(lines))["params"]["notifications"] == {"taskIds": [task_id]}
             assert (await self.heard(lines))["status"] == "working"
-            await runner.sweep(telling)
+            await job_loop.sweep(telling)
             told = await self.heard(lines)
             while told["status"] == "working":
                 told = await self.heard(lines)
@@ -322,7 +322,7 @@ async def test_a_revoked_key_cannot_follow_its_task_which_ends(
     for method in METHODS:
         assert (await client.send(method, task_id, taskId=task_id, inputResponses={})).status_code == 401
     http.headers["Authorization"] = own
-    await runner.sweep(context)
+    await job_loop.sweep(context)
     done = await client.get(task_id)
     assert (done["status"], done["result"]["isError"]) == ("completed", True)
     assert done["result"]["_meta"][ERROR_META]["code"] == "unauthenticated"

@@ -40,8 +40,9 @@ from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect.telemetry.tracing import continued_span
+from recollect_workers import job_loop
 from recollect_workers.context import PreparedKind, WorkerContext
-from recollect_workers.jobs import reindexing, runner
+from recollect_workers.jobs import reindexing
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, eventually
 from tests.support.jobs import BREAK, COPY, COUNT, REFUSE, WAVER, Desk, count_steps, effects, has_begun
@@ -67,7 +68,7 @@ async def claim(context: WorkerContext, caller: Caller, bounds: JobBounds) -> Jo
 
 
 async def step(context: WorkerContext, caller: Caller, job: Job) -> Job:
-    return await runner.take_step(context, worker_caller(caller.tenant_id), job)
+    return await job_loop.take_step(context, worker_caller(caller.tenant_id), job)
 
 
 async def end_lease(owner: asyncpg.Connection, job: Job) -> None:
@@ -120,7 +121,7 @@ class TestStarting:
         with pytest.raises(Conflict) as refused:
             await start()
         assert refused.value.code is ErrorCode.TOO_MANY_JOBS
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         await start()
 
     async def test_an_allow_list_applies_to_jobs(self, desk: Desk) -> None:
@@ -182,7 +183,7 @@ class TestSteps:
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=5)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         done = await desk.look(job)
         assert (done.status, done.done, done.total, done.result) == ("succeeded", 5, 5, {"steps": 5})
         assert done.started_at
@@ -209,7 +210,7 @@ class TestSteps:
         monkeypatch.setattr(model, "FIRST_WAIT_SECONDS", LONG)
         job = await desk.start(BREAK, steps=2)
         for attempt in range(1, MAX_ATTEMPTS + 1):
-            await runner.sweep(context)
+            await job_loop.sweep(context)
             shown = await desk.look(job)
             assert shown.attempts == attempt
             assert shown.status == ("failed" if attempt == MAX_ATTEMPTS else "running")
@@ -225,17 +226,17 @@ class TestSteps:
         job = await desk.start(WAVER, times=4)
         waits = []
         for _ in range(4):
-            await runner.sweep(context)
+            await job_loop.sweep(context)
             shown = await desk.look(job)
             assert (shown.status, shown.error_code) == ("running", "database_unavailable")
             assert "secret" not in (shown.error_message or "")
             waits.append(await owner.fetchval("SELECT next_attempt_at - now() FROM jobs WHERE id = $1", job.id))
-            await runner.sweep(context)
+            await job_loop.sweep(context)
             assert (await desk.look(job)).attempts == shown.attempts, "it waits"
             await end_wait(owner, job)
         for factor, wait in zip((1, 2, 4, 4), waits, strict=True):
             assert factor * LONG / 2 - 60 < wait.total_seconds() <= factor * LONG
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code) == ("succeeded", None)
 
@@ -246,21 +247,21 @@ class TestSteps:
             raise StepPostponed(StepRefused("It is too early."), timedelta(seconds=LONG))
 
         job = await desk.start(WAVER, times=1)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         failed = await desk.look(job)
         assert (failed.status, failed.attempts) == ("running", 1)
         for _ in range(MAX_ATTEMPTS):
             await end_wait(owner, job)
-            await runner.sweep(replace(context, kinds={WAVER: postpone}))
+            await job_loop.sweep(replace(context, kinds={WAVER: postpone}))
             shown = await desk.look(job)
             assert (shown.status, shown.attempts, shown.error_message) == ("running", 1, "It is too early.")
         await end_wait(owner, job)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).status == "succeeded"
 
     async def test_a_step_that_can_never_succeed_fails_at_once(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(REFUSE)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.attempts, shown.error_code) == ("failed", 1, "invalid_input")
         assert shown.error_message == "It is not to be done."
@@ -272,7 +273,7 @@ class TestSteps:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             assert (await claim(context, desk.caller, bounds)).attempts == attempt
             await end_lease(owner, job)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code) == ("failed", "internal_error")
         assert shown.error_message == "Every worker that tried the next step stopped in the middle of it."
@@ -282,7 +283,7 @@ class TestSteps:
     ) -> None:
         hasty = replace(context, settings=context.settings.model_copy(update={"job_lease_seconds": 0.2}))
         job = await desk.start(COUNT, steps=1, seconds=5)
-        await runner.sweep(hasty)
+        await job_loop.sweep(hasty)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code, shown.attempts) == ("running", "busy", 1)
         assert await effects(owner, desk.caller.tenant_id) == []
@@ -298,7 +299,7 @@ class TestSteps:
             job = await desk.start(COUNT)
         assert (job.traceparent or "").split("-")[1] == TRACEPARENT.split("-")[1]
         untraced = await desk.start(REFUSE)
-        await runner.sweep(replace(context, kinds={COUNT: note, REFUSE: note}))
+        await job_loop.sweep(replace(context, kinds={COUNT: note, REFUSE: note}))
         assert untraced.traceparent is None
         assert sorted(traces) == sorted([TRACEPARENT.split("-")[1]] * 2 + ["0" * 32])
 
@@ -306,14 +307,14 @@ class TestSteps:
         self, desk: Desk, context: WorkerContext
     ) -> None:
         job = await desk.start("of_tomorrow")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).status == "queued"
 
     async def test_a_stopping_worker_releases_the_job_after_the_current_step(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.01)
-        sweeping = asyncio.create_task(runner.sweep(context))
+        sweeping = asyncio.create_task(job_loop.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         context.stopping.set()
         await asyncio.wait_for(sweeping, MAX_WAIT_SECONDS)
@@ -323,7 +324,7 @@ class TestSteps:
 
     async def test_a_cancelled_sweep_leaves_no_turn_running(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.01)
-        sweeping = asyncio.create_task(runner.sweep(context))
+        sweeping = asyncio.create_task(job_loop.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         sweeping.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -351,7 +352,7 @@ class TestPermissions:
         async with desk.writing() as tx:
             await job_turns.release_job(tx, claimed, bounds)
             await identity.revoke_key(tx, key_id)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.error_code, shown.attempts) == ("failed", "unauthenticated", 1)
         assert shown.error_message == "The key that started this was revoked or has expired."
@@ -370,7 +371,7 @@ class TestPermissions:
 
         job = await desk.start(COUNT, steps=2)
         await owner.execute("UPDATE api_keys SET expires_at = now() WHERE id = $1", key_id)
-        await runner.sweep(replace(context, kinds={COUNT: PreparedKind(prepare)}))
+        await job_loop.sweep(replace(context, kinds={COUNT: PreparedKind(prepare)}))
         assert (await desk.look(job)).status == "failed"
         assert prepared == []
         assert await effects(owner, desk.caller.tenant_id) == []
@@ -380,12 +381,12 @@ class TestPermissions:
     ) -> None:
         desk, key_id = of_key
         held = await desk.start(COUNT, steps=1)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         finishing = await desk.start(FORGET_STATISTICS, steps=1)
         own = await Desk(desk.db, worker_caller(desk.caller.tenant_id)).start(COUNT, steps=1)
         async with desk.writing() as tx:
             await identity.revoke_key(tx, key_id)
-        await runner.sweep(replace(context, kinds={COUNT: count_steps, FORGET_STATISTICS: count_steps}))
+        await job_loop.sweep(replace(context, kinds={COUNT: count_steps, FORGET_STATISTICS: count_steps}))
         assert {(await desk.look(job)).status for job in (held, finishing, own)} == {"succeeded"}
 
     @pytest.mark.parametrize("read_only", [True, False])
@@ -402,13 +403,13 @@ class TestPermissions:
         claimed = await step(context, desk.caller, await claim(context, desk.caller, bounds))
         slug = desk.caller.tenant
         await tenants.suspend_tenant(operator, slug, read_only=read_only)
-        await runner.run_slice(context, desk.caller.tenant_id, claimed)
+        await job_loop.run_slice(context, desk.caller.tenant_id, claimed)
         shown = await desk.look(job)
         assert (shown.status, shown.error_message, shown.lease) == ("running", "The tenant is suspended.", None)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert await effects(owner, desk.caller.tenant_id) == [0]
         await tenants.resume_tenant(operator, slug)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).status == "succeeded"
 
     @pytest.mark.parametrize("read_only", [True, False])
@@ -422,11 +423,11 @@ class TestPermissions:
             await tenants.suspend_tenant(operator, desk.caller.tenant, read_only=read_only)
             return result
 
-        await runner.sweep(replace(context, kinds={COUNT: suspended_meanwhile}))
+        await job_loop.sweep(replace(context, kinds={COUNT: suspended_meanwhile}))
         assert await effects(owner, desk.caller.tenant_id) == []
         assert (await desk.look(job)).status == "running"
         await tenants.resume_tenant(operator, desk.caller.tenant)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).status == "succeeded"
         assert await effects(owner, desk.caller.tenant_id) == [0]
 
@@ -489,10 +490,10 @@ class TestLeases:
     async def test_concurrent_workers_do_each_step_once(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
+        monkeypatch.setattr(job_loop, "SLICE_SECONDS", 0)
         started = [await desk.start(COUNT, steps=6) for _ in range(4)]
-        await asyncio.gather(*[runner.sweep(replace(context, jobs_due=asyncio.Event())) for _ in range(4)])
-        await runner.sweep(context)
+        await asyncio.gather(*[job_loop.sweep(replace(context, jobs_due=asyncio.Event())) for _ in range(4)])
+        await job_loop.sweep(context)
         assert [(await desk.look(job)).status for job in started] == ["succeeded"] * 4
         assert await effects(owner, desk.caller.tenant_id) == sorted([*range(6)] * 4)
 
@@ -516,7 +517,7 @@ class TestFairness:
     async def test_one_job_waits_for_a_turn_and_not_for_another_tenants_queue(
         self, context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
+        monkeypatch.setattr(job_loop, "SLICE_SECONDS", 0)
         order: list[UUID] = []
 
         async def note(tx: Transaction, job: Job) -> StepResult:
@@ -529,7 +530,7 @@ class TestFairness:
                 await jobs.schedule(tx, NewJob(COUNT, unique=False))
         await quiet.start(COUNT, graph=None)
         narrow = context.settings.model_copy(update={"max_jobs": 1})
-        await runner.sweep(replace(context, settings=narrow, kinds={COUNT: note}))
+        await job_loop.sweep(replace(context, settings=narrow, kinds={COUNT: note}))
         assert len(order) == 101
         # It waits for two turns at most: the current one, and one that started with it.
         assert order.index(quiet.caller.tenant_id) <= 2
@@ -538,10 +539,10 @@ class TestFairness:
     async def test_jobs_that_started_first_finish_first(
         self, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
+        monkeypatch.setattr(job_loop, "SLICE_SECONDS", 0)
         started = [await desk.start(COUNT, steps=3) for _ in range(4)]
         narrow = context.settings.model_copy(update={"max_jobs": 1})
-        await runner.sweep(replace(context, settings=narrow))
+        await job_loop.sweep(replace(context, settings=narrow))
         ended = [(await desk.look(job)).finished_at for job in started]
         assert ended == sorted(filter(None, ended))
 
@@ -550,7 +551,7 @@ class TestFairness:
     ) -> None:
         desks = [Desk(db, operator_caller(await new_tenant())) for _ in range(3)]
         started = [await desk.start(kind, steps=1) for desk, kind in zip(desks, (COUNT, BREAK, COUNT), strict=True)]
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         statuses = [(await desk.look(job)).status for desk, job in zip(desks, started, strict=True)]
         assert statuses == ["succeeded", "running", "succeeded"]
 
@@ -563,10 +564,10 @@ class TestFairness:
             started = [await desk.start(COUNT, steps=1) for desk in desks]
             async with context.database.transaction(desks[1].caller) as stalled:
                 await store.lock_claims(stalled)
-                await runner.sweep(replace(context, database=db))
+                await job_loop.sweep(replace(context, database=db))
                 statuses = [(await desk.look(job)).status for desk, job in zip(desks, started, strict=True)]
                 assert statuses == ["succeeded", "queued", "succeeded"]
-            await runner.sweep(replace(context, database=db))
+            await job_loop.sweep(replace(context, database=db))
             assert (await desks[1].look(started[1])).status == "succeeded"
 
     async def test_queued_jobs_of_a_suspended_tenant_wait(
@@ -574,10 +575,10 @@ class TestFairness:
     ) -> None:
         job = await desk.start(COUNT, steps=1)
         await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", desk.caller.tenant_id)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).status == "queued"
         await owner.execute("UPDATE tenants SET status = 'active' WHERE id = $1", desk.caller.tenant_id)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).status == "succeeded"
 
 
@@ -588,14 +589,14 @@ class TestCancelling:
         assert (cancelled.status, cancelled.cancel_requested) == ("cancelled", True)
         assert cancelled.finished_at
         assert cancelled.expires_at
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert await desk.look(job) == cancelled == await desk.cancel(job)
 
     async def test_a_running_job_is_cancelled_between_two_steps(
         self, desk: Desk, context: WorkerContext, owner: asyncpg.Connection
     ) -> None:
         job = await desk.start(COUNT, steps=1_000, seconds=0.02)
-        sweeping = asyncio.create_task(runner.sweep(context))
+        sweeping = asyncio.create_task(job_loop.sweep(context))
         await eventually(lambda: has_begun(desk, job))
         assert (await desk.cancel(job)).status == "running"
         await asyncio.wait_for(sweeping, MAX_WAIT_SECONDS)
@@ -649,13 +650,13 @@ class TestInputAndOutput:
         chunks = [b"one ", b"two ", b"\x00\xff" * (MAX_CHUNK // 2)]
         job = await self.held(desk, chunks, bounds)
         assert job.input_bytes == sum(map(len, chunks))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).status == "queued", "its input may not be whole"
         with pytest.raises(Conflict, match="This job is queued") as refused:
             await desk.output(job)
         assert refused.value.code is ErrorCode.JOB_NOT_FINISHED
         await self.start(desk, job)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert await desk.output(job) == b"".join(chunks)
         shown = await desk.look(job)
         assert (shown.input_bytes, shown.output_bytes) == (0, sum(map(len, chunks)))
@@ -671,7 +672,7 @@ class TestInputAndOutput:
 
     async def test_output_of_a_job_without_any_is_an_error(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(COUNT, steps=1)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         with pytest.raises(NotFound) as refused:
             await desk.output(job)
         assert refused.value.code is ErrorCode.JOB_HAS_NO_OUTPUT
@@ -688,7 +689,7 @@ class TestInputAndOutput:
         assert [job.id for job in await desk.list()] == [first.id], "nothing of it is left"
         await self.start(desk, first)
         narrow = context.settings.model_copy(update={"job_storage_bytes": 10})
-        await runner.sweep(replace(context, settings=narrow))
+        await job_loop.sweep(replace(context, settings=narrow))
         shown = await desk.look(first)
         assert (shown.status, shown.error_code, shown.error_message) == (
             "failed",
@@ -723,10 +724,10 @@ class TestInputAndOutput:
         done, abandoned, kept = [await self.held(desk, [b"abc"], bounds) for _ in range(3)]
         for job in (done, kept):
             await self.start(desk, job)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         for job in (done, abandoned):
             await owner.execute("UPDATE jobs SET expires_at = now() WHERE id = $1", job.id)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert [job.id for job in await desk.list()] == [kept.id]
         assert await stored(owner, desk) == 1
 
@@ -762,7 +763,7 @@ class TestReindexing:
         await agent.embed()
         before, revision = await live(owner, desk), (await agent.head()).revision
         job = await desk.start(REINDEX_PASSAGES)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await desk.look(job)
         assert (shown.status, shown.done, shown.total, shown.result) == ("succeeded", 5, 5, {"nodes": 5})
         assert await live(owner, desk) == before, "the same texts, with the same vectors"
@@ -787,7 +788,7 @@ class TestReindexing:
         assert await live(owner, desk) != before
         for _ in range(2):
             await desk.start(REINDEX_PASSAGES)
-            await runner.sweep(context)
+            await job_loop.sweep(context)
             assert await live(owner, desk) == before
 
     async def test_reindexing_keeps_the_past(
@@ -798,12 +799,12 @@ class TestReindexing:
         await agent.observe("Ada", "likes coffee")
         before = [await as_of(owner, desk, revision) for revision in (past, past + 1)]
         await desk.start(REINDEX_PASSAGES)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert [await as_of(owner, desk, revision) for revision in (past, past + 1)] == before
 
     async def test_a_job_without_a_graph_is_refused(self, desk: Desk, context: WorkerContext) -> None:
         job = await desk.start(REINDEX_PASSAGES, graph=None)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).error_message == "This job has no graph: one graph is reindexed at a time."
 
 

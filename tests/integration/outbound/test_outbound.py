@@ -15,7 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from recollect.errors import InvalidInput
-from recollect.outbound.requests import (
+from recollect.outbound.http_client import (
     AT_ONCE,
     AT_ONCE_EACH,
     AT_ONCE_OF_A_CROWD,

@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from recollect.outbound import requests as outbound_module
-from recollect.outbound.requests import Outbound, OutboundFailed
+from recollect.outbound import http_client
+from recollect.outbound.http_client import Outbound, OutboundFailed
 from recollect.outbound.txt_records import TextRecords
 from recollect.settings import Settings
 from tests.support.timeouts import MAX_WAIT_SECONDS
@@ -31,7 +31,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 def found(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses of every host."""
     addresses = [HERE]
-    monkeypatch.setattr(outbound_module, "_system_addresses", lambda _: list(addresses))
+    monkeypatch.setattr(http_client, "_system_addresses", lambda _: list(addresses))
     return addresses
 
 

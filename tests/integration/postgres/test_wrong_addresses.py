@@ -18,7 +18,7 @@ from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.schema_version.service import SchemaCheck
 from recollect.settings import Settings
-from recollect.settings.storage import server_of
+from recollect.settings.database import server_of
 from recollect.valkey.client import connect_redis
 from recollect_local.postgres import LocalPostgres
 from recollect_operator.database import OperatorDatabase

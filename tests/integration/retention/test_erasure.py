@@ -46,7 +46,7 @@ from recollect.retention.erasure.name_patterns import pattern_of
 from recollect.retention.expiry import service as expiry
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.conftest import NewTenant
 from tests.support.invariants import assert_laws
 from tests.support.jobs import employed
@@ -619,12 +619,12 @@ async def test_statistics_of_a_locked_table_are_reported_and_left_to_a_job(
                 receipt = await erasure.erase_graph(tx, "diary")
             assert receipt.statistics == ("nodes",)
             assert receipt.remains["statistics"].startswith("of nodes: until the job forget_statistics has ended")
-            await runner.sweep(worker)
+            await job_loop.sweep(worker)
             [job] = await statistics_jobs(agent)
             assert (job.is_finished, job.done, job.total, job.attempts) == (False, 0, 1, 0)
             assert await statistics_with(superuser, f"{MARK} kind") != []
         await superuser.execute("UPDATE recollect.jobs SET next_attempt_at = now() WHERE id = $1", job.id)
-        await runner.sweep(worker)
+        await job_loop.sweep(worker)
     [job] = await statistics_jobs(agent)
     assert (job.status, job.done, job.total, job.result) == ("succeeded", 1, 1, {"left_out": []})
     assert await statistics_with(superuser, f"{MARK} kind") == []

@@ -21,8 +21,8 @@ from recollect.postgres.sql import Queries, Query
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import CompactionCheck
 from recollect.settings import Settings
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from recollect_workers.jobs.compaction import schedule
 from recollect_workers.schedule import scheduled_jobs
 from tests.support.bounds import lower
@@ -85,7 +85,7 @@ async def test_a_due_graph_is_compacted_without_being_asked(
     await age(owner, agent)
     await schedule(context)
     assert context.jobs_due.is_set()
-    await runner.sweep(context)
+    await job_loop.sweep(context)
     (job,) = await jobs_of(agent)
     assert (job.kind, job.status, job.created_by) == (COMPACT_GRAPH, "succeeded", "worker")
     assert (job.result or {})["nodes"] == 1
@@ -157,7 +157,7 @@ async def test_a_state_that_must_be_kept_does_not_start_compactions_for_ever(
     await agent.merge(["Ada", "Grace"])
     await age(owner, agent)
     assert (await check(agent)).started == 1
-    await runner.sweep(context)
+    await job_loop.sweep(context)
     await make_due(owner, agent)
     assert (await check(agent)).started == 0
 
@@ -188,7 +188,7 @@ async def test_another_tenants_graph_is_not_touched(
     await age(owner, agent)
     await make_due(owner, other)
     await schedule(context)
-    await runner.sweep(context)
+    await job_loop.sweep(context)
     assert (len(await jobs_of(agent)), await jobs_of(other)) == (1, [])
     assert (await deleted_lineages(owner, agent), await deleted_lineages(owner, other)) == (0, 1)
     await age(owner, other)

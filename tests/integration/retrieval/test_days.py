@@ -14,7 +14,7 @@ from recollect.graph.graphs.model import GraphPatch
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
-from recollect.retrieval.recall.days import MAX_DATED
+from recollect.retrieval.recall.dated_candidates import MAX_DATED
 from recollect.retrieval.recall.matching import depends_on_day
 from recollect.retrieval.recall.model import RecallFilter
 from tests.conftest import NewTenant

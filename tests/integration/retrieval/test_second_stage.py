@@ -17,7 +17,7 @@ from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.retrieval.recall.ranking import Hit
-from recollect.retrieval.recall.weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
+from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 from tests.conftest import NewTenant
 from tests.integration.retrieval.test_recall import rebuild_passages
 from tests.support.memories import Agent, at_work, embedder

@@ -10,8 +10,8 @@ import pytest
 from recollect.transfer import service as transfer
 from recollect.transfer.batches import read_batches
 from recollect.transfer.records import EntityRecord
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.support.jobs import Desk, import_by_another, look, started
 from tests.support.memories import Agent
 
@@ -42,7 +42,7 @@ async def imported(
     address = f"/v1/graphs/{graph}/imports"
     headers = {"Content-Type": TYPES[kind]}
     job = await started(await http.post(address, content=content.encode(), headers=headers, params=params))
-    await runner.sweep(context)
+    await job_loop.sweep(context)
     return await look(http, job)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.support.jobs import look, started
 from tests.support.memories import Agent
 
@@ -85,5 +85,5 @@ async def imported(
     """The finished job of an import."""
     address = f"/v1/graphs/{graph}/imports"
     job = await started(await http.post(address, content=content.encode(), headers=JSONL, params=params))
-    await runner.sweep(context)
+    await job_loop.sweep(context)
     return await look(http, job)

@@ -12,8 +12,8 @@ from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.transfer.formats import FORMATS, IMPORTED
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.jobs import Desk, import_by_another, look, started
@@ -60,7 +60,7 @@ async def finished_import(
 ) -> dict[str, Any]:
     """The finished job of an import."""
     job = await started(await http.post(f"/v1/graphs/{graph}/imports", content=content, headers=headers, params=params))
-    await runner.sweep(context)
+    await job_loop.sweep(context)
     return await look(http, job)
 
 

@@ -15,8 +15,8 @@ from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 from recollect.transfer import file_jobs
 from recollect.transfer.model import Strategy
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from recollect_workers.jobs.import_readers import MAX_READERS, ImportReaders
 from recollect_workers.jobs.transfer import Imports
 from tests.conftest import NewTenant
@@ -52,7 +52,7 @@ async def test_one_more_import_than_open_files_does_not_block_any(
     context: WorkerContext, db: Database, new_tenant: NewTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each tenant has a turn of one batch, and no step reads more than one."""
-    monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(job_loop, "SLICE_SECONDS", 0)
     readers = ImportReaders(idle_seconds=60, reading_seconds=0)
     worker = importing(context, readers)
     desks = [Desk(db, operator_caller(await new_tenant())) for _ in range(MAX_READERS + 1)]
@@ -76,7 +76,7 @@ async def test_each_turn_makes_progress_on_a_file_that_takes_longer_than_a_turn(
     """Each turn is by another worker, which reads from the beginning, a batch in each step. The first one also
     counts.
     """
-    monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(job_loop, "SLICE_SECONDS", 0)
     job = await started(desk, context)
     done = []
     for _ in range(5):
@@ -89,7 +89,7 @@ async def test_each_turn_makes_progress_on_a_file_that_takes_longer_than_a_turn(
 async def test_an_import_can_be_cancelled_while_a_turn_reads(
     context: WorkerContext, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(job_loop, "SLICE_SECONDS", 0)
     job = await started(desk, context)
     imports, steps = Imports(ImportReaders(idle_seconds=60, reading_seconds=0)), 0
 
@@ -120,13 +120,13 @@ async def test_an_idle_file_is_closed(context: WorkerContext, desk: Desk) -> Non
 
 
 async def claimed(context: WorkerContext, desk: Desk) -> Job:
-    job = await runner._attempt_claim(context, desk.caller.tenant_id)
+    job = await job_loop._attempt_claim(context, desk.caller.tenant_id)
     assert job is not None
     return job
 
 
 async def run_slice(context: WorkerContext, desk: Desk) -> None:
-    await runner.run_slice(context, desk.caller.tenant_id, await claimed(context, desk))
+    await job_loop.run_slice(context, desk.caller.tenant_id, await claimed(context, desk))
 
 
 @pytest.mark.parametrize("way", ["cancelled", "its lease ends"])
@@ -145,7 +145,7 @@ async def test_a_step_that_is_cut_off_while_reading_stops_using_its_connection(
 
     async with owner.transaction():
         await owner.execute("LOCK TABLE job_inputs IN ACCESS EXCLUSIVE MODE")
-        step = asyncio.create_task(runner.take_step(worker, desk.caller, taken))
+        step = asyncio.create_task(job_loop.take_step(worker, desk.caller, taken))
         if way == "cancelled":
             await eventually(is_reading)
             step.cancel()

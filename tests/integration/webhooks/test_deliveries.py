@@ -13,7 +13,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import AuditFilter
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode
-from recollect.outbound import requests as outbound
+from recollect.outbound import http_client
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.webhooks.deliveries.model import RETRY_WAITS
@@ -300,7 +300,7 @@ class TestAnswers:
         assert (delivery.status, delivery.last_status, delivery.last_error) == ("pending", 307, "redirected")
 
     async def test_an_answer_that_is_too_long_counts_as_none(self, desk: WebhookDesk, receiver: Receiver) -> None:
-        receiver.answers = [plain(b"x" * (outbound.MAX_BODY_BYTES + 1))]
+        receiver.answers = [plain(b"x" * (http_client.MAX_BODY_BYTES + 1))]
         made = await desk.make(receiver.url)
         await desk.test(made.webhook.id)
         await desk.tell()
@@ -340,7 +340,7 @@ class TestAddresses:
     ) -> None:
         """A name is resolved for each attempt. Each address is checked, and the connection goes to the checked one."""
         found = ["127.0.0.1"]
-        monkeypatch.setattr(outbound, "_system_addresses", lambda _: list(found))
+        monkeypatch.setattr(http_client, "_system_addresses", lambda _: list(found))
         async with receiving() as receiver, receiving(host="127.0.0.2", port=receiver.server.port) as inside:
             made = await desk.make(f"http://hooks.example:{receiver.server.port}/hook")
             await desk.test(made.webhook.id)

@@ -31,9 +31,10 @@ from recollect.settings import Settings
 from recollect.transfer import exports, file_jobs
 from recollect.transfer import service as transfer
 from recollect.transfer.formats import FORMATS
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import duplicates as duplicate_jobs
-from recollect_workers.jobs import expiry, runner
+from recollect_workers.jobs import expiry
 from tests.support.bounds import lower
 from tests.support.gateway import NewApiKey, RunningGateway, serving
 from tests.support.jobs import Desk, import_by_another, look, started
@@ -173,7 +174,7 @@ class TestDuplicates:
         await duplicate_jobs.schedule(context)
         [job] = await desk.list()
         assert (job.kind, job.graph, job.status, job.created_by) == (DEDUPLICATE, "default", "queued", "worker")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         [shown] = await desk.list()
         assert (shown.status, shown.done, shown.result) == (
             "succeeded",
@@ -191,7 +192,7 @@ class TestDuplicates:
         await self.ask(agent, mode="propose")
         monkeypatch.setattr(deduplication, "MAX_PROFILES", 1)
         await duplicate_jobs.schedule(context)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         [failed] = await desk.list()
         assert (failed.status, failed.error_code) == ("failed", "reply_too_large")
         await duplicate_jobs.schedule(context)
@@ -221,7 +222,7 @@ class TestDuplicates:
                 await graphs.create_graph(tx, NewGraph(f"g{n}", metadata={"dedup": {"mode": "propose"}}))
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 2
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         await duplicate_jobs.schedule(context)
         assert len(await desk.list()) == 4
 
@@ -240,7 +241,7 @@ class TestDuplicates:
                 return await compare(tenant_id, slices, **bounds)
 
             monkeypatch.setattr(computing, "compute", beside)
-            await runner.sweep(replace(context, database=db))
+            await job_loop.sweep(replace(context, database=db))
         [shown] = await desk.list()
         assert (shown.status, shown.result) == ("succeeded", {"compared": 3, "proposed": 0, "merged": 1})
         assert set(served) == {"default"}
@@ -258,7 +259,7 @@ class TestDuplicates:
             return await compare(tenant_id, slices, **bounds)
 
         monkeypatch.setattr(computing, "compute", reconfigured)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         [shown] = await desk.list()
         assert (shown.status, shown.result) == ("succeeded", {"compared": 3, "proposed": 1, "merged": 0})
         assert len(names(await agent.read())) == 3
@@ -270,7 +271,7 @@ class TestDuplicates:
         job = await desk.start(DEDUPLICATE, mode="propose")
         async with desk.writing() as tx:
             await graphs.configure_graph(tx, "default", GraphPatch(name="renamed"), "configure")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await desk.look(job)).status == "succeeded"
         async with desk.db.transaction(desk.caller, read_only=True) as tx:
             assert await graphs.open_graph(tx, "default") is None, "nothing made it anew"
@@ -292,7 +293,7 @@ class TestDuplicates:
             await graphs.configure_graph(tx, "default", GraphPatch(metadata=dedup), "configure")
         job = await started(await http.post("/v1/graphs/default/deduplicate"))
         assert (await started(await http.post("/v1/graphs/default/deduplicate")))["id"] == job["id"]
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         assert (await look(http, job))["result"] == {"compared": 2, "proposed": 1, "merged": 0}
         assert await found() == [["Acme Corporation", "Acme Corporatiom"]]
         assert (await http.post("/v1/graphs/absent/deduplicate")).status_code == 404
@@ -325,19 +326,19 @@ class TestTransfer:
         file = lines(60)
         job = await started(await http.post("/v1/graphs/new/imports", content=file, headers=JSONL))
         assert (job["kind"], job["graph"], job["status"]) == (kinds.IMPORT_GRAPH, "new", "queued")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], shown["done"], shown["total"]) == ("succeeded", 90, 90)
         assert (shown["result"]["entities_created"], shown["result"]["relations_created"]) == (60, 30)
         out = await started(await http.post("/v1/graphs/new/exports", json={"format": "jsonl"}))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         answer = await http.get(f"/v1/jobs/{out['id']}/output")
         assert answer.headers["Content-Type"].startswith("application/x-ndjson")
         at_once = await http.get("/v1/graphs/new/export", params={"format": "jsonl"})
         assert answer.content == at_once.content
         assert len(answer.content.splitlines()) == 90
         again = await started(await http.post("/v1/graphs/new/imports", content=file, headers=JSONL))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         result = (await look(http, again))["result"]
         assert (result["entities_created"], result["entities_skipped"], result["relations_skipped"]) == (0, 60, 30)
 
@@ -351,7 +352,7 @@ class TestTransfer:
         lower(monkeypatch, exports.export_step, page_items=6)
         job = await started(await http.post("/v1/graphs/default/exports", json={"format": format_name}))
         await agent.create("later")
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         answer = await http.get(f"/v1/jobs/{job['id']}/output")
         as_of = str((await look(http, job))["result"]["revision"])
         stream = await http.get("/v1/graphs/default/export", params={"format": format_name, "as_of": as_of})
@@ -363,7 +364,7 @@ class TestTransfer:
         self, http: httpx2.AsyncClient, context: WorkerContext, format_name: str
     ) -> None:
         job = await started(await http.post("/v1/graphs/default/exports", json={"format": format_name}))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         answer = await http.get(f"/v1/jobs/{job['id']}/output")
         assert (answer.status_code, answer.text) == (200, exports.empty(format_name))
         assert answer.headers["Content-Length"] == str(len(answer.content))
@@ -376,7 +377,7 @@ class TestTransfer:
         await agent.create(NewEntity("Ada", "secret kind"), NewEntity("Bob", "other"))
         wanted = {"format": "jsonl", "filter": {"kind": "secret kind"}}
         job = await started(await http.post("/v1/graphs/default/exports", json=wanted))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         answer = await http.get(f"/v1/jobs/{job['id']}/output")
         assert [json.loads(line)["name"] for line in answer.content.splitlines()] == ["Ada"]
         row = await owner.fetchval("SELECT to_jsonb(j)::text FROM jobs j WHERE id = $1", job["id"])
@@ -392,7 +393,7 @@ class TestTransfer:
             + b'{"type": "entity", "name": "last", "entityType": "", "observations": []}'
         )
         job = await started(await http.post("/v1/graphs/default/imports", content=file, headers=JSONL))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], shown["result"]["entities_created"], shown["result"]["problems"]) == (
             "succeeded",
@@ -406,7 +407,7 @@ class TestTransfer:
 
     async def test_an_empty_file_imports_nothing(self, http: httpx2.AsyncClient, context: WorkerContext) -> None:
         job = await started(await http.post("/v1/graphs/default/imports", content=b"", headers=JSONL))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], set(shown["result"].values())) == ("succeeded", {0})
         problems = await http.get(f"/v1/jobs/{job['id']}/output")
@@ -418,7 +419,7 @@ class TestTransfer:
         headers = {"Content-Type": "application/json"}
         file = b'{"entities": [{"name": "Ada", "entityType": "x", "observations": []}, secret'
         job = await started(await http.post("/v1/graphs/default/imports", content=file, headers=headers))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], shown["error"]["code"]) == ("failed", "invalid_input")
         assert "secret" not in shown["error"]["message"]
@@ -452,7 +453,7 @@ class TestTransfer:
         monkeypatch.setattr("recollect.jobs.model.FIRST_WAIT_SECONDS", 0.01)
         job = await started(await http.post("/v1/graphs/default/imports", content=lines(20), headers=JSONL))
         while (await look(http, job))["status"] in ("queued", "running"):
-            await runner.sweep(context)
+            await job_loop.sweep(context)
         shown = await look(http, job)
         assert (shown["status"], shown["done"], shown["result"]["entities_created"]) == ("succeeded", 30, 20)
         assert (await agent.head()).entities == 20
@@ -511,14 +512,14 @@ class TestTransfer:
     ) -> None:
         await agent.create("Ada")
         job = await started(await http.post("/v1/graphs/default/exports", json={}))
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         async with gateway.http((await issue(other.caller)).secret) as foreign:
             for path in (f"/v1/jobs/{job['id']}", f"/v1/jobs/{job['id']}/output"):
                 assert (await foreign.get(path)).status_code == 404
             own = await started(await foreign.post("/v1/graphs/default/exports", json={}))
             taken = await foreign.post("/v1/graphs/default/imports", content=lines(2), headers=JSONL)
             assert taken.status_code == 202
-            await runner.sweep(context)
+            await job_loop.sweep(context)
             assert "Ada" not in (await foreign.get(f"/v1/jobs/{own['id']}/output")).text
         assert names(await agent.read()) == ["Ada"]
         assert names(await other.read()) == ["e0", "e1"]

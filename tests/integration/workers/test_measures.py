@@ -7,7 +7,8 @@ from recollect.caller import Caller
 from recollect.moves.model import Step
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect_workers.jobs import backlog, embedding, runner
+from recollect_workers import job_loop
+from recollect_workers.jobs import backlog, embedding
 from tests.support.jobs import COUNT, REFUSE, Desk, employed
 from tests.support.measured import Measured
 from tests.support.memories import at_work
@@ -41,7 +42,7 @@ async def test_finished_jobs_are_measured_by_outcome(
         desk = Desk(db, worker_caller(caller.tenant_id))
         await desk.start(COUNT, steps=2)
         await desk.start(REFUSE)
-        await runner.sweep(worker)
+        await job_loop.sweep(worker)
     told = {
         (at["recollect.job.kind"], at["recollect.job.status"], at.get("error.type")): point.count
         for at, point in measured.of("recollect.job.duration")

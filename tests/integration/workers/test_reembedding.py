@@ -24,8 +24,9 @@ from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis
 from recollect.valkey.wakeups import Wakeups
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import embedding, reembedding, runner
+from recollect_workers.jobs import embedding, reembedding
 from recollect_workers.jobs.compaction import schedule
 from recollect_workers.jobs.embedding import StoredBatch
 from recollect_workers.kinds import known_kinds
@@ -108,7 +109,7 @@ class ModelChange:
     async def run(self, context: WorkerContext, model: str | None = None, *, drop_old: bool = False) -> Job:
         """Start the job and finish it."""
         job = await self.start(model, drop_old=drop_old)
-        await runner.sweep(context)
+        await job_loop.sweep(context)
         return await self.desk.look(job)
 
     async def cosines(self) -> set[float | None]:
@@ -154,16 +155,16 @@ class TestChange:
     async def test_old_vectors_serve_until_the_new_are_complete(
         self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "SLICE_SECONDS", 0)
+        monkeypatch.setattr(job_loop, "SLICE_SECONDS", 0)
         alone = await change.cosines()
         assert alone == {1.0}, "as of the very text"
         job = await change.start()
         seen = []
         while not (await change.desk.look(job)).is_finished:
             context = replace(change.during, kinds={REEMBED_PASSAGES: change.during.kinds[REEMBED_PASSAGES]})
-            claimed = await runner._attempt_claim(context, change.desk.caller.tenant_id)
+            claimed = await job_loop._attempt_claim(context, change.desk.caller.tenant_id)
             assert claimed is not None
-            await runner.run_slice(context, change.desk.caller.tenant_id, claimed)
+            await job_loop.run_slice(context, change.desk.caller.tenant_id, claimed)
             shown = await change.desk.look(job)
             seen.append((shown.cursor.get("phase", "embed"), await change.models()))
             if shown.cursor.get("phase") is None:
@@ -242,7 +243,7 @@ class TestChange:
         change.new.away = False
         await asyncio.wait_for(change.during.backoff.due.wait(), MAX_WAIT_SECONDS)
         await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
-        await runner.sweep(change.during)
+        await job_loop.sweep(change.during)
         assert (await change.desk.look(job)).status == "succeeded"
 
     async def test_passages_beyond_the_quota_are_embedded_on_the_next_day(
@@ -258,7 +259,7 @@ class TestChange:
         yesterday = "UPDATE usage_hourly SET hour = hour - interval '1 day' WHERE tenant_id = $1"
         await change.owner.execute(yesterday, caller.tenant_id)
         await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
-        await runner.sweep(change.during)
+        await job_loop.sweep(change.during)
         assert (await change.desk.look(job)).status == "succeeded"
         assert await change.models() == {"toy/new": 14}
 
@@ -268,7 +269,7 @@ class TestChange:
         wait = "SELECT extract(epoch FROM next_attempt_at - now())::float, attempts, error_code FROM jobs WHERE id = $1"
         for _ in range(MAX_ATTEMPTS):
             await change.owner.execute("UPDATE jobs SET next_attempt_at = now() WHERE id = $1", job.id)
-            await runner.sweep(change.during)
+            await job_loop.sweep(change.during)
             row = await change.owner.fetchrow(wait, job.id)
             assert row is not None
             assert 250 < row[0] <= 300
@@ -305,7 +306,7 @@ class TestRetention:
         await change.run(change.during)
         await let_pass(change)
         await schedule(change.during)
-        await runner.sweep(change.during)
+        await job_loop.sweep(change.during)
         assert await change.kept() == {"toy/new": 14}
         await let_pass(change)
         before = len(await change.desk.list())
@@ -338,10 +339,10 @@ class TestRetention:
     async def test_vectors_of_a_cancelled_change_are_deleted(
         self, change: ModelChange, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(runner, "SLICE_SECONDS", 0.0)
+        monkeypatch.setattr(job_loop, "SLICE_SECONDS", 0.0)
         job = await change.start()
         turns = TimeSlices(1)
-        await runner._start_round(change.during, turns)
+        await job_loop._start_round(change.during, turns)
         await turns.wait_until_ended()
         await change.desk.cancel(job)
         assert 0 < (await change.kept())["toy/new"] < 14

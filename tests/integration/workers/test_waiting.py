@@ -31,7 +31,7 @@ from recollect.valkey.wakeups import QUEUE_NAME, Wakeups, arq_redis
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.schedule import ScheduledJob, repeat
-from recollect_workers.wakeups import MAX_JOBS, arq_worker, run_until_stopping
+from recollect_workers.wakeup_listener import MAX_JOBS, arq_worker, run_until_stopping
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.memories import Agent, embedder

@@ -40,7 +40,7 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
 from recollect_workers.main import run
 from recollect_workers.pace import Pace
-from recollect_workers.wakeups import arq_worker, run_until_stopping
+from recollect_workers.wakeup_listener import arq_worker, run_until_stopping
 from tests.conftest import NewTenant
 from tests.support import wakeup_worker
 from tests.support.embedding_server import serving_embeddings

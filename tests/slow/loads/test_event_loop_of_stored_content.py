@@ -40,7 +40,7 @@ from recollect.postgres.database import Database
 from recollect.retention.erasure import model as erasure
 from recollect.settings import Settings
 from recollect_gateway.mcp_endpoint.tools import CATALOGUE
-from recollect_workers.jobs import runner
+from recollect_workers import job_loop
 from tests.conftest import NewTenant
 from tests.contract.examples import EXAMPLES, Played
 from tests.support.documents import DOCUMENT, OPERATIONS
@@ -242,7 +242,7 @@ async def test_jobs_keep_the_bounds(
                 job = await _started(http, desk, stored, kind, exported)
                 heartbeat = Heartbeat()
                 heartbeat.beat()
-                await runner.sweep(context)
+                await job_loop.sweep(context)
                 held = json.loads(heartbeat.report())
                 done = await desk.look(job)
                 assert done.status == "succeeded", done

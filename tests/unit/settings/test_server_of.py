@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.settings.storage import server_of
+from recollect.settings.database import server_of
 
 SERVERS = {
     "postgresql://recollect_app:7hunder@db.internal/recollect": "db.internal:5432",

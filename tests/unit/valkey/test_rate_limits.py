@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.valkey.rate_limits.local import REMEMBERED, TokenBuckets
 from recollect.valkey.rate_limits.model import LimitState, RateLimit, RateLimited, SlidingWindow
+from recollect.valkey.rate_limits.process_counters import REMEMBERED, TokenBuckets
 
 LIMIT = RateLimit("tenant", "someone", quota=10)
 LENGTH = LIMIT.seconds

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from recollect.errors import ErrorCode, NotFound, Unavailable
-from recollect_workers.attempts import Attempt
+from recollect_workers.failure_logging import Attempt
 
 TENANT = uuid4()
 

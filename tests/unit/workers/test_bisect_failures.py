@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from recollect.embedding import UNMEASURED, EmbeddingFailed, FailureCause, Vectors
 from recollect.graph.passages.model import PendingPassage
-from recollect_workers.backoff import Backoff
 from recollect_workers.bisect_failures import HARMLESS, EmbedOutcome, embed_bisecting
+from recollect_workers.embedder_backoff import Backoff
 
 TENANT = UUID(int=1)
 

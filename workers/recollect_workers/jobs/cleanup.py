@@ -14,8 +14,8 @@ from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.usage import service as usage
 from recollect.postgres.transactions import Transaction
 from recollect.webhooks.deliveries import service as deliveries
-from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
+from recollect_workers.failure_logging import Attempt
 
 MAX_STEPS = 100
 """The most steps of one tenant in one sweep: the rest waits for the next sweep."""

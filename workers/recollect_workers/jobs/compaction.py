@@ -11,8 +11,8 @@ from recollect.jobs.model import Job, StepRefused, StepResult
 from recollect.postgres.transactions import Transaction
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import FreedRows
-from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
+from recollect_workers.failure_logging import Attempt
 
 MAX_ROUNDS = 100
 """The most checks of one tenant's graphs in one sweep: the rest waits for the next sweep."""

@@ -14,8 +14,8 @@ from recollect.curation.duplicates.model import ScanCursor
 from recollect.curation.duplicates.similarity import SimilarPair
 from recollect.jobs.model import Job, StepFunction, StepRefused, StepResult
 from recollect.postgres.transactions import Transaction
-from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
+from recollect_workers.failure_logging import Attempt
 
 COUNTED = ("compared", "proposed", "merged")
 

@@ -30,9 +30,9 @@ from recollect.ids import time_of
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.telemetry.metrics import record_embedded, record_refused
 from recollect.telemetry.tracing import continued_span
-from recollect_workers.attempts import Attempt
 from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
+from recollect_workers.failure_logging import Attempt
 
 MAX_COUNTED = 10
 """Graphs of a tenant whose terms are counted after one run, each in a transaction of its own."""

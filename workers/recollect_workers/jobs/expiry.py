@@ -16,8 +16,8 @@ from recollect.errors import NotFound
 from recollect.postgres.transactions import Transaction
 from recollect.retention.expiry import service as expiry
 from recollect.retention.expiry.model import ExpiryStep
-from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
+from recollect_workers.failure_logging import Attempt
 
 MAX_ROUNDS = 100
 """The most steps of one tenant in one sweep: the rest waits for the next sweep."""

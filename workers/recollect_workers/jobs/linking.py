@@ -10,8 +10,8 @@ from recollect.accounts.identity.model import worker_caller
 from recollect.graph.graphs import service as graphs
 from recollect.memory import links
 from recollect.telemetry.tracing import continued_span
-from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
+from recollect_workers.failure_logging import Attempt
 
 LINK_FACTS = "auto_link"
 """The operation that the change log names."""

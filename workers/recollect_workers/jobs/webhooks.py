@@ -14,14 +14,14 @@ from uuid import UUID
 import structlog
 
 from recollect.accounts.identity.model import worker_caller
-from recollect.outbound.requests import AT_ONCE_EACH, OutboundFailed
+from recollect.outbound.http_client import AT_ONCE_EACH, OutboundFailed
 from recollect.telemetry.metrics import record_webhook_attempt
 from recollect.webhooks.deliveries import service as deliveries
 from recollect.webhooks.deliveries.model import AttemptError, Message, Outcome, outcome_of, signed_headers
 from recollect.webhooks.endpoints.service import cipher_of
 from recollect.webhooks.events import service as events
-from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
+from recollect_workers.failure_logging import Attempt
 from recollect_workers.time_slices import TimeSlices, run_slices
 
 RECORDING = timedelta(seconds=60)

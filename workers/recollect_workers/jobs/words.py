@@ -6,8 +6,8 @@ from uuid import UUID
 from recollect.accounts.identity.model import worker_caller
 from recollect.graph.nodes import label_rebuild
 from recollect.graph.passages import word_rebuild
-from recollect_workers.attempts import Attempt
 from recollect_workers.context import WorkerContext
+from recollect_workers.failure_logging import Attempt
 
 MAX_PAGES = 10
 """Pages of one tenant before others have their turn."""

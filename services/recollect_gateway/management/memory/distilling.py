@@ -14,7 +14,7 @@ from recollect.caller import Caller, Scope
 from recollect.distilling.language_models import service as language_models
 from recollect.distilling.language_models.model import MAX_API_KEY, MAX_MODEL, NewModel, StoredModel
 from recollect.distilling.threads import service as threads
-from recollect.outbound.requests import MAX_URL_LENGTH, Outbound
+from recollect.outbound.http_client import MAX_URL_LENGTH, Outbound
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.management.guards import BY_SCOPE, mirrors, requires_admin

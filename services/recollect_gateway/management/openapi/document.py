@@ -12,8 +12,8 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme, Tag
 
 from recollect import __version__
-from recollect_gateway.callers.admission import by_address
 from recollect_gateway.callers.browser_sessions import COOKIE, TENANT_HEADER
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.management.guards import min_role, needed_scope, takes_tokens
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER, OPT
 from recollect_http.openapi.headers import COMMON_HEADERS, TENANT_HEADERS, with_headers

@@ -13,7 +13,7 @@ from typing import Any
 
 from litestar import Request, Response, Router, get
 
-from recollect_gateway.callers.admission import by_address
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_http.server.fresh_router import FreshRouter
 
 DISTRIBUTION = "star-openapi-scalar"

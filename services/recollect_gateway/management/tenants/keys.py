@@ -15,7 +15,7 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
-from recollect_gateway.callers.admission import by_address
+from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.mcp_endpoint.tools import known_toolsets
 from recollect_gateway.requests.validation import valid_body

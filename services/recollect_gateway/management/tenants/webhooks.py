@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
-from recollect.outbound.requests import MAX_URL_LENGTH, Outbound
+from recollect.outbound.http_client import MAX_URL_LENGTH, Outbound
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 from recollect.times import storable

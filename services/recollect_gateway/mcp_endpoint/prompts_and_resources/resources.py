@@ -46,7 +46,7 @@ from recollect_gateway.mcp_endpoint.results import render_document
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.tools import TOOLS, TOOLSETS
-from recollect_gateway.mcp_endpoint.tools.lineage.graph_schema import graph_schema
+from recollect_gateway.mcp_endpoint.tools.lineage.describe_schema import graph_schema
 from recollect_gateway.mcp_endpoint.tools.lineage.list_graphs import Graphs
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import graph_out
 from recollect_gateway.mcp_endpoint.tools.memory import read_graph

@@ -45,9 +45,9 @@ from recollect_gateway.mcp_endpoint.tools.lineage.batch_search import BATCH_SEAR
 from recollect_gateway.mcp_endpoint.tools.lineage.create_graph import CREATE_GRAPH
 from recollect_gateway.mcp_endpoint.tools.lineage.delete_edge import DELETE_EDGE
 from recollect_gateway.mcp_endpoint.tools.lineage.delete_graph import DELETE_GRAPH
+from recollect_gateway.mcp_endpoint.tools.lineage.describe_schema import DESCRIBE_SCHEMA, LIST_TAGS
 from recollect_gateway.mcp_endpoint.tools.lineage.get_graph import GET_GRAPH
 from recollect_gateway.mcp_endpoint.tools.lineage.get_node import GET_NODE_BY_ID, GET_NODE_BY_LINEAGE
-from recollect_gateway.mcp_endpoint.tools.lineage.graph_schema import DESCRIBE_SCHEMA, LIST_TAGS
 from recollect_gateway.mcp_endpoint.tools.lineage.history import HISTORY
 from recollect_gateway.mcp_endpoint.tools.lineage.list_graphs import LIST_GRAPHS
 from recollect_gateway.mcp_endpoint.tools.lineage.list_nodes import LIST_NODES
@@ -66,7 +66,7 @@ from recollect_gateway.mcp_endpoint.tools.memory.delete_observations import DELE
 from recollect_gateway.mcp_endpoint.tools.memory.delete_relations import DELETE_RELATIONS
 from recollect_gateway.mcp_endpoint.tools.memory.describe_entity import DESCRIBE_ENTITY
 from recollect_gateway.mcp_endpoint.tools.memory.extract_subgraph import EXTRACT_SUBGRAPH
-from recollect_gateway.mcp_endpoint.tools.memory.find_paths import FIND_ALL_PATHS, FIND_PATH
+from recollect_gateway.mcp_endpoint.tools.memory.find_path import FIND_ALL_PATHS, FIND_PATH
 from recollect_gateway.mcp_endpoint.tools.memory.get_entity import BATCH_GET_ENTITIES, GET_ENTITY
 from recollect_gateway.mcp_endpoint.tools.memory.get_neighbors import GET_NEIGHBORS
 from recollect_gateway.mcp_endpoint.tools.memory.graph_stats import GRAPH_STATS

@@ -22,7 +22,7 @@ from recollect.accounts.identity_providers.model import (
     proven_identity,
 )
 from recollect.accounts.token_issuers import LEEWAY_SECONDS, Issuer, IssuerFailed, Issuers, TokenRefused
-from recollect.outbound.requests import Outbound, OutboundFailed
+from recollect.outbound.http_client import Outbound, OutboundFailed
 
 SCOPE = "openid email profile"
 UNAVAILABLE = "Your identity provider cannot be reached now, or is not set up correctly. Try again, or tell an admin."

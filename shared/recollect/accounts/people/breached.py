@@ -10,7 +10,7 @@ import hashlib
 
 import structlog
 
-from recollect.outbound.requests import Outbound, OutboundFailed
+from recollect.outbound.http_client import Outbound, OutboundFailed
 from recollect.settings import Settings
 
 PREFIX = 5

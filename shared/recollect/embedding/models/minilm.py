@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recollect.embedding.embedder import SimilarityThresholds
 from recollect.embedding.failure import EmbeddingFailed
-from recollect.embedding.models.packaged import checked_file, return_freed_memory
+from recollect.embedding.models.wheel_files import checked_file, return_freed_memory
 from recollect.embedding.vectors import (
     Embedded,
     TokenBits,

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from recollect.embedding.embedder import SimilarityThresholds
-from recollect.embedding.models.english import is_english
 from recollect.embedding.models.minilm import MiniLMEmbedder
-from recollect.embedding.models.use import DIMENSIONS as _SECOND
-from recollect.embedding.models.use import UniversalSentenceEncoder
+from recollect.embedding.models.sentence_encoder import DIMENSIONS as _SECOND
+from recollect.embedding.models.sentence_encoder import UniversalSentenceEncoder
 from recollect.embedding.vectors import Embedded, Tokens, Vectors, unit_length
+from recollect.words.english_detection import is_english
 
 _FIRST = MiniLMEmbedder.dimensions
 

@@ -15,8 +15,8 @@ from recollect.graph.passages import service as passages
 from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
-from recollect.retrieval.recall.days import NamedDays, days_of, is_listing, listed
-from recollect.retrieval.recall.english import english
+from recollect.retrieval.recall.dated_candidates import NamedDays, days_of, is_listing, listed
+from recollect.retrieval.recall.english_words import english
 from recollect.retrieval.recall.floors import marked_near_best
 from recollect.retrieval.recall.listing import list_memories, listing_of, require_first_page
 from recollect.retrieval.recall.matching import (
@@ -55,7 +55,7 @@ from recollect.retrieval.recall.ranking import (
     rank,
     scaled_across,
 )
-from recollect.retrieval.recall.spelling import correct, nearest_words
+from recollect.retrieval.recall.spelling_correction import correct, nearest_words
 from recollect.retrieval.recall.terms import counted_words, question_terms
 from recollect.retrieval.recall.updates import in_order_of_time, probably_replaces
 from recollect.telemetry.metrics import record_audit, record_waiting

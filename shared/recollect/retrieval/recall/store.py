@@ -20,7 +20,7 @@ from recollect.graph.passages.evidence import EVIDENCE_GENERATION
 from recollect.graph.passages.service import MAX_WAITING
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Transaction
-from recollect.retrieval.recall.days import NO_DAYS, NamedDays
+from recollect.retrieval.recall.dated_candidates import NO_DAYS, NamedDays
 from recollect.retrieval.recall.matching import PassageEvidence
 from recollect.retrieval.recall.model import (
     APPROXIMATE_CANDIDATES,
@@ -54,7 +54,7 @@ from recollect.retrieval.recall.ranking import (
     any_of,
     rarest_terms,
 )
-from recollect.retrieval.recall.spelling import MAX_SIMILAR, unusual_words
+from recollect.retrieval.recall.spelling_correction import MAX_SIMILAR, unusual_words
 from recollect.retrieval.recall.terms import counted_words, depends_on_unknown
 from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_small_letters, phrases
 from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.retrieval.recall.english import english
+from recollect.retrieval.recall.english_words import english
 from recollect.retrieval.recall.ranking import Term
 from recollect.words.analysis import AskedWord, passages_with, query_of
 

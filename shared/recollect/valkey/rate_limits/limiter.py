@@ -14,9 +14,9 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from recollect.telemetry import metrics
-from recollect.valkey.rate_limits.local import REMEMBERED, Clock, TokenBuckets
 from recollect.valkey.rate_limits.model import LimitState, RateDecision, RateLimit, RateLimited
-from recollect.valkey.rate_limits.shared import SharedWindows
+from recollect.valkey.rate_limits.process_counters import REMEMBERED, Clock, TokenBuckets
+from recollect.valkey.rate_limits.redis_counters import SharedWindows
 
 REST_SECONDS = 1.0
 """The pause between two tries of Redis after it was found unreachable."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.embedding.models.packaged import checked_file, return_freed_memory
+from recollect.embedding.models.wheel_files import checked_file, return_freed_memory
 from recollect.embedding.vectors import Vectors, unit_length
 
 DIMENSIONS = 512
@@ -91,7 +91,7 @@ def _joined(parts: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
 def _session(arrays: dict[str, NDArray[Any]]) -> Any:
     import onnxruntime
 
-    from recollect.embedding.models.use_graph import encoder
+    from recollect.embedding.models.sentence_encoder_graph import encoder
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

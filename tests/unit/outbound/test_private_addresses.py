@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.outbound.public_networks import PublicNetworks, is_loopback
+from recollect.outbound.private_addresses import PublicNetworks, is_loopback
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "93.184.216.34", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111", "2a00:1450::1"]
 

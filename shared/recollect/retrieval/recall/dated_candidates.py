@@ -1,7 +1,7 @@
 """Days that a question names, as a source of candidates: what was said on them, and what tells of them.
 
 "What happened yesterday?" shares no word with the answer. Where a question asks for nothing else, the answer is all of
-these days, newest first; else they are candidates among others, and their date is evidence (`weights.py`).
+these days, newest first; else they are candidates among others, and their date is evidence (`ranking_weights.py`).
 """
 
 import math

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.embedding.models.english import is_english
+from recollect.words.english_detection import is_english
 
 ENGLISH = [
     "Where did the team meet after the storm?",

@@ -1,4 +1,4 @@
-"""Run tenants' jobs in turns.
+"""The loop of jobs: take them from the table, run them in turns, retry what failed, and give up after some attempts.
 
 A turn is a few seconds of one job, step by step; then the job waits behind those of the other tenants. A round gives
 each tenant that has a due job one turn. So a tenant with five hundred jobs delays a tenant with one job by one turn at

@@ -25,7 +25,7 @@ from recollect.errors import InvalidInput
 from recollect.fairness.shares import Shares
 from recollect.fairness.slots import released_slot
 from recollect.outbound.failure_reasons import reason_of
-from recollect.outbound.public_networks import PublicNetworks, is_loopback
+from recollect.outbound.private_addresses import PrivateAddress, PublicNetworks, is_loopback
 from recollect.settings import Settings
 
 MAX_BODY_BYTES = 64 * 1024
@@ -175,7 +175,7 @@ class Outbound:
                 addresses = await self._addresses(target, asker)
                 request = httpx2.Request(method, target, headers=_own_headers(headers), content=content)
                 return await self._send(request, addresses, max_bytes, seconds)
-        except (InvalidInput, _Refused) as error:
+        except (InvalidInput, PrivateAddress, _Refused) as error:
             raise asker.failed(f"{type(error).__name__}: {error}") from None  # Our own words.
         except (httpx2.HTTPError, OSError, UnicodeError) as error:
             raise asker.failed(reason_of(error)) from None
@@ -206,10 +206,9 @@ class Outbound:
             raise InvalidInput(f"An address must begin with https:// and name no port but {ports}", path=path)
 
     async def _addresses(self, url: httpx2.URL, asker: "_Asker") -> list[str]:
-        """The addresses of a host; raises _Refused if any of them may not be reached."""
+        """The addresses of a host; raises PrivateAddress if any of them may not be reached."""
         found = await self._names.addresses(url.host, asker, wait_seconds=self._seconds)
-        if not found or not all(address in self._networks for address in found):
-            raise _Refused("it leads to addresses that are not of the public internet")
+        self._networks.require_all(found)
         if not all(map(is_loopback, found)):
             self._require_https(url, "url")
         return found

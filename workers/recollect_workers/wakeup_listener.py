@@ -1,4 +1,4 @@
-"""Serve wake-ups by arq for as long as Redis answers.
+"""Receive the wake-ups that `recollect.valkey.wakeups` sends, by arq, for as long as Redis answers.
 
 arq's worker ends with an error when Redis goes away. Our worker does not end: the schedule goes on
 without wake-ups, and a new arq worker starts when Redis is back.

@@ -8,7 +8,7 @@ letter are seldom both wrong.
 
 Of other languages nothing tells which words are right. So in a question in one of them only words of six letters are
 corrected: the short ones are near to too much ("jour" to "hour"), most of all where memories are in English. Function
-words are known in the languages of `embedding/models/english.py`.
+words are known in the languages of `words/english_detection.py`.
 """
 
 import re
@@ -18,9 +18,9 @@ from unicodedata import normalize
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extractOne
 
-from recollect.embedding.models.english import is_english, is_function_word
 from recollect.graph.passages.model import MAX_LETTERS, MIN_LETTERS
-from recollect.retrieval.recall.english import english
+from recollect.retrieval.recall.english_words import english
+from recollect.words.english_detection import is_english, is_function_word
 
 MAX_UNUSUAL = 4
 """Words of the questions of a recall that are looked up, at most: the first ones that are not English."""

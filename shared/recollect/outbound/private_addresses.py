@@ -1,4 +1,7 @@
-"""Which addresses belong to the public internet.
+"""The rule that no request goes to a private address: which addresses belong to the public internet.
+
+It holds for whatever somebody else chose, such as the address of a webhook. `http_client` applies it to each address
+that a host name leads to.
 
 Python's `is_global` is not used. It follows registries that change from one release to the next, and counts as global
 multicast, addresses that carry an IPv4 address inside (mapped, NAT64, 6to4: `64:ff9b::a00:1` is 10.0.0.1 where there is
@@ -48,6 +51,10 @@ _NOT_PUBLIC = _networks(
 _LOOPBACK = _networks(["127.0.0.0/8", "::1/128"])
 
 
+class PrivateAddress(Exception):
+    """A host has an address that may not be reached, or none. The message is for the log."""
+
+
 class PublicNetworks:
     """The public internet plus the networks `allowed`, and in any case without those `refused`."""
 
@@ -70,6 +77,11 @@ class PublicNetworks:
             return False
         public = _within(address, _EVERYTHING_PUBLIC) and not _within(address, _NOT_PUBLIC)
         return public or _within(address, self._allowed)
+
+    def require_all(self, addresses: Sequence[str]) -> None:
+        """Raise PrivateAddress unless a host has addresses and each of them may be reached."""
+        if not addresses or not all(address in self for address in addresses):
+            raise PrivateAddress("it leads to addresses that are not of the public internet")
 
 
 def is_loopback(address: str) -> bool:
