@@ -19,7 +19,7 @@ from recollect.retrieval.recall.matching import (
     named_times,
     score_dates,
 )
-from recollect.words.dates import DateRange
+from recollect.words.dates.ranges import DateRange
 
 DIMENSIONS = 64
 Signs = list[list[bool]]

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.words.date_phrases import ENGLISH, LANGUAGES
-from recollect.words.dates import DIGITS, MAX_RANGES, DateRange, Language, date_ranges, times_in, words_of
+from recollect.words.dates.phrase_tables import ENGLISH, LANGUAGES
+from recollect.words.dates.phrases import DIGITS, MAX_RANGES, Language, date_ranges, times_in, words_of
+from recollect.words.dates.ranges import DateRange
 
 SAID = date(2023, 10, 18)
 """A Wednesday."""

@@ -8,8 +8,9 @@ from recollect.embedding import TokenBits
 from recollect.fairness.computing import map_yielding
 from recollect.graph.passages.model import PendingPassage
 from recollect.times import with_offset
-from recollect.words.date_phrases import LANGUAGES
-from recollect.words.dates import DateRange, date_ranges
+from recollect.words.dates.phrase_tables import LANGUAGES
+from recollect.words.dates.phrases import date_ranges
+from recollect.words.dates.ranges import DateRange
 
 EVIDENCE_GENERATION = 2
 """Raise it with any change in what is made of a text here or by an embedder's tokens: stored evidence of an older

@@ -41,8 +41,10 @@ from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Session, Transaction
 from recollect.times import with_offset
 from recollect.words.analysis import WORDS_VERSION, passage_vector
-from recollect.words.date_phrases import LANGUAGES
-from recollect.words.dates import DateRange, TimePhrase, named_days, ranges_of, times_in
+from recollect.words.dates.day_numbers import named_days
+from recollect.words.dates.phrase_tables import LANGUAGES
+from recollect.words.dates.phrases import TimePhrase, ranges_of, times_in
+from recollect.words.dates.ranges import DateRange
 
 queries = Queries(__package__)
 

@@ -16,8 +16,9 @@ from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 from recollect.text.unicode_forms import normal
 from recollect.words.analysis import passage_vector
-from recollect.words.date_phrases import LANGUAGES
-from recollect.words.dates import named_days, ranges_of, times_in
+from recollect.words.dates.day_numbers import named_days
+from recollect.words.dates.phrase_tables import LANGUAGES
+from recollect.words.dates.phrases import ranges_of, times_in
 
 REBUILT_AT_ONCE = 200
 """Passages that one transaction analyses anew."""

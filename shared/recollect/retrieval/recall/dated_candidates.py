@@ -20,8 +20,10 @@ from recollect.retrieval.recall.matching import PassageEvidence, day_of_saying
 from recollect.retrieval.recall.model import Question
 from recollect.retrieval.recall.ranking import Candidate, Hit
 from recollect.times import FIRST, LAST, zone_of
-from recollect.words.date_phrases import ENGLISH, LANGUAGES, NUMBERS
-from recollect.words.dates import Context, DateRange, Language, TimePhrase, asked_days, times_in
+from recollect.words.dates.day_numbers import asked_days
+from recollect.words.dates.phrase_tables import ENGLISH, LANGUAGES, NUMBERS
+from recollect.words.dates.phrases import Language, SurroundingWords, TimePhrase, times_in
+from recollect.words.dates.ranges import DateRange
 
 MAX_DATED = 100
 """Passages said on the days that a question names that become candidates, at most, and as many that tell of them."""
@@ -49,12 +51,12 @@ _BETWEEN = frozenset({"between", "zwischen", "entre", "tra", "fra", "tussen", "m
 """Between two times, "and" makes a range of them only after one of these."""
 
 
-def _any_context() -> Context:
+def _any_context() -> SurroundingWords:
     contexts = [language.context for language in LANGUAGES if language.spaced]
     since, to = (
         frozenset(chain.from_iterable(words)) for words in zip(*((c.since, c.to) for c in contexts), strict=True)
     )
-    return Context(since, to)
+    return SurroundingWords(since, to)
 
 
 _ANY_CONTEXT = _any_context()
@@ -190,7 +192,7 @@ def _is_since(text: str, found: TimePhrase) -> bool:
     return any((after.split()[:1] == [word]) if spaced else after.startswith(word) for word in since)
 
 
-def _context(found: TimePhrase) -> Context:
+def _context(found: TimePhrase) -> SurroundingWords:
     """What may stand around a time: in its language or, of one in digits alone, in any."""
     language = found.language or ENGLISH
     return _ANY_CONTEXT if language in (ENGLISH, NUMBERS) and found.in_digits else language.context

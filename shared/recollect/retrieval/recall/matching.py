@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from recollect.embedding import Vectors
 from recollect.fairness.computing import Slices
 from recollect.times import in_zone, with_offset
-from recollect.words.date_phrases import LANGUAGES
-from recollect.words.dates import BROAD_DAYS, DateRange, TimePhrase, times_in
+from recollect.words.dates.day_numbers import BROAD_DAYS
+from recollect.words.dates.phrase_tables import LANGUAGES
+from recollect.words.dates.phrases import TimePhrase, times_in
+from recollect.words.dates.ranges import DateRange
 
 NEIGHBOUR_WEIGHT = 0.8
 """The weight of a token in the passage before or after, where one of the passage's own has 1."""

@@ -59,7 +59,7 @@ from recollect.retrieval.recall.terms import counted_words, depends_on_unknown
 from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_small_letters, phrases
 from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS
 from recollect.words.analysis import asked_words, lexemes_of, query_of_word
-from recollect.words.dates import DateRange
+from recollect.words.dates.ranges import DateRange
 
 queries = Queries(__package__)
 

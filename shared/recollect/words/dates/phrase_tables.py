@@ -12,17 +12,8 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from recollect.words.dates import (
-    DAY,
-    DIGITS,
-    MONTH,
-    WEEK,
-    WEEKEND,
-    YEAR,
-    Context,
-    Language,
+from recollect.words.dates.arithmetic import (
     Meaning,
-    Phrase,
     adjacent_month,
     adjacent_unit,
     adjacent_weekday,
@@ -38,6 +29,8 @@ from recollect.words.dates import (
     week_of_year,
     weekday_of_week,
 )
+from recollect.words.dates.phrases import DIGITS, Language, Phrase, SurroundingWords
+from recollect.words.dates.ranges import DAY, MONTH, WEEK, WEEKEND, YEAR
 
 _MONTHS = [
     "january",
@@ -173,7 +166,7 @@ ENGLISH = Language(
     ],
     anchors=frozenset(chain.from_iterable(_ENGLISH[name] for name in ("month", "weekday", "season", "unit")))
     | {"yesterday", "tomorrow", "today", "tonight", "night", "morning", "afternoon", "evening", DIGITS},
-    context=Context(
+    context=SurroundingWords(
         since=frozenset({"since"}),
         to=frozenset({"and", "to", "until", "till", "through", "-", "\u2013"}),
         fillers=frozenset(_ENGLISH_FILLERS.split()),
@@ -243,7 +236,7 @@ def _language(table: Mapping[str, Any]) -> Language:
     general = [*named.pop("calendar"), *named.pop("weekday")]
     whole = [Phrase(pattern, _fixed(when)) for when, patterns in fixed for pattern in patterns]
     phrases = [*chain.from_iterable(named.values()), *whole, *general]
-    context = Context(
+    context = SurroundingWords(
         since=frozenset(_forms(table["since"])),
         to=frozenset({*_forms(table["to"]), "-", "\u2013"}),
         fillers=frozenset(table["fillers"].split()),

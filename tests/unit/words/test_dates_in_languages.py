@@ -8,18 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.words import date_phrases
-from recollect.words.date_phrases import LANGUAGES
-from recollect.words.dates import (
-    MAX_ASKED_DAYS,
-    MAX_NAMED_DAYS,
-    MAX_RANGES,
-    DateRange,
-    asked_days,
-    date_ranges,
-    named_days,
-    times_in,
-)
+from recollect.words.dates import phrase_tables
+from recollect.words.dates.day_numbers import MAX_ASKED_DAYS, MAX_NAMED_DAYS, asked_days, named_days
+from recollect.words.dates.phrase_tables import LANGUAGES
+from recollect.words.dates.phrases import MAX_RANGES, date_ranges, times_in
+from recollect.words.dates.ranges import DateRange
 
 SAID = date(2023, 10, 18)
 """A Wednesday."""
@@ -156,7 +149,7 @@ def test_any_text_is_read_and_what_is_stored_of_it_is_bounded(text: str, said: d
     assert all(one.first <= one.last for one in around)
 
 
-WORDS = sorted({*re.findall(r"\w+", Path(date_phrases.__file__).with_name("date_words.toml").read_text("utf-8"))})
+WORDS = sorted({*re.findall(r"\w+", Path(phrase_tables.__file__).with_name("date_words.toml").read_text("utf-8"))})
 
 
 @given(
