@@ -1,6 +1,56 @@
 -- The whole schema, as it was when the first release was made. Made from the files of recollect/postgres/schema by
 -- `make baseline`: read those, they say what the schema is now.
 
+-- Names for conditions that queries write in a form of their own because of the planner, or that they repeat. ADR 0032 says
+-- why, and which idioms have no function (docs/adr/0032-queries-do-not-depend-on-statistics.md).
+--
+-- PostgreSQL puts the body in the place of the call while it plans a query: a plan shows no trace of the name, and indexes
+-- serve the condition as if it were written out. For that, each function is one expression, runs with its caller's rights,
+-- has no settings (SET), and may be executed by whoever plans the query. An argument that occurs twice in the body must be
+-- cheap: a column, a parameter, or a simple function of one. Indexes and constraints do not use these functions: what is
+-- stored must not depend on them.
+
+-- Whether a key is this one, as a range of one key. With ORDER BY of the same key and LIMIT 1 or OFFSET 0 it is looked up
+-- in the index that has this order, and in no other.
+CREATE FUNCTION same_key(key uuid, wanted uuid) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN key BETWEEN wanted AND wanted;
+
+CREATE FUNCTION same_key(key text, wanted text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN key BETWEEN wanted AND wanted;
+
+CREATE FUNCTION same_key(key bigint, wanted bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN key BETWEEN wanted AND wanted;
+
+-- The condition, to be checked on rows that another condition finds: no index serves it.
+CREATE FUNCTION as_filter(condition boolean) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN condition IS TRUE;
+
+-- Whether a row that was removed in this revision is live, that is, was not removed: `removed IS NULL` in a form that
+-- matches no partial index but those that are defined by this form. Where another index of live rows is to serve, write
+-- `removed_revision IS NULL`.
+CREATE FUNCTION is_live(removed bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(removed, 0) = 0;
+
+-- Whether a row that was removed, or superseded, in this revision was still live at that one.
+CREATE FUNCTION is_live_at(removed bigint, at_revision bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN removed IS NULL OR removed > at_revision;
+
+-- Whether what expires then has not yet expired; null: it never does.
+CREATE FUNCTION is_current(expires timestamptz) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN expires IS NULL OR expires > statement_timestamp();
+
+-- The same at a time.
+CREATE FUNCTION is_current_at(expires timestamptz, at_time timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN expires IS NULL OR expires > at_time;
+
 -- Plans, tenants and their usage; and what a transaction of a tenant asks before it reads or writes.
 --
 -- Every table of tenants has tenant_id first in its primary key and its foreign keys: rows of different tenants
@@ -1954,7 +2004,7 @@ CREATE FUNCTION node_created_at(tenant uuid, node uuid)
 RETURNS timestamptz
 LANGUAGE sql STABLE
 AS $$
-    SELECT n.created_at FROM nodes n WHERE n.tenant_id = tenant AND n.id BETWEEN node AND node ORDER BY n.id LIMIT 1
+    SELECT n.created_at FROM nodes n WHERE n.tenant_id = tenant AND same_key(n.id, node) ORDER BY n.id LIMIT 1
 $$;
 
 -- Live entities that have one of these names, or had it before a merge: exactly, or in small letters (lowered) where
@@ -1974,7 +2024,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT id FROM search_nodes
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND name IS NOT NULL
-                    AND name BETWEEN w.name AND w.name
+                    AND same_key(name, w.name)
                 ORDER BY name LIMIT 1
             ) AS e
             UNION
@@ -1982,7 +2032,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT id FROM search_nodes
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND name_key IS NOT NULL
-                    AND name_key BETWEEN w.name AND w.name
+                    AND same_key(name_key, w.name)
                 ORDER BY name_key, id LIMIT most
             ) AS e
             UNION
@@ -1990,7 +2040,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT id FROM search_nodes
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND name IS NOT NULL
-                    AND lower(name) BETWEEN w.name AND w.name AND length(name) >= min_length
+                    AND same_key(lower(name), w.name) AND length(name) >= min_length
                     AND NOT placeholder AND status <> 'archived'
                     AND coalesce(expires_at > statement_timestamp(), true)
                 ORDER BY lower(name), id LIMIT most
@@ -2000,7 +2050,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT id FROM search_nodes
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND name_key IS NOT NULL
-                    AND lower(name_key) BETWEEN w.name AND w.name AND length(name_key) >= min_length
+                    AND same_key(lower(name_key), w.name) AND length(name_key) >= min_length
                     AND NOT placeholder AND status <> 'archived'
                     AND coalesce(expires_at > statement_timestamp(), true)
                 ORDER BY lower(name_key), id LIMIT most
@@ -2009,8 +2059,7 @@ BEGIN
             SELECT a.node_id FROM unnest(names) AS w (name)
             CROSS JOIN LATERAL (
                 SELECT node_id FROM search_aliases
-                WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL
-                    AND name BETWEEN w.name AND w.name
+                WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND same_key(name, w.name)
                 ORDER BY name OFFSET 0
             ) AS a
             UNION
@@ -2018,7 +2067,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT node_id FROM search_aliases
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL
-                    AND name_key BETWEEN w.name AND w.name
+                    AND same_key(name_key, w.name)
                 ORDER BY name_key OFFSET 0
             ) AS a
             UNION
@@ -2026,7 +2075,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT node_id FROM search_aliases
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL
-                    AND lower(name) BETWEEN w.name AND w.name AND length(name) >= min_length
+                    AND same_key(lower(name), w.name) AND length(name) >= min_length
                 ORDER BY lower(name) OFFSET 0
             ) AS a
             UNION
@@ -2034,17 +2083,16 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT node_id FROM search_aliases
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL
-                    AND lower(name_key) BETWEEN w.name AND w.name AND length(name_key) >= min_length
+                    AND same_key(lower(name_key), w.name) AND length(name_key) >= min_length
                 ORDER BY lower(name_key) OFFSET 0
             ) AS a
         ) AS i
         CROSS JOIN LATERAL (
             SELECT id, removed_revision, placeholder, status, expires_at FROM search_nodes
-            WHERE tenant_id = tenant AND id BETWEEN i.id AND i.id
+            WHERE tenant_id = tenant AND same_key(id, i.id)
             ORDER BY id LIMIT 1
         ) AS n
-        WHERE n.removed_revision IS NULL AND NOT n.placeholder AND n.status <> 'archived'
-            AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+        WHERE n.removed_revision IS NULL AND NOT n.placeholder AND n.status <> 'archived' AND is_current(n.expires_at)
         ORDER BY n.id
         LIMIT most
     );
@@ -2094,9 +2142,9 @@ AS $$
 BEGIN
     RETURN (
         SELECT /* recall.is_node_shown */ n.status <> 'archived' AND (n.status <> 'outdated' OR outdated_too)
-            AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+            AND is_current(n.expires_at)
         FROM search_nodes n
-        WHERE n.tenant_id = tenant AND n.id BETWEEN node AND node
+        WHERE n.tenant_id = tenant AND same_key(n.id, node)
         ORDER BY n.id LIMIT 1
     );
 END $$;
@@ -2112,17 +2160,17 @@ AS $$
     FROM (SELECT wanted AS name, name_key(wanted) AS key OFFSET 0) AS w
     CROSS JOIN LATERAL (
         (SELECT * FROM nodes
-        WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
+        WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.name)
             AND removed_revision IS NULL AND name IS NOT NULL
         ORDER BY name LIMIT 1)
         UNION ALL
         (SELECT * FROM nodes
-        WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.key AND w.key AND w.key <> w.name
+        WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.key) AND w.key <> w.name
             AND removed_revision IS NULL AND name IS NOT NULL
         ORDER BY name LIMIT 1)
         UNION ALL
         (SELECT * FROM nodes
-        WHERE tenant_id = tenant AND graph_id = graph AND name_key BETWEEN w.key AND w.key AND name <> w.name
+        WHERE tenant_id = tenant AND graph_id = graph AND same_key(name_key, w.key) AND name <> w.name
             AND removed_revision IS NULL AND name_key IS NOT NULL
         ORDER BY name_key, id LIMIT 1000)
     ) AS n
@@ -2140,7 +2188,7 @@ AS $$
     CROSS JOIN LATERAL (
         (SELECT e.* FROM (
             SELECT * FROM nodes
-            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.name)
                 AND removed_revision IS NULL AND name IS NOT NULL
             ORDER BY name LIMIT 1
         ) AS e
@@ -3087,7 +3135,7 @@ BEGIN
         SELECT /* recall.unknown_words */ u.word FROM unnest(unusual, queries) AS u (word, query)
         WHERE NOT EXISTS (
             SELECT FROM terms
-            WHERE tenant_id = tenant AND graph_id = graph AND lexeme BETWEEN u.word AND u.word AND written > 0
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(lexeme, u.word) AND written > 0
         ) AND NOT EXISTS (
             SELECT FROM search_passages p
             WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
@@ -3201,8 +3249,7 @@ LANGUAGE sql STABLE
 AS $$
     SELECT v.* FROM node_versions v
     WHERE v.tenant_id = tenant AND v.graph_id = graph AND v.added_revision <= at_revision
-        AND (v.superseded_revision IS NULL OR v.superseded_revision > at_revision) AND NOT v.deleted
-        AND NOT EXISTS (
+        AND is_live_at(v.superseded_revision, at_revision) AND NOT v.deleted AND NOT EXISTS (
             SELECT 1 FROM node_versions later
             WHERE later.tenant_id = tenant AND later.node_id = v.node_id AND later.version > v.version
                 AND later.added_revision <= at_revision
@@ -3251,7 +3298,7 @@ AS $$
         ORDER BY version DESC
         LIMIT 1
     ) AS v
-    WHERE NOT v.deleted AND (v.expires_at IS NULL OR v.expires_at > at_time)
+    WHERE NOT v.deleted AND is_current_at(v.expires_at, at_time)
 $$;
 
 -- When a node or what is said of it last changed, at a revision; `since`: when its version of then was written.
@@ -3260,16 +3307,16 @@ RETURNS timestamptz
 LANGUAGE sql STABLE
 AS $$
     SELECT greatest(since, max(o.created_at), max(c.at), (
-        SELECT n.changed_before FROM nodes n WHERE n.tenant_id = tenant AND n.id BETWEEN node AND node ORDER BY n.id LIMIT 1
+        SELECT n.changed_before FROM nodes n WHERE n.tenant_id = tenant AND same_key(n.id, node) ORDER BY n.id LIMIT 1
     ))
     FROM (
         SELECT created_at, removed_revision FROM observations
-        WHERE tenant_id = tenant AND node_id BETWEEN node AND node AND added_revision <= at_revision
+        WHERE tenant_id = tenant AND same_key(node_id, node) AND added_revision <= at_revision
         ORDER BY node_id OFFSET 0
     ) AS o
     LEFT JOIN LATERAL (
         SELECT at FROM changes
-        WHERE tenant_id = tenant AND graph_id = graph AND revision BETWEEN o.removed_revision AND o.removed_revision
+        WHERE tenant_id = tenant AND graph_id = graph AND same_key(revision, o.removed_revision)
             AND revision <= at_revision
         ORDER BY revision LIMIT 1
     ) AS c ON true
@@ -3282,11 +3329,11 @@ LANGUAGE sql STABLE
 AS $$
     SELECT * FROM (
         SELECT v.* FROM node_versions v
-        WHERE v.tenant_id = tenant AND v.node_id BETWEEN node AND node AND v.added_revision <= at_revision
+        WHERE v.tenant_id = tenant AND same_key(v.node_id, node) AND v.added_revision <= at_revision
         ORDER BY v.node_id DESC, v.version DESC
         LIMIT 1
     ) AS newest
-    WHERE NOT newest.deleted AND (newest.superseded_revision IS NULL OR newest.superseded_revision > at_revision)
+    WHERE NOT newest.deleted AND is_live_at(newest.superseded_revision, at_revision)
 $$;
 
 -- The versions of the nodes that stood right below a node at a revision, likewise.
@@ -3298,7 +3345,7 @@ AS $$
     FROM (
         SELECT DISTINCT v.node_id FROM (
             SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND parent_id BETWEEN parent AND parent
+            WHERE tenant_id = tenant AND same_key(parent_id, parent)
                 AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY parent_id OFFSET 0
         ) AS v
@@ -3319,17 +3366,17 @@ AS $$
     CROSS JOIN LATERAL (
         SELECT DISTINCT b.node_id FROM (
             (SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.name)
                 AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY name OFFSET 0)
             UNION ALL
             (SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.key AND w.key AND w.key <> w.name
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.key) AND w.key <> w.name
                 AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY name OFFSET 0)
             UNION ALL
             (SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND graph_id = graph AND name_key BETWEEN w.key AND w.key
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(name_key, w.key)
                 AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY name_key OFFSET 0)
         ) AS b
@@ -3383,13 +3430,12 @@ AS $$
     SELECT n.id, n.name, n.kind, n.tags, n.importance, n.created_at, n.updated_at, n.status
     FROM search_nodes n
     WHERE at_revision IS NULL AND n.tenant_id = tenant AND n.graph_id = graph AND n.removed_revision IS NULL
-        AND NOT n.placeholder AND n.name IS NOT NULL AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+        AND NOT n.placeholder AND n.name IS NOT NULL AND is_current(n.expires_at)
     UNION ALL
     SELECT v.node_id, v.name, v.kind, v.tags, v.importance, coalesce(v.began_at, node_created_at(tenant, v.node_id)),
         changed_at(tenant, graph, v.node_id, v.created_at, at_revision), v.status
     FROM nodes_at(tenant, graph, at_revision) v
-    WHERE at_revision IS NOT NULL AND NOT v.placeholder AND v.name IS NOT NULL
-        AND (v.expires_at IS NULL OR v.expires_at > at_time)
+    WHERE at_revision IS NOT NULL AND NOT v.placeholder AND v.name IS NOT NULL AND is_current_at(v.expires_at, at_time)
 $$;
 
 -- Their statements, likewise, without what is outdated. Whether the entity itself is to be found is for the caller to
@@ -3401,11 +3447,11 @@ AS $$
     SELECT o.id, o.node_id, o.content
     FROM search_observations o
     WHERE at_revision IS NULL AND o.tenant_id = tenant AND o.graph_id = graph AND o.removed_revision IS NULL
-        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND o.status = 'active'
+        AND is_current(o.expires_at) AND o.status = 'active'
     UNION ALL
     SELECT o.id, o.node_id, o.content
     FROM observations_at(tenant, graph, at_revision) o
-    WHERE at_revision IS NOT NULL AND (o.expires_at IS NULL OR o.expires_at > at_time) AND o.status = 'active'
+    WHERE at_revision IS NOT NULL AND is_current_at(o.expires_at, at_time) AND o.status = 'active'
 $$;
 
 -- One of those entities. Matches are looked up by it, so that they must come by their one right index. Without
@@ -3420,13 +3466,13 @@ AS $$
     SELECT n.name, n.kind, n.tags, n.importance, n.created_at, n.status
     FROM search_nodes n
     WHERE at_revision IS NULL AND n.tenant_id = tenant AND n.id = node AND n.graph_id IS NOT DISTINCT FROM graph
-        AND coalesce(n.removed_revision, 0) = 0 AND NOT n.placeholder AND n.name IS NOT NULL
+        AND is_live(n.removed_revision) AND NOT n.placeholder AND n.name IS NOT NULL
         AND coalesce(n.expires_at > statement_timestamp(), true)
     UNION ALL
     SELECT v.name, v.kind, v.tags, v.importance, coalesce(v.began_at, node_created_at(tenant, v.node_id)), v.status
     FROM version_at(tenant, node, at_revision) v
     WHERE at_revision IS NOT NULL AND v.graph_id = graph AND NOT v.placeholder AND v.name IS NOT NULL
-        AND (v.expires_at IS NULL OR v.expires_at > at_time)
+        AND is_current_at(v.expires_at, at_time)
 $$;
 
 -- The statements of one entity. They are looked up in the order of the index by their node (BETWEEN, ORDER BY,
@@ -3438,8 +3484,8 @@ AS $$
     SELECT o.content
     FROM (
         SELECT content, expires_at FROM search_observations
-        WHERE at_revision IS NULL AND tenant_id = tenant AND node_id BETWEEN node AND node
-            AND coalesce(removed_revision, 0) = 0 AND status = 'active'
+        WHERE at_revision IS NULL AND tenant_id = tenant AND same_key(node_id, node)
+            AND is_live(removed_revision) AND status = 'active'
         ORDER BY node_id OFFSET 0
     ) AS o
     WHERE coalesce(o.expires_at > statement_timestamp(), true)
@@ -3447,7 +3493,7 @@ AS $$
     SELECT o.content
     FROM (
         SELECT content, graph_id, expires_at FROM observations
-        WHERE at_revision IS NOT NULL AND tenant_id = tenant AND node_id BETWEEN node AND node
+        WHERE at_revision IS NOT NULL AND tenant_id = tenant AND same_key(node_id, node)
             AND added_revision <= at_revision AND coalesce(removed_revision > at_revision, true) AND status = 'active'
         ORDER BY node_id OFFSET 0
     ) AS o
@@ -3489,7 +3535,7 @@ BEGIN
         SELECT p.id, p.node_id, p.source, p.tsv, p.far
         FROM search_passages p
         WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+            AND is_current(p.expires_at) AND (outdated_too OR NOT p.outdated)
     )
     (SELECT c.id, c.node_id, c.source
     FROM (
@@ -3543,13 +3589,13 @@ DECLARE
         ) AS v
         CROSS JOIN LATERAL (
             SELECT e.id, e.node_id, e.source FROM search_passages e
-            WHERE e.tenant_id = %2$L AND e.id BETWEEN v.passage_id AND v.passage_id AND e.graph_id = %3$L
-                AND coalesce(e.removed_revision, 0) = 0 AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
+            WHERE e.tenant_id = %2$L AND same_key(e.id, v.passage_id) AND e.graph_id = %3$L
+                AND is_live(e.removed_revision) AND is_current(e.expires_at)
                 AND ($3 OR NOT e.outdated) AND (NOT $4 OR (
                     SELECT n.status <> 'archived' AND (n.status <> 'outdated' OR $3)
-                        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+                        AND is_current(n.expires_at)
                     FROM search_nodes n
-                    WHERE n.tenant_id = %2$L AND n.id BETWEEN e.node_id AND e.node_id
+                    WHERE n.tenant_id = %2$L AND same_key(n.id, e.node_id)
                     ORDER BY n.id LIMIT 1
                 ))
             ORDER BY e.id LIMIT 1
@@ -3587,13 +3633,12 @@ BEGIN
     RETURN QUERY SELECT /* recall.find_by_alias */ p.id, p.node_id, p.source
     FROM unnest(entities) AS i (id)
     CROSS JOIN LATERAL (
-        SELECT name FROM nodes WHERE tenant_id = tenant AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+        SELECT name FROM nodes WHERE tenant_id = tenant AND same_key(id, i.id) ORDER BY id LIMIT 1
     ) AS n
     CROSS JOIN LATERAL (
         SELECT e.id, e.node_id, e.source FROM search_passages e
-        WHERE e.tenant_id = tenant AND e.node_id BETWEEN i.id AND i.id AND (e.graph_id = graph) IS TRUE
-            AND coalesce(e.removed_revision, 0) = 0
-            AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp()) AND (outdated_too OR NOT e.outdated)
+        WHERE e.tenant_id = tenant AND same_key(e.node_id, i.id) AND as_filter(e.graph_id = graph)
+            AND is_live(e.removed_revision) AND is_current(e.expires_at) AND (outdated_too OR NOT e.outdated)
         ORDER BY e.node_id LIMIT most
     ) AS p
     WHERE lower(n.name) <> ALL (phrases) AND (NOT unusual OR is_node_shown(tenant, i.id, outdated_too));
@@ -3619,7 +3664,7 @@ BEGIN
         WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
             AND p.said_at >= r.start - interval '26 hours' AND p.said_at < r.finish + interval '26 hours'
             AND said_within(p.said_at, p.said_offset, r.start, r.finish, r.first, r.last)
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+            AND is_current(p.expires_at) AND (outdated_too OR NOT p.outdated)
             AND (NOT unusual OR is_node_shown(tenant, p.node_id, outdated_too))
         ORDER BY p.said_at DESC, p.id DESC
         LIMIT most
@@ -3642,9 +3687,8 @@ BEGIN
     RETURN QUERY SELECT /* recall.naming_days */ n.id, n.node_id, n.source
     FROM (
         SELECT p.id, p.node_id, p.source, p.said_at FROM search_passages p
-        WHERE p.tenant_id = tenant AND p.graph_id = graph AND coalesce(p.removed_revision, 0) = 0
-            AND p.named_days && days
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+        WHERE p.tenant_id = tenant AND p.graph_id = graph AND is_live(p.removed_revision) AND p.named_days && days
+            AND is_current(p.expires_at) AND (outdated_too OR NOT p.outdated)
         ORDER BY p.said_at DESC, p.id DESC
         LIMIT (SELECT NULL::bigint)
     ) AS n
@@ -4678,7 +4722,17 @@ GRANT USAGE ON SCHEMA recollect TO recollect_app, recollect_operator;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA recollect FROM PUBLIC;
 
--- The application: gateway and worker.
+-- The application: gateway and worker. PostgreSQL puts no function into a query whose role may not call it.
+GRANT EXECUTE ON FUNCTION -- planner
+    as_filter,
+    is_current,
+    is_current_at,
+    is_live,
+    is_live_at,
+    same_key(bigint, bigint),
+    same_key(text, text),
+    same_key(uuid, uuid)
+TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- tenants
     lock_writes,
     require_graph,

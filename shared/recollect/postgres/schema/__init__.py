@@ -10,6 +10,7 @@ BEFORE = ("roles", "extensions")
 """What `recollect migrate` sees to before the first migration, since it needs other rights than the owner's."""
 
 FILES = (
+    "planner",
     "tenants",
     "graphs",
     "api_keys",

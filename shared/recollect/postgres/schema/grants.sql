@@ -6,7 +6,17 @@ GRANT USAGE ON SCHEMA recollect TO recollect_app, recollect_operator;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA recollect FROM PUBLIC;
 
--- The application: gateway and worker.
+-- The application: gateway and worker. PostgreSQL puts no function into a query whose role may not call it.
+GRANT EXECUTE ON FUNCTION -- planner
+    as_filter,
+    is_current,
+    is_current_at,
+    is_live,
+    is_live_at,
+    same_key(bigint, bigint),
+    same_key(text, text),
+    same_key(uuid, uuid)
+TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- tenants
     lock_writes,
     require_graph,

@@ -15,8 +15,7 @@ LANGUAGE sql STABLE
 AS $$
     SELECT v.* FROM node_versions v
     WHERE v.tenant_id = tenant AND v.graph_id = graph AND v.added_revision <= at_revision
-        AND (v.superseded_revision IS NULL OR v.superseded_revision > at_revision) AND NOT v.deleted
-        AND NOT EXISTS (
+        AND is_live_at(v.superseded_revision, at_revision) AND NOT v.deleted AND NOT EXISTS (
             SELECT 1 FROM node_versions later
             WHERE later.tenant_id = tenant AND later.node_id = v.node_id AND later.version > v.version
                 AND later.added_revision <= at_revision
@@ -65,7 +64,7 @@ AS $$
         ORDER BY version DESC
         LIMIT 1
     ) AS v
-    WHERE NOT v.deleted AND (v.expires_at IS NULL OR v.expires_at > at_time)
+    WHERE NOT v.deleted AND is_current_at(v.expires_at, at_time)
 $$;
 
 -- When a node or what is said of it last changed, at a revision; `since`: when its version of then was written.
@@ -74,16 +73,16 @@ RETURNS timestamptz
 LANGUAGE sql STABLE
 AS $$
     SELECT greatest(since, max(o.created_at), max(c.at), (
-        SELECT n.changed_before FROM nodes n WHERE n.tenant_id = tenant AND n.id BETWEEN node AND node ORDER BY n.id LIMIT 1
+        SELECT n.changed_before FROM nodes n WHERE n.tenant_id = tenant AND same_key(n.id, node) ORDER BY n.id LIMIT 1
     ))
     FROM (
         SELECT created_at, removed_revision FROM observations
-        WHERE tenant_id = tenant AND node_id BETWEEN node AND node AND added_revision <= at_revision
+        WHERE tenant_id = tenant AND same_key(node_id, node) AND added_revision <= at_revision
         ORDER BY node_id OFFSET 0
     ) AS o
     LEFT JOIN LATERAL (
         SELECT at FROM changes
-        WHERE tenant_id = tenant AND graph_id = graph AND revision BETWEEN o.removed_revision AND o.removed_revision
+        WHERE tenant_id = tenant AND graph_id = graph AND same_key(revision, o.removed_revision)
             AND revision <= at_revision
         ORDER BY revision LIMIT 1
     ) AS c ON true
@@ -96,11 +95,11 @@ LANGUAGE sql STABLE
 AS $$
     SELECT * FROM (
         SELECT v.* FROM node_versions v
-        WHERE v.tenant_id = tenant AND v.node_id BETWEEN node AND node AND v.added_revision <= at_revision
+        WHERE v.tenant_id = tenant AND same_key(v.node_id, node) AND v.added_revision <= at_revision
         ORDER BY v.node_id DESC, v.version DESC
         LIMIT 1
     ) AS newest
-    WHERE NOT newest.deleted AND (newest.superseded_revision IS NULL OR newest.superseded_revision > at_revision)
+    WHERE NOT newest.deleted AND is_live_at(newest.superseded_revision, at_revision)
 $$;
 
 -- The versions of the nodes that stood right below a node at a revision, likewise.
@@ -112,7 +111,7 @@ AS $$
     FROM (
         SELECT DISTINCT v.node_id FROM (
             SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND parent_id BETWEEN parent AND parent
+            WHERE tenant_id = tenant AND same_key(parent_id, parent)
                 AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY parent_id OFFSET 0
         ) AS v
@@ -133,17 +132,17 @@ AS $$
     CROSS JOIN LATERAL (
         SELECT DISTINCT b.node_id FROM (
             (SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.name)
                 AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY name OFFSET 0)
             UNION ALL
             (SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.key AND w.key AND w.key <> w.name
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.key) AND w.key <> w.name
                 AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY name OFFSET 0)
             UNION ALL
             (SELECT node_id FROM node_versions
-            WHERE tenant_id = tenant AND graph_id = graph AND name_key BETWEEN w.key AND w.key
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(name_key, w.key)
                 AND added_revision <= at_revision AND coalesce(superseded_revision > at_revision, true) AND NOT deleted
             ORDER BY name_key OFFSET 0)
         ) AS b

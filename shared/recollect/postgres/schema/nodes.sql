@@ -228,7 +228,7 @@ CREATE FUNCTION node_created_at(tenant uuid, node uuid)
 RETURNS timestamptz
 LANGUAGE sql STABLE
 AS $$
-    SELECT n.created_at FROM nodes n WHERE n.tenant_id = tenant AND n.id BETWEEN node AND node ORDER BY n.id LIMIT 1
+    SELECT n.created_at FROM nodes n WHERE n.tenant_id = tenant AND same_key(n.id, node) ORDER BY n.id LIMIT 1
 $$;
 
 -- Live entities that have one of these names, or had it before a merge: exactly, or in small letters (lowered) where
@@ -248,7 +248,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT id FROM search_nodes
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND name IS NOT NULL
-                    AND name BETWEEN w.name AND w.name
+                    AND same_key(name, w.name)
                 ORDER BY name LIMIT 1
             ) AS e
             UNION
@@ -256,7 +256,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT id FROM search_nodes
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND name_key IS NOT NULL
-                    AND name_key BETWEEN w.name AND w.name
+                    AND same_key(name_key, w.name)
                 ORDER BY name_key, id LIMIT most
             ) AS e
             UNION
@@ -264,7 +264,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT id FROM search_nodes
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND name IS NOT NULL
-                    AND lower(name) BETWEEN w.name AND w.name AND length(name) >= min_length
+                    AND same_key(lower(name), w.name) AND length(name) >= min_length
                     AND NOT placeholder AND status <> 'archived'
                     AND coalesce(expires_at > statement_timestamp(), true)
                 ORDER BY lower(name), id LIMIT most
@@ -274,7 +274,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT id FROM search_nodes
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND name_key IS NOT NULL
-                    AND lower(name_key) BETWEEN w.name AND w.name AND length(name_key) >= min_length
+                    AND same_key(lower(name_key), w.name) AND length(name_key) >= min_length
                     AND NOT placeholder AND status <> 'archived'
                     AND coalesce(expires_at > statement_timestamp(), true)
                 ORDER BY lower(name_key), id LIMIT most
@@ -283,8 +283,7 @@ BEGIN
             SELECT a.node_id FROM unnest(names) AS w (name)
             CROSS JOIN LATERAL (
                 SELECT node_id FROM search_aliases
-                WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL
-                    AND name BETWEEN w.name AND w.name
+                WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL AND same_key(name, w.name)
                 ORDER BY name OFFSET 0
             ) AS a
             UNION
@@ -292,7 +291,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT node_id FROM search_aliases
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL
-                    AND name_key BETWEEN w.name AND w.name
+                    AND same_key(name_key, w.name)
                 ORDER BY name_key OFFSET 0
             ) AS a
             UNION
@@ -300,7 +299,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT node_id FROM search_aliases
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL
-                    AND lower(name) BETWEEN w.name AND w.name AND length(name) >= min_length
+                    AND same_key(lower(name), w.name) AND length(name) >= min_length
                 ORDER BY lower(name) OFFSET 0
             ) AS a
             UNION
@@ -308,17 +307,16 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT node_id FROM search_aliases
                 WHERE tenant_id = tenant AND graph_id = graph AND removed_revision IS NULL
-                    AND lower(name_key) BETWEEN w.name AND w.name AND length(name_key) >= min_length
+                    AND same_key(lower(name_key), w.name) AND length(name_key) >= min_length
                 ORDER BY lower(name_key) OFFSET 0
             ) AS a
         ) AS i
         CROSS JOIN LATERAL (
             SELECT id, removed_revision, placeholder, status, expires_at FROM search_nodes
-            WHERE tenant_id = tenant AND id BETWEEN i.id AND i.id
+            WHERE tenant_id = tenant AND same_key(id, i.id)
             ORDER BY id LIMIT 1
         ) AS n
-        WHERE n.removed_revision IS NULL AND NOT n.placeholder AND n.status <> 'archived'
-            AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+        WHERE n.removed_revision IS NULL AND NOT n.placeholder AND n.status <> 'archived' AND is_current(n.expires_at)
         ORDER BY n.id
         LIMIT most
     );
@@ -368,9 +366,9 @@ AS $$
 BEGIN
     RETURN (
         SELECT /* recall.is_node_shown */ n.status <> 'archived' AND (n.status <> 'outdated' OR outdated_too)
-            AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+            AND is_current(n.expires_at)
         FROM search_nodes n
-        WHERE n.tenant_id = tenant AND n.id BETWEEN node AND node
+        WHERE n.tenant_id = tenant AND same_key(n.id, node)
         ORDER BY n.id LIMIT 1
     );
 END $$;
@@ -386,17 +384,17 @@ AS $$
     FROM (SELECT wanted AS name, name_key(wanted) AS key OFFSET 0) AS w
     CROSS JOIN LATERAL (
         (SELECT * FROM nodes
-        WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
+        WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.name)
             AND removed_revision IS NULL AND name IS NOT NULL
         ORDER BY name LIMIT 1)
         UNION ALL
         (SELECT * FROM nodes
-        WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.key AND w.key AND w.key <> w.name
+        WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.key) AND w.key <> w.name
             AND removed_revision IS NULL AND name IS NOT NULL
         ORDER BY name LIMIT 1)
         UNION ALL
         (SELECT * FROM nodes
-        WHERE tenant_id = tenant AND graph_id = graph AND name_key BETWEEN w.key AND w.key AND name <> w.name
+        WHERE tenant_id = tenant AND graph_id = graph AND same_key(name_key, w.key) AND name <> w.name
             AND removed_revision IS NULL AND name_key IS NOT NULL
         ORDER BY name_key, id LIMIT 1000)
     ) AS n
@@ -414,7 +412,7 @@ AS $$
     CROSS JOIN LATERAL (
         (SELECT e.* FROM (
             SELECT * FROM nodes
-            WHERE tenant_id = tenant AND graph_id = graph AND name BETWEEN w.name AND w.name
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(name, w.name)
                 AND removed_revision IS NULL AND name IS NOT NULL
             ORDER BY name LIMIT 1
         ) AS e

@@ -337,7 +337,7 @@ BEGIN
         SELECT /* recall.unknown_words */ u.word FROM unnest(unusual, queries) AS u (word, query)
         WHERE NOT EXISTS (
             SELECT FROM terms
-            WHERE tenant_id = tenant AND graph_id = graph AND lexeme BETWEEN u.word AND u.word AND written > 0
+            WHERE tenant_id = tenant AND graph_id = graph AND same_key(lexeme, u.word) AND written > 0
         ) AND NOT EXISTS (
             SELECT FROM search_passages p
             WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL

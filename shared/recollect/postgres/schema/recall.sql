@@ -33,7 +33,7 @@ BEGIN
         SELECT p.id, p.node_id, p.source, p.tsv, p.far
         FROM search_passages p
         WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+            AND is_current(p.expires_at) AND (outdated_too OR NOT p.outdated)
     )
     (SELECT c.id, c.node_id, c.source
     FROM (
@@ -87,13 +87,13 @@ DECLARE
         ) AS v
         CROSS JOIN LATERAL (
             SELECT e.id, e.node_id, e.source FROM search_passages e
-            WHERE e.tenant_id = %2$L AND e.id BETWEEN v.passage_id AND v.passage_id AND e.graph_id = %3$L
-                AND coalesce(e.removed_revision, 0) = 0 AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
+            WHERE e.tenant_id = %2$L AND same_key(e.id, v.passage_id) AND e.graph_id = %3$L
+                AND is_live(e.removed_revision) AND is_current(e.expires_at)
                 AND ($3 OR NOT e.outdated) AND (NOT $4 OR (
                     SELECT n.status <> 'archived' AND (n.status <> 'outdated' OR $3)
-                        AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+                        AND is_current(n.expires_at)
                     FROM search_nodes n
-                    WHERE n.tenant_id = %2$L AND n.id BETWEEN e.node_id AND e.node_id
+                    WHERE n.tenant_id = %2$L AND same_key(n.id, e.node_id)
                     ORDER BY n.id LIMIT 1
                 ))
             ORDER BY e.id LIMIT 1
@@ -131,13 +131,12 @@ BEGIN
     RETURN QUERY SELECT /* recall.find_by_alias */ p.id, p.node_id, p.source
     FROM unnest(entities) AS i (id)
     CROSS JOIN LATERAL (
-        SELECT name FROM nodes WHERE tenant_id = tenant AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+        SELECT name FROM nodes WHERE tenant_id = tenant AND same_key(id, i.id) ORDER BY id LIMIT 1
     ) AS n
     CROSS JOIN LATERAL (
         SELECT e.id, e.node_id, e.source FROM search_passages e
-        WHERE e.tenant_id = tenant AND e.node_id BETWEEN i.id AND i.id AND (e.graph_id = graph) IS TRUE
-            AND coalesce(e.removed_revision, 0) = 0
-            AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp()) AND (outdated_too OR NOT e.outdated)
+        WHERE e.tenant_id = tenant AND same_key(e.node_id, i.id) AND as_filter(e.graph_id = graph)
+            AND is_live(e.removed_revision) AND is_current(e.expires_at) AND (outdated_too OR NOT e.outdated)
         ORDER BY e.node_id LIMIT most
     ) AS p
     WHERE lower(n.name) <> ALL (phrases) AND (NOT unusual OR is_node_shown(tenant, i.id, outdated_too));
@@ -163,7 +162,7 @@ BEGIN
         WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
             AND p.said_at >= r.start - interval '26 hours' AND p.said_at < r.finish + interval '26 hours'
             AND said_within(p.said_at, p.said_offset, r.start, r.finish, r.first, r.last)
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+            AND is_current(p.expires_at) AND (outdated_too OR NOT p.outdated)
             AND (NOT unusual OR is_node_shown(tenant, p.node_id, outdated_too))
         ORDER BY p.said_at DESC, p.id DESC
         LIMIT most
@@ -186,9 +185,8 @@ BEGIN
     RETURN QUERY SELECT /* recall.naming_days */ n.id, n.node_id, n.source
     FROM (
         SELECT p.id, p.node_id, p.source, p.said_at FROM search_passages p
-        WHERE p.tenant_id = tenant AND p.graph_id = graph AND coalesce(p.removed_revision, 0) = 0
-            AND p.named_days && days
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (outdated_too OR NOT p.outdated)
+        WHERE p.tenant_id = tenant AND p.graph_id = graph AND is_live(p.removed_revision) AND p.named_days && days
+            AND is_current(p.expires_at) AND (outdated_too OR NOT p.outdated)
         ORDER BY p.said_at DESC, p.id DESC
         LIMIT (SELECT NULL::bigint)
     ) AS n
