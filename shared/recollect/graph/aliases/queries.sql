@@ -47,8 +47,7 @@ w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
     WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
 ) AS aliases, coalesce((
     SELECT true FROM passages p
-    WHERE p.tenant_id = :tenant_id AND p.memory_id BETWEEN n.id AND n.id AND p.source = 'name'
-        AND p.removed_revision IS NULL
+    WHERE p.tenant_id = :tenant_id AND same_key(p.memory_id, n.id) AND p.source = 'name' AND p.removed_revision IS NULL
     ORDER BY p.memory_id LIMIT 1
 ), false) AS silent
 
@@ -57,7 +56,7 @@ w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
 SELECT -- include: found
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS u (name)) AS w
 CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, w.name) AS n
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+WHERE NOT n.placeholder AND is_current(n.expires_at);
 
 -- name: find_entities_exactly
 -- The same for names in exactly this form.
@@ -65,18 +64,18 @@ SELECT -- include: found
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS u (name)) AS w
 CROSS JOIN LATERAL (
     SELECT * FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN w.name AND w.name
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND same_key(name, w.name)
         AND removed_revision IS NULL AND name IS NOT NULL
     ORDER BY name LIMIT 1
 ) AS n
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+WHERE NOT n.placeholder AND is_current(n.expires_at);
 
 -- name: names_of
 -- The names of live entities, their aliases in one text, and their authors.
 SELECT n.id, n.name, n.created_by, n.expires_at, (
     SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
-    WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND coalesce(a.removed_revision, 0) = 0
+    WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND is_live(a.removed_revision)
 ) AS aliases
 FROM nodes n
-WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND coalesce(n.removed_revision, 0) = 0
+WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND is_live(n.removed_revision)
     AND n.name IS NOT NULL AND NOT n.placeholder;

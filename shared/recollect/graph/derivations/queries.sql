@@ -23,7 +23,7 @@ GROUP BY d.fact_id, d.sequence, d.job_id, d.version;
 SELECT DISTINCT d.fact_id FROM derived_facts d
 CROSS JOIN LATERAL (
     SELECT removed_revision, version FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN d.fact_id AND d.fact_id ORDER BY id LIMIT 1
+    WHERE tenant_id = :tenant_id AND same_key(id, d.fact_id) ORDER BY id LIMIT 1
 ) AS n
 WHERE d.tenant_id = :tenant_id AND d.graph_id = :graph_id AND n.removed_revision IS NULL
     AND (:sequence::uuid IS NULL OR d.sequence = :sequence) AND (:job_id::uuid IS NULL OR d.job_id = :job_id)
@@ -37,20 +37,20 @@ LIMIT :limit;
 SELECT DISTINCT d.fact_id FROM unnest(:turn_ids::uuid[]) AS i (id)
 CROSS JOIN LATERAL (
     SELECT fact_id, version FROM derived_facts
-    WHERE tenant_id = :tenant_id AND turn_id BETWEEN i.id AND i.id ORDER BY turn_id OFFSET 0
+    WHERE tenant_id = :tenant_id AND same_key(turn_id, i.id) ORDER BY turn_id OFFSET 0
 ) AS d
 CROSS JOIN LATERAL (
     SELECT removed_revision, version FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN d.fact_id AND d.fact_id ORDER BY id LIMIT 1
+    WHERE tenant_id = :tenant_id AND same_key(id, d.fact_id) ORDER BY id LIMIT 1
 ) AS n
 WHERE n.removed_revision IS NULL AND n.version = d.version AND NOT EXISTS (
     SELECT 1 FROM (
         SELECT turn_id FROM derived_facts
-        WHERE tenant_id = :tenant_id AND fact_id BETWEEN d.fact_id AND d.fact_id ORDER BY fact_id OFFSET 0
+        WHERE tenant_id = :tenant_id AND same_key(fact_id, d.fact_id) ORDER BY fact_id OFFSET 0
     ) AS o
     CROSS JOIN LATERAL (
         SELECT removed_revision, status FROM nodes
-        WHERE tenant_id = :tenant_id AND id BETWEEN o.turn_id AND o.turn_id ORDER BY id LIMIT 1
+        WHERE tenant_id = :tenant_id AND same_key(id, o.turn_id) ORDER BY id LIMIT 1
     ) AS t
     WHERE o.turn_id <> ALL (:turn_ids::uuid[]) AND t.removed_revision IS NULL AND t.status = 'active'
 )
@@ -61,10 +61,10 @@ ORDER BY d.fact_id;
 SELECT DISTINCT d.fact_id, n.removed_revision IS NULL AS lives FROM unnest(:turn_ids::uuid[]) AS i (id)
 CROSS JOIN LATERAL (
     SELECT fact_id FROM derived_facts
-    WHERE tenant_id = :tenant_id AND turn_id BETWEEN i.id AND i.id ORDER BY turn_id OFFSET 0
+    WHERE tenant_id = :tenant_id AND same_key(turn_id, i.id) ORDER BY turn_id OFFSET 0
 ) AS d
 CROSS JOIN LATERAL (
     SELECT removed_revision FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN d.fact_id AND d.fact_id ORDER BY id LIMIT 1
+    WHERE tenant_id = :tenant_id AND same_key(id, d.fact_id) ORDER BY id LIMIT 1
 ) AS n
 ORDER BY d.fact_id;

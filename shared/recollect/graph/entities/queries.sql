@@ -30,7 +30,7 @@ CROSS JOIN LATERAL (
     SELECT id, name FROM (
         (SELECT id, name FROM search_nodes
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL
-            AND lower(name) BETWEEN w.key AND w.key AND id <> w.id AND NOT placeholder
+            AND same_key(lower(name), w.key) AND id <> w.id AND NOT placeholder
             AND coalesce(expires_at > statement_timestamp(), true)
         ORDER BY lower(name), id LIMIT :limit)
         UNION ALL
@@ -52,7 +52,7 @@ CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, wanted.name) AS n
 n.id, n.name, n.kind, n.content, n.tags, n.importance, n.created_at, n.updated_at, n.status,
 CASE WHEN bound.holds THEN o.observations END AS observations, (
     SELECT p.name FROM nodes p WHERE p.tenant_id = :tenant_id AND p.id = n.parent_id AND p.removed_revision IS NULL
-        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+        AND is_current(p.expires_at)
 ) AS parent
 
 -- fragment: said
@@ -61,25 +61,25 @@ CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
     FROM observations o
     WHERE bound.holds AND o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL
-        AND o.status = 'active' AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+        AND o.status = 'active' AND is_current(o.expires_at)
 ) AS o
 
 -- fragment: shown_at
 -- The columns of an entity n as it was at a revision and its time.
 n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status,
 CASE WHEN bound.holds THEN o.observations END AS observations, coalesce(n.began_at, (
-        SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN n.node_id AND n.node_id ORDER BY id LIMIT 1
+        SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, n.node_id) ORDER BY id LIMIT 1
     )) AS created_at, changed_at(:tenant_id, :graph_id, n.node_id, n.created_at, :as_of_revision) AS updated_at, (
         SELECT p.name FROM version_at(:tenant_id, n.parent_id, :as_of_revision) p
-        WHERE p.graph_id = :graph_id AND (p.expires_at IS NULL OR p.expires_at > :as_of_time)
+        WHERE p.graph_id = :graph_id AND is_current_at(p.expires_at, :as_of_time)
     ) AS parent
 
 -- fragment: statements_at
 -- The observations of the node n that were active at a revision and its time.
 SELECT * FROM observations
-WHERE tenant_id = :tenant_id AND node_id BETWEEN n.node_id AND n.node_id AND status = 'active'
-    AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-    AND (expires_at IS NULL OR expires_at > :as_of_time)
+WHERE tenant_id = :tenant_id AND same_key(node_id, n.node_id) AND status = 'active'
+    AND added_revision <= :as_of_revision AND is_live_at(removed_revision, :as_of_revision)
+    AND is_current_at(expires_at, :as_of_time)
 ORDER BY node_id OFFSET 0
 
 -- fragment: said_at
@@ -102,10 +102,10 @@ SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
     CROSS JOIN LATERAL (
         SELECT sum(octet_length(o.content) + 3) AS bytes FROM (
             SELECT content FROM observations
-            WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND status = 'active' AND CASE
+            WHERE tenant_id = :tenant_id AND same_key(node_id, wanted.id) AND status = 'active' AND CASE
                     WHEN :as_of_revision::bigint IS NULL THEN removed_revision IS NULL
-                    ELSE added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-                END AND (expires_at IS NULL OR expires_at > coalesce(:as_of_time, statement_timestamp()))
+                    ELSE added_revision <= :as_of_revision AND is_live_at(removed_revision, :as_of_revision)
+                END AND is_current_at(expires_at, coalesce(:as_of_time, statement_timestamp()))
             ORDER BY node_id OFFSET 0
         ) AS o
     ) AS s
@@ -118,8 +118,8 @@ FROM unnest(:node_ids::uuid[]) AS wanted (id)
 CROSS JOIN LATERAL (
     SELECT count(*) AS count, coalesce(sum(octet_length(o.content) + 3), 0)::bigint AS bytes FROM (
         SELECT content FROM observations
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN wanted.id AND wanted.id AND removed_revision IS NULL
-            AND status = 'active' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        WHERE tenant_id = :tenant_id AND same_key(node_id, wanted.id) AND removed_revision IS NULL
+            AND status = 'active' AND is_current(expires_at)
         ORDER BY node_id OFFSET 0
     ) AS o
 ) AS s;
@@ -148,7 +148,7 @@ CROSS JOIN LATERAL (
         FROM (
             SELECT id, coalesce(first_revision, added_revision) AS first_revision, content FROM observations
             WHERE tenant_id = :tenant_id AND node_id = wanted.id AND removed_revision IS NULL
-                AND status = 'active' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+                AND status = 'active' AND is_current(expires_at)
             ORDER BY coalesce(first_revision, added_revision) DESC, id DESC
             OFFSET :skipped LIMIT :max_bytes / 4
         ) AS w
@@ -168,8 +168,8 @@ CROSS JOIN LATERAL (
         FROM (
             SELECT id, coalesce(first_revision, added_revision) AS since, content FROM observations
             WHERE tenant_id = :tenant_id AND node_id = n.node_id AND status = 'active'
-                AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-                AND (expires_at IS NULL OR expires_at > :as_of_time)
+                AND added_revision <= :as_of_revision AND is_live_at(removed_revision, :as_of_revision)
+                AND is_current_at(expires_at, :as_of_time)
             ORDER BY coalesce(first_revision, added_revision) DESC, id DESC
             OFFSET :skipped LIMIT :max_bytes / 4
         ) AS w
@@ -188,9 +188,9 @@ WITH bound AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT sum(octet_length(o.content) + 3) AS bytes FROM observations o
             WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
-                AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+                AND is_current(o.expires_at)
         ) AS s
-        WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+        WHERE NOT n.placeholder AND is_current(n.expires_at)
     )) AS holds
 )
 SELECT -- include: shown
@@ -198,7 +198,7 @@ FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, position)
 CROSS JOIN bound
 -- include: called
 -- include: said
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+WHERE NOT n.placeholder AND is_current(n.expires_at)
 ORDER BY wanted.position;
 
 -- name: open_entities_at
@@ -212,7 +212,7 @@ WITH bound AS MATERIALIZED (
         CROSS JOIN LATERAL (
             -- include: statements_at
         ) AS o
-        WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+        WHERE NOT n.placeholder AND is_current_at(n.expires_at, :as_of_time)
     )) AS holds
 )
 SELECT -- include: shown_at
@@ -220,7 +220,7 @@ FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, position)
 CROSS JOIN bound
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) n
 -- include: said_at
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+WHERE NOT n.placeholder AND is_current_at(n.expires_at, :as_of_time)
 ORDER BY wanted.position;
 
 -- name: entities_by_id
@@ -233,11 +233,10 @@ SELECT -- include: shown
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN bound
 CROSS JOIN LATERAL (
-    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, wanted.id) ORDER BY id LIMIT 1
 ) AS n
 -- include: said
-WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder AND is_current(n.expires_at)
 ORDER BY wanted.position;
 
 -- name: entities_by_id_at
@@ -253,14 +252,14 @@ CROSS JOIN LATERAL (
     SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v WHERE v.graph_id = :graph_id OFFSET 0
 ) AS n
 -- include: said_at
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND is_current_at(n.expires_at, :as_of_time)
 ORDER BY wanted.position;
 
 -- name: list_entity_ids
 -- Live entities in order of creation. :kind: only this kind, where it is not null; :archived: archived ones, too.
 SELECT id FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
-    AND (expires_at IS NULL OR expires_at > statement_timestamp()) AND (:kind::text IS NULL OR kind = :kind)
+    AND is_current(expires_at) AND (:kind::text IS NULL OR kind = :kind)
     AND (:archived::boolean OR status <> 'archived')
 ORDER BY created_at, id
 OFFSET :offset
@@ -270,7 +269,7 @@ LIMIT :limit;
 -- Entities of a graph as they were at a revision and its time, in order of creation. :archived: archived ones, too.
 SELECT n.node_id AS id
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND is_current_at(n.expires_at, :as_of_time)
     AND (:kind::text IS NULL OR n.kind = :kind) AND (:archived::boolean OR n.status <> 'archived')
 ORDER BY coalesce(n.began_at, (SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND id = n.node_id)), n.node_id
 OFFSET :offset
@@ -280,7 +279,7 @@ LIMIT :limit;
 -- How many live entities of each kind a graph has, most frequent first.
 SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
-    AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    AND is_current(expires_at)
 GROUP BY 1
 ORDER BY count DESC, kind
 LIMIT :limit;
@@ -288,7 +287,7 @@ LIMIT :limit;
 -- name: count_kinds_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
 SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-WHERE NOT placeholder AND name IS NOT NULL AND (expires_at IS NULL OR expires_at > :as_of_time)
+WHERE NOT placeholder AND name IS NOT NULL AND is_current_at(expires_at, :as_of_time)
 GROUP BY 1
 ORDER BY count DESC, kind
 LIMIT :limit;
@@ -311,5 +310,5 @@ WITH marked AS (
 UPDATE node_versions v SET last_dedup_at = :compared_at
 WHERE v.tenant_id = :tenant_id AND v.node_id = ANY (:node_ids) AND v.version = (
     SELECT n.version FROM nodes n
-    WHERE n.tenant_id = :tenant_id AND n.id = v.node_id AND n.graph_id = :graph_id AND coalesce(n.removed_revision, 0) = 0
+    WHERE n.tenant_id = :tenant_id AND n.id = v.node_id AND n.graph_id = :graph_id AND is_live(n.removed_revision)
 );

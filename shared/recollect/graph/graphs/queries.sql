@@ -73,20 +73,20 @@ WITH expired AS MATERIALIZED (
     UNION
     SELECT o.id FROM expired e CROSS JOIN LATERAL (
         SELECT id FROM observations
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN e.id AND e.id AND removed_revision IS NULL AND status = 'active'
+        WHERE tenant_id = :tenant_id AND same_key(node_id, e.id) AND removed_revision IS NULL AND status = 'active'
         ORDER BY node_id OFFSET 0
     ) AS o
 ), untied AS (
     SELECT r.id FROM expired e CROSS JOIN LATERAL (
         SELECT id FROM relations
-        WHERE tenant_id = :tenant_id AND from_node BETWEEN e.id AND e.id AND (graph_id = :graph_id) IS TRUE
+        WHERE tenant_id = :tenant_id AND same_key(from_node, e.id) AND as_filter(graph_id = :graph_id)
             AND removed_revision IS NULL
         ORDER BY from_node, type OFFSET 0
     ) AS r
     UNION
     SELECT r.id FROM expired e CROSS JOIN LATERAL (
         SELECT id FROM relations
-        WHERE tenant_id = :tenant_id AND to_node BETWEEN e.id AND e.id AND (graph_id = :graph_id) IS TRUE
+        WHERE tenant_id = :tenant_id AND same_key(to_node, e.id) AND as_filter(graph_id = :graph_id)
             AND removed_revision IS NULL
         ORDER BY to_node OFFSET 0
     ) AS r
@@ -107,12 +107,12 @@ SELECT :as_of_revision::bigint AS revision, :as_of_time::timestamptz AS at,
     count(*) FILTER (WHERE name IS NOT NULL AND NOT placeholder) AS entities,
     count(*) FILTER (WHERE name IS NULL) AS facts, count(*) FILTER (WHERE placeholder) AS placeholders,
     (SELECT count(*) FROM observations_at(:tenant_id, :graph_id, :as_of_revision)
-        WHERE status = 'active' AND (expires_at IS NULL OR expires_at > :as_of_time)
+        WHERE status = 'active' AND is_current_at(expires_at, :as_of_time)
             AND node_id NOT IN (SELECT node_id FROM expired)) AS observations,
     (SELECT count(*) FROM relations_at(:tenant_id, :graph_id, :as_of_revision)
         WHERE from_node NOT IN (SELECT node_id FROM expired) AND to_node NOT IN (SELECT node_id FROM expired)) AS relations
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-WHERE expires_at IS NULL OR expires_at > :as_of_time;
+WHERE is_current_at(expires_at, :as_of_time);
 
 -- name: insert_graph
 -- A new graph with its head; no row if the name is taken.
@@ -135,7 +135,7 @@ SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_
     coalesce(g.time_zone, (SELECT t.time_zone FROM tenants t WHERE t.id = :tenant_id)) AS zone,
     coalesce((
         SELECT true FROM distilled_threads d
-        WHERE d.tenant_id = :tenant_id AND d.graph_id BETWEEN g.id AND g.id ORDER BY d.graph_id, d.sequence LIMIT 1
+        WHERE d.tenant_id = :tenant_id AND same_key(d.graph_id, g.id) ORDER BY d.graph_id, d.sequence LIMIT 1
     ), false) AS has_derived,
     counted_bytes(h) AS stored_bytes, h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
 FROM graphs g

@@ -7,12 +7,12 @@
 -- instead (1,200 levels: 7 s).
 WITH RECURSIVE above AS (
     SELECT id, parent_id FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[])
-        AND coalesce(removed_revision, 0) = 0
+        AND is_live(removed_revision)
     UNION
     SELECT n.id, n.parent_id FROM above a
     CROSS JOIN LATERAL (
         SELECT id, parent_id FROM nodes
-        WHERE tenant_id = :tenant_id AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
+        WHERE tenant_id = :tenant_id AND id = a.parent_id AND is_live(removed_revision)
         OFFSET 0
     ) AS n
 )
@@ -26,7 +26,7 @@ WITH RECURSIVE above AS (
     SELECT p.id, p.parent_id, a.level + 1 FROM above a
     CROSS JOIN LATERAL (
         SELECT id, parent_id FROM nodes
-        WHERE tenant_id = :tenant_id AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
+        WHERE tenant_id = :tenant_id AND id = a.parent_id AND is_live(removed_revision)
             AND coalesce(expires_at > statement_timestamp(), true)
         OFFSET 0
     ) AS p
@@ -53,8 +53,7 @@ SELECT id FROM above WHERE level > 0 ORDER BY level;
 -- name: list_children
 -- The live children of a node, oldest first.
 SELECT id FROM nodes
-WHERE tenant_id = :tenant_id AND parent_id = :node_id AND removed_revision IS NULL
-    AND (expires_at IS NULL OR expires_at > statement_timestamp())
+WHERE tenant_id = :tenant_id AND parent_id = :node_id AND removed_revision IS NULL AND is_current(expires_at)
 ORDER BY id
 OFFSET :offset
 LIMIT :limit;
@@ -62,7 +61,7 @@ LIMIT :limit;
 -- name: list_children_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
 SELECT node_id AS id FROM children_at(:tenant_id, :graph_id, :node_id, :as_of_revision)
-WHERE expires_at IS NULL OR expires_at > :as_of_time
+WHERE is_current_at(expires_at, :as_of_time)
 ORDER BY node_id
 OFFSET :offset
 LIMIT :limit;
@@ -89,12 +88,12 @@ SELECT id FROM below ORDER BY position OFFSET :offset LIMIT :limit;
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time) of a graph (:graph_id).
 WITH RECURSIVE below AS (
     SELECT node_id AS id, 1 AS level FROM children_at(:tenant_id, :graph_id, :node_id, :as_of_revision)
-    WHERE expires_at IS NULL OR expires_at > :as_of_time
+    WHERE is_current_at(expires_at, :as_of_time)
     UNION ALL
     SELECT n.node_id, b.level + 1 FROM below b
     CROSS JOIN LATERAL (
         SELECT node_id FROM children_at(:tenant_id, :graph_id, b.id, :as_of_revision)
-        WHERE expires_at IS NULL OR expires_at > :as_of_time
+        WHERE is_current_at(expires_at, :as_of_time)
         OFFSET 0
     ) AS n
     WHERE b.level < :max_levels
@@ -105,10 +104,9 @@ SELECT id FROM below ORDER BY position OFFSET :offset LIMIT :limit;
 -- Live entities that have no live parent, oldest first. OFFSET has the parent looked up, whatever the planner expects.
 SELECT n.id FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
-    AND NOT n.placeholder
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp()) AND NOT EXISTS (
+    AND NOT n.placeholder AND is_current(n.expires_at) AND NOT EXISTS (
         SELECT 1 FROM nodes p WHERE p.tenant_id = :tenant_id AND p.id = n.parent_id AND p.removed_revision IS NULL
-            AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+            AND is_current(p.expires_at)
         OFFSET 0)
 ORDER BY n.id
 OFFSET :offset
@@ -117,9 +115,9 @@ LIMIT :limit;
 -- name: list_roots_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
 SELECT n.node_id AS id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > :as_of_time) AND NOT EXISTS (
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND is_current_at(n.expires_at, :as_of_time) AND NOT EXISTS (
     SELECT 1 FROM version_at(:tenant_id, n.parent_id, :as_of_revision) p
-    WHERE p.expires_at IS NULL OR p.expires_at > :as_of_time
+    WHERE is_current_at(p.expires_at, :as_of_time)
     OFFSET 0)
 ORDER BY n.node_id
 OFFSET :offset

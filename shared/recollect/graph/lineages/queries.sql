@@ -21,14 +21,13 @@ SELECT n.id, n.kind, n.tags, n.status <> 'active' AS hidden,
     coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
 FROM nodes n
 WHERE :as_of_revision::bigint IS NULL AND n.tenant_id = :tenant_id AND n.graph_id = :graph_id
-    AND n.removed_revision IS NULL AND NOT n.placeholder
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND n.removed_revision IS NULL AND NOT n.placeholder AND is_current(n.expires_at)
 UNION ALL
 SELECT n.node_id, n.kind, n.tags, n.status <> 'active' AS hidden,
     coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
 WHERE :as_of_revision::bigint IS NOT NULL AND NOT n.placeholder
-    AND (n.expires_at IS NULL OR n.expires_at > :as_of_time::timestamptz);
+    AND is_current_at(n.expires_at, :as_of_time::timestamptz);
 
 -- fragment: labelled
 -- The observations of live nodes of a graph that have a kind or tags of their own; in the past as `living`. The node of a
@@ -36,8 +35,7 @@ WHERE :as_of_revision::bigint IS NOT NULL AND NOT n.placeholder
 SELECT o.id, o.node_id, o.kind, o.tags, o.status <> 'active' AS hidden, o.content AS text
 FROM observations o
 WHERE :as_of_revision::bigint IS NULL AND o.tenant_id = :tenant_id AND o.graph_id = :graph_id
-    AND o.removed_revision IS NULL AND (o.kind IS NOT NULL OR o.tags <> '{}')
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+    AND o.removed_revision IS NULL AND (o.kind IS NOT NULL OR o.tags <> '{}') AND is_current(o.expires_at)
     AND o.node_id NOT IN (
         SELECT id FROM nodes
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
@@ -47,8 +45,7 @@ UNION ALL
 SELECT o.id, o.node_id, o.kind, o.tags, o.status <> 'active' AS hidden, o.content AS text
 FROM observations_at(:tenant_id, :graph_id, :as_of_revision) o
 WHERE :as_of_revision::bigint IS NOT NULL AND (o.kind IS NOT NULL OR o.tags <> '{}')
-    AND (o.expires_at IS NULL OR o.expires_at > :as_of_time::timestamptz)
-    AND o.node_id NOT IN (
+    AND is_current_at(o.expires_at, :as_of_time::timestamptz) AND o.node_id NOT IN (
         SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) WHERE expires_at <= :as_of_time::timestamptz
     );
 
@@ -58,7 +55,7 @@ SELECT v.*
 FROM unnest(:version_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT * FROM versions
-    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id BETWEEN wanted.id AND wanted.id
+    WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND same_key(id, wanted.id)
     ORDER BY id LIMIT 1
 ) AS v
 ORDER BY wanted.position;
@@ -83,13 +80,13 @@ LIMIT :limit;
 SELECT v.*
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
-    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, wanted.id) ORDER BY id LIMIT 1
 ) AS n
 CROSS JOIN LATERAL (
-    SELECT * FROM versions WHERE tenant_id = :tenant_id AND id BETWEEN n.version_id AND n.version_id ORDER BY id LIMIT 1
+    SELECT * FROM versions WHERE tenant_id = :tenant_id AND same_key(id, n.version_id) ORDER BY id LIMIT 1
 ) AS v
 WHERE n.graph_id = ANY (:graph_ids::uuid[]) AND n.removed_revision IS NULL AND (:placeholders OR NOT n.placeholder)
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND is_current(n.expires_at)
 ORDER BY wanted.position;
 
 -- name: past_versions
@@ -99,13 +96,12 @@ SELECT v.*
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v
-    WHERE v.graph_id = :graph_id AND (:placeholders OR NOT v.placeholder)
-        AND (v.expires_at IS NULL OR v.expires_at > :as_of_time)
+    WHERE v.graph_id = :graph_id AND (:placeholders OR NOT v.placeholder) AND is_current_at(v.expires_at, :as_of_time)
     OFFSET 0
 ) AS h
 CROSS JOIN LATERAL (
     SELECT * FROM versions
-    WHERE tenant_id = :tenant_id AND node_id BETWEEN h.node_id AND h.node_id AND version = h.version
+    WHERE tenant_id = :tenant_id AND same_key(node_id, h.node_id) AND version = h.version
     ORDER BY node_id, version LIMIT 1
 ) AS v
 ORDER BY wanted.position;
@@ -121,7 +117,7 @@ ORDER BY wanted.position;
         FROM (
             SELECT id AS node_id, version, kind, tags, status, name FROM nodes
             WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
-                AND (expires_at IS NULL OR expires_at > statement_timestamp())
+                AND is_current(expires_at)
         ) AS n
         WHERE NOT -- include: has_siblings
             AND -- include: fits
@@ -137,11 +133,10 @@ UNION ALL (
     FROM (
         SELECT id AS node_id, version, version_id, kind, tags, status, name FROM nodes
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
-            AND (expires_at IS NULL OR expires_at > statement_timestamp())
+            AND is_current(expires_at)
         UNION ALL
         SELECT v.node_id, v.version, v.id, v.kind, v.tags, v.status, v.name FROM node_versions v
-        JOIN nodes h ON h.tenant_id = :tenant_id AND h.id = v.node_id
-            AND (h.expires_at IS NULL OR h.expires_at > statement_timestamp())
+        JOIN nodes h ON h.tenant_id = :tenant_id AND h.id = v.node_id AND is_current(h.expires_at)
         WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling AND v.superseded_revision IS NULL
     ) AS n
     WHERE -- include: has_siblings
@@ -161,7 +156,7 @@ SELECT EXISTS (SELECT 1 FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :
 -- oldest node first, of each the newest first.
 WITH living AS MATERIALIZED (
     SELECT h.* FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) h WHERE NOT h.placeholder
-        AND (h.expires_at IS NULL OR h.expires_at > :as_of_time)
+        AND is_current_at(h.expires_at, :as_of_time)
 )
 SELECT n.id AS version_id
 FROM (
@@ -170,7 +165,7 @@ FROM (
     SELECT v.id, v.node_id, v.version, v.kind, v.tags, v.status, v.name FROM node_versions v
     JOIN living h ON h.node_id = v.node_id AND v.version < h.version
     WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling
-        AND (v.superseded_revision IS NULL OR v.superseded_revision > :as_of_revision)
+        AND is_live_at(v.superseded_revision, :as_of_revision)
 ) AS n
 WHERE -- include: fits
 ORDER BY n.node_id, n.version DESC
@@ -183,7 +178,7 @@ SELECT h.node_id, array_prepend(h.id, array_agg(v.id ORDER BY v.version DESC)) A
 FROM node_versions v
 JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) h ON h.node_id = v.node_id AND v.version < h.version
 WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = ANY (:node_ids::uuid[]) AND v.sibling
-    AND (v.superseded_revision IS NULL OR v.superseded_revision > :as_of_revision)
+    AND is_live_at(v.superseded_revision, :as_of_revision)
 GROUP BY h.node_id, h.id;
 
 -- name: describe_kinds

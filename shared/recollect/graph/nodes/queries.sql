@@ -43,9 +43,9 @@ WITH input AS (
     SELECT i.*, (
         SELECT n.id FROM search_nodes n
         WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NULL
-            AND hashtextextended(n.content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
+            AND same_key(hashtextextended(n.content, 0), hashtextextended(i.content, 0))
             AND n.content = i.content AND n.thread IS NOT DISTINCT FROM i.thread AND n.status = i.status
-            AND (n.expires_at IS NULL OR n.expires_at > :revision_time)
+            AND is_current_at(n.expires_at, :revision_time)
         ORDER BY hashtextextended(n.content, 0)
         LIMIT 1
     ) AS known
@@ -84,7 +84,7 @@ WITH heads AS (
     FROM unnest(:node_ids::uuid[], :based_on::integer[], :sibling_heads::boolean[], :actors::text[]) AS i (id, based_on,
         sibling_heads, actor)
     CROSS JOIN LATERAL (
-        SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+        SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, i.id) ORDER BY id LIMIT 1
     ) AS n
 ), superseded AS (
     UPDATE node_versions v SET sibling = v.sibling OR i.sibling_heads,
@@ -92,7 +92,7 @@ WITH heads AS (
         superseded_by = CASE WHEN NOT i.sibling_heads THEN h.version_id END
     FROM unnest(:node_ids::uuid[], :sibling_heads::boolean[]) AS i (id, sibling_heads)
     CROSS JOIN LATERAL (
-        SELECT version, version_id FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+        SELECT version, version_id FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, i.id) ORDER BY id LIMIT 1
     ) AS h
     WHERE v.tenant_id = :tenant_id AND v.node_id = ANY (:node_ids::uuid[]) AND v.node_id = i.id AND h.version > 1
         AND v.version < h.version AND v.superseded_revision IS NULL
@@ -114,8 +114,8 @@ SELECT DISTINCT node_id FROM superseded WHERE sibling;
 -- conditions.
 SELECT -- include: head
 FROM nodes
-WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:node_ids::uuid[])
-    AND coalesce(removed_revision, 0) = 0
+WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:node_ids::uuid[])
+    AND is_live(removed_revision)
     AND (:expired_too::boolean OR expires_at IS NULL OR expires_at > statement_timestamp());
 
 -- name: expired_heads
@@ -151,8 +151,8 @@ WITH rewritten AS MATERIALIZED (
         ) = (SELECT -- include: fields
         FROM (SELECT i.*) AS given)
     FROM rewritten i
-    WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = ANY (ARRAY(SELECT id FROM rewritten))
-        AND n.id = i.id AND coalesce(n.removed_revision, 0) = 0
+    WHERE n.tenant_id = :tenant_id AND as_filter(n.graph_id = :graph_id) AND n.id = ANY (ARRAY(SELECT id FROM rewritten))
+        AND n.id = i.id AND is_live(n.removed_revision)
     RETURNING n.*, coalesce(i.based_on, n.version - 1) AS based_on, coalesce(i.actor, :subject) AS actor
 ), superseded AS (
     UPDATE node_versions v SET sibling = v.sibling OR i.sibling_heads,
@@ -213,7 +213,7 @@ FROM jsonb_to_recordset(:heads::jsonb) AS i (
     -- include: typed_fields
     , began_at timestamptz, below integer
 )
-WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = i.id;
+WHERE n.tenant_id = :tenant_id AND as_filter(n.graph_id = :graph_id) AND n.id = i.id;
 
 -- name: insert_nodes
 -- New nodes with all their fields. `began_at`: the creation time, if it is before now. A placeholder of the same name
@@ -251,7 +251,7 @@ SELECT i.id, s.count FROM unnest(:node_ids::uuid[]) AS i (id)
 CROSS JOIN LATERAL (
     SELECT count(*) AS count FROM (
         SELECT 1 FROM observations
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND removed_revision IS NULL
         ORDER BY node_id OFFSET 0
     ) AS o
 ) AS s;
@@ -266,9 +266,9 @@ WITH live AS (
     FROM nodes n
     CROSS JOIN LATERAL (
         SELECT string_agg(a.name, ' ' ORDER BY a.name) AS names FROM aliases a
-        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND coalesce(a.removed_revision, 0) = 0
+        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND is_live(a.removed_revision)
     ) AS a
-    WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND coalesce(n.removed_revision, 0) = 0
+    WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND is_live(n.removed_revision)
         AND NOT n.placeholder
 )
 SELECT m.memory_id, m.node_id, m.source, m.text, m.created_by, m.about, m.thread, m.said_at, m.expires_at, m.kind, m.tags,
@@ -282,7 +282,7 @@ FROM (
     UNION ALL
     SELECT id, id, 'fact', content, created_by, about, thread, coalesce(said_at, CASE WHEN NOT :with_observations::boolean THEN (
             SELECT p.said_at FROM passages p
-            WHERE p.tenant_id = :tenant_id AND p.memory_id BETWEEN live.id AND live.id AND p.removed_revision IS NULL
+            WHERE p.tenant_id = :tenant_id AND same_key(p.memory_id, live.id) AND p.removed_revision IS NULL
                 AND p.source = 'fact'
             ORDER BY p.memory_id LIMIT 1
         ) END), expires_at, NULL, NULL, NULL, false, NULL,
@@ -294,7 +294,7 @@ FROM (
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM node_versions
-        WHERE tenant_id = :tenant_id AND graph_id = l.graph_id AND node_id BETWEEN l.id AND l.id AND sibling
+        WHERE tenant_id = :tenant_id AND graph_id = l.graph_id AND same_key(node_id, l.id) AND sibling
             AND superseded_revision IS NULL
         ORDER BY node_id, version OFFSET 0
     ) AS v
@@ -306,8 +306,7 @@ FROM (
     FROM live l
     CROSS JOIN LATERAL (
         SELECT * FROM observations
-        WHERE :with_observations AND tenant_id = :tenant_id AND node_id BETWEEN l.id AND l.id
-            AND removed_revision IS NULL
+        WHERE :with_observations AND tenant_id = :tenant_id AND same_key(node_id, l.id) AND removed_revision IS NULL
         ORDER BY node_id OFFSET 0
     ) AS o
 ) AS m
@@ -322,25 +321,25 @@ WITH removed AS (
     UPDATE nodes n SET removed_revision = :revision, version = n.version + 1, version_id = i.version_id,
         updated_at = :revision_time, reason = coalesce(:reason::text, n.reason)
     FROM unnest(:node_ids::uuid[], :version_ids::uuid[]) AS i (id, version_id)
-    WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = ANY (:node_ids::uuid[]) AND n.id = i.id
-        AND coalesce(n.removed_revision, 0) = 0
+    WHERE n.tenant_id = :tenant_id AND as_filter(n.graph_id = :graph_id) AND n.id = ANY (:node_ids::uuid[]) AND n.id = i.id
+        AND is_live(n.removed_revision)
     RETURNING n.id, n.name IS NULL AS fact, n.placeholder
 ), observations_removed AS (
     UPDATE observations o SET removed_revision = :revision
-    WHERE o.tenant_id = :tenant_id AND (o.graph_id = :graph_id) IS TRUE AND coalesce(o.removed_revision, 0) = 0
+    WHERE o.tenant_id = :tenant_id AND as_filter(o.graph_id = :graph_id) AND is_live(o.removed_revision)
         AND o.id = ANY (ARRAY(
             SELECT l.id FROM unnest(:node_ids::uuid[]) AS i (id)
             CROSS JOIN LATERAL (
                 SELECT id FROM observations
-                WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+                WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND removed_revision IS NULL
                 ORDER BY node_id OFFSET 0
             ) AS l
         ))
     RETURNING o.node_id, o.status = 'active' AS told
 ), aliases_removed AS (
     UPDATE aliases a SET removed_revision = :revision
-    WHERE a.tenant_id = :tenant_id AND (a.graph_id = :graph_id) IS TRUE AND a.node_id = ANY (:node_ids::uuid[])
-        AND coalesce(a.removed_revision, 0) = 0
+    WHERE a.tenant_id = :tenant_id AND as_filter(a.graph_id = :graph_id) AND a.node_id = ANY (:node_ids::uuid[])
+        AND is_live(a.removed_revision)
 )
 SELECT id, bool_or(placeholder) AS placeholder, bool_or(fact) AS fact, count(*) FILTER (WHERE told) AS observations
 FROM (SELECT *, false AS told FROM removed UNION ALL SELECT node_id, false, false, told FROM observations_removed) AS r
@@ -349,7 +348,7 @@ GROUP BY id;
 -- name: find_named
 -- The live nodes with these names, placeholders too, each by the name that was asked for (`wanted`).
 SELECT wanted.name AS wanted, n.id, n.name, n.placeholder, n.status FROM -- include: named
-WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
+WHERE is_current(n.expires_at);
 
 -- name: find_named_exactly
 -- The same for names in exactly this form: the range of one name in its order is read by the index of names.
@@ -358,18 +357,18 @@ FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL (
     SELECT *
     FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND name BETWEEN wanted.name AND wanted.name
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND same_key(name, wanted.name)
         AND removed_revision IS NULL AND name IS NOT NULL
     ORDER BY name LIMIT 1
 ) AS n
-WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
+WHERE is_current(n.expires_at);
 
 -- name: find_forms
 -- The live nodes of these names in all their forms, placeholders too, each by the name that was asked for (`wanted`).
 SELECT wanted.name AS wanted, n.id, n.name, n.placeholder, n.status
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL forms_of(:tenant_id, :graph_id, wanted.name) AS n
-WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp()
+WHERE is_current(n.expires_at)
 ORDER BY n.id;
 
 -- name: find_other_forms
@@ -378,11 +377,9 @@ ORDER BY n.id;
 SELECT wanted.name AS wanted, n.name
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, wanted.name) AS n
-WHERE n.name <> wanted.name AND n.added_revision < :before
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    AND NOT EXISTS (
+WHERE n.name <> wanted.name AND n.added_revision < :before AND is_current(n.expires_at) AND NOT EXISTS (
         SELECT 1 FROM nodes e
-        WHERE e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND e.name BETWEEN wanted.name AND wanted.name
+        WHERE e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND same_key(e.name, wanted.name)
             AND e.removed_revision IS NULL AND e.name IS NOT NULL
         ORDER BY e.name OFFSET 0
     );
@@ -390,14 +387,14 @@ WHERE n.name <> wanted.name AND n.added_revision < :before
 -- name: find_named_heads
 -- The entities that have these names, as they are now, each by the name that was asked for (`wanted`).
 SELECT wanted.name AS wanted, n.* FROM -- include: named
-WHERE NOT n.placeholder AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp());
+WHERE NOT n.placeholder AND is_current(n.expires_at);
 
 -- name: find_named_at
 -- The nodes that had these names at a revision and its time, placeholders too, each by the name that was asked for.
 SELECT wanted.name AS wanted, n.node_id AS id, n.name, n.placeholder, n.status
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) n
-WHERE n.expires_at IS NULL OR n.expires_at > :as_of_time;
+WHERE is_current_at(n.expires_at, :as_of_time);
 
 -- name: touch_nodes
 -- Set the update time of these nodes: something that belongs to them changed. Nodes that this revision wrote have it already.
@@ -407,7 +404,7 @@ WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND updated_at <> 
 -- name: names_of
 -- The names of live nodes, placeholders too.
 SELECT id, name FROM nodes
-WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND coalesce(removed_revision, 0) = 0 AND name IS NOT NULL;
+WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND is_live(removed_revision) AND name IS NOT NULL;
 
 -- name: names_of_at
 -- The names that nodes had at a revision, placeholders too.
@@ -423,7 +420,7 @@ CROSS JOIN LATERAL (
 -- What a picture of a graph shows of live nodes, placeholders too: the first :excerpt characters stand for a text.
 SELECT id, name, kind, left(content, :excerpt) AS excerpt, status, placeholder FROM nodes
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[])
-    AND coalesce(removed_revision, 0) = 0 AND (expires_at IS NULL OR expires_at > statement_timestamp());
+    AND is_live(removed_revision) AND is_current(expires_at);
 
 -- name: outlines_of_at
 -- The same as it was at a revision.
@@ -431,15 +428,15 @@ SELECT n.node_id AS id, n.name, n.kind, left(n.content, :excerpt) AS excerpt, n.
 FROM (SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS w (id)) AS wanted
 CROSS JOIN LATERAL (
     SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v
-    WHERE v.graph_id = :graph_id AND (v.expires_at IS NULL OR v.expires_at > :as_of_time)
+    WHERE v.graph_id = :graph_id AND is_current_at(v.expires_at, :as_of_time)
     OFFSET 0
 ) AS n;
 
 -- name: find_homes
 -- The graph of each of these live nodes.
 SELECT id, graph_id FROM nodes
-WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND coalesce(removed_revision, 0) = 0 AND NOT placeholder
-    AND (expires_at IS NULL OR expires_at > statement_timestamp());
+WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND is_live(removed_revision) AND NOT placeholder
+    AND is_current(expires_at);
 
 -- name: list_other_labels
 -- The oldest live nodes of the tenant whose labels were analysed before :labels_version, at most :limit, locked; without

@@ -30,10 +30,10 @@ WITH inserted AS (
     WHERE NOT EXISTS (
         SELECT 1 FROM search_observations o
         WHERE o.tenant_id = :tenant_id AND o.node_id = i.node_id AND o.removed_revision IS NULL
-            AND hashtextextended(o.content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
-            AND (o.content = i.content) IS TRUE
+            AND same_key(hashtextextended(o.content, 0), hashtextextended(i.content, 0))
+            AND as_filter(o.content = i.content)
             AND (:across_threads OR o.thread IS NOT DISTINCT FROM i.thread) AND o.status = i.attributes ->> 'status'
-            AND (o.expires_at IS NULL OR o.expires_at > :revision_time)
+            AND is_current_at(o.expires_at, :revision_time)
         ORDER BY hashtextextended(o.content, 0) OFFSET 0
     )
     RETURNING id, node_id
@@ -48,8 +48,8 @@ SELECT id FROM inserted;
 -- the versions before end. A version that this revision wrote is overwritten.
 WITH closed AS (
     UPDATE observations SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
-        AND coalesce(removed_revision, 0) = 0 AND added_revision < :revision
+    WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:ids::uuid[])
+        AND is_live(removed_revision) AND added_revision < :revision
 )
 INSERT INTO observations AS o (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags,
     importance, source, metadata, status, reason, first_revision, version, said_offset, added_revision, created_at,
@@ -75,12 +75,11 @@ FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
 CROSS JOIN LATERAL (
     SELECT * FROM search_observations
     WHERE tenant_id = :tenant_id AND node_id = i.node_id AND removed_revision IS NULL
-        AND hashtextextended(content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
-        AND (content = i.content) IS TRUE
+        AND same_key(hashtextextended(content, 0), hashtextextended(i.content, 0)) AND as_filter(content = i.content)
     ORDER BY hashtextextended(content, 0) OFFSET 0
 ) AS o
 CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = o.node_id LIMIT 1) AS n
-WHERE (o.expires_at IS NULL OR o.expires_at > :revision_time) AND o.status = 'active';
+WHERE is_current_at(o.expires_at, :revision_time) AND o.status = 'active';
 
 -- name: observations_by_id
 -- Live observations of a graph by id, outdated ones too.
@@ -88,30 +87,29 @@ SELECT -- include: statement
 FROM observations o
 CROSS JOIN LATERAL (
     SELECT name, expires_at FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN o.node_id AND o.node_id ORDER BY id LIMIT 1
+    WHERE tenant_id = :tenant_id AND same_key(id, o.node_id) ORDER BY id LIMIT 1
 ) AS n
-WHERE o.tenant_id = :tenant_id AND (o.graph_id = :graph_id) IS TRUE AND o.id = ANY (:ids::uuid[])
-    AND coalesce(o.removed_revision, 0) = 0
-    AND coalesce(least(o.expires_at, n.expires_at) > statement_timestamp(), true);
+WHERE o.tenant_id = :tenant_id AND as_filter(o.graph_id = :graph_id) AND o.id = ANY (:ids::uuid[])
+    AND is_live(o.removed_revision) AND coalesce(least(o.expires_at, n.expires_at) > statement_timestamp(), true);
 
 -- name: past_nodes_of
 -- The nodes of observations at a revision and its time.
 SELECT id, node_id FROM observations_at(:tenant_id, :graph_id, :as_of_revision)
-WHERE id = ANY (:ids::uuid[]) AND (expires_at IS NULL OR expires_at > :as_of_time);
+WHERE id = ANY (:ids::uuid[]) AND is_current_at(expires_at, :as_of_time);
 
 -- name: list_observations
 -- Live observations of nodes, outdated ones too, oldest first.
 SELECT -- include: statement
 FROM (SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS w (id)) AS i
 CROSS JOIN LATERAL (
-    SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+    SELECT name FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, i.id) ORDER BY id LIMIT 1
 ) AS n
 CROSS JOIN LATERAL (
     SELECT * FROM observations
-    WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+    WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND removed_revision IS NULL
     ORDER BY node_id OFFSET 0
 ) AS o
-WHERE o.expires_at IS NULL OR o.expires_at > statement_timestamp()
+WHERE is_current(o.expires_at)
 ORDER BY coalesce(o.first_revision, o.added_revision), o.id;
 
 -- name: list_expired_observations
@@ -124,13 +122,13 @@ LIMIT :limit;
 -- name: remove_observations
 -- Remove observations by their node and content; outdated ones too. Each is looked up first, by the hash, as above.
 UPDATE observations SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY (ARRAY(
+WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND id = ANY (ARRAY(
     SELECT o.id FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
     CROSS JOIN LATERAL (
         SELECT id FROM search_observations
         WHERE tenant_id = :tenant_id AND node_id = i.node_id AND removed_revision IS NULL
-            AND hashtextextended(content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
-            AND (content = i.content) IS TRUE
+            AND same_key(hashtextextended(content, 0), hashtextextended(i.content, 0))
+            AND as_filter(content = i.content)
         ORDER BY hashtextextended(content, 0) OFFSET 0
     ) AS o
 ))
@@ -139,14 +137,13 @@ RETURNING id, node_id, status, content;
 -- name: remove_outdated
 -- Remove outdated observations by their node, content and thread; looked up as above.
 UPDATE observations SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND id = ANY (ARRAY(
+WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND id = ANY (ARRAY(
     SELECT o.id FROM unnest(:node_ids::uuid[], :contents::text[], :threads::text[]) AS i (node_id, content, thread)
     CROSS JOIN LATERAL (
         SELECT id FROM search_observations
         WHERE tenant_id = :tenant_id AND node_id = i.node_id AND removed_revision IS NULL
-            AND hashtextextended(content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
-            AND (content = i.content) IS TRUE
-            AND thread IS NOT DISTINCT FROM i.thread AND status = 'outdated'
+            AND same_key(hashtextextended(content, 0), hashtextextended(i.content, 0))
+            AND as_filter(content = i.content) AND thread IS NOT DISTINCT FROM i.thread AND status = 'outdated'
         ORDER BY hashtextextended(content, 0) OFFSET 0
     ) AS o
 ))
@@ -155,6 +152,6 @@ RETURNING id, node_id, status;
 -- name: remove_observations_by_id
 -- Remove observations of a graph by id.
 UPDATE observations SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
-    AND coalesce(removed_revision, 0) = 0
+WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:ids::uuid[])
+    AND is_live(removed_revision)
 RETURNING id, node_id, status;

@@ -81,18 +81,18 @@ WITH -- include: held
     SELECT p.id FROM unnest(:renewed_memory_ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
         SELECT id FROM passages
-        WHERE tenant_id = :tenant_id AND memory_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND same_key(memory_id, i.id) AND removed_revision IS NULL
         ORDER BY memory_id OFFSET 0
     ) AS p
 ), superseded AS (
     UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND coalesce(removed_revision, 0) = 0
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND is_live(removed_revision)
         AND added_revision < :revision
         AND EXISTS (SELECT 1 FROM held)
     RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
 ), unseen AS (
     DELETE FROM passages
-    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND coalesce(removed_revision, 0) = 0
+    WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND is_live(removed_revision)
         AND added_revision >= :revision
         AND EXISTS (SELECT 1 FROM held)
     RETURNING id, memory_id, version_id, source, place, text, said_at, embedding_model, near, far
@@ -152,7 +152,7 @@ WHERE NOT EXISTS (SELECT FROM made m WHERE m.memory_id = s.memory_id AND m.said 
 SELECT DISTINCT p.memory_id FROM unnest(:node_ids::uuid[]) AS i (id)
 CROSS JOIN LATERAL (
     SELECT memory_id FROM passages
-    WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND coalesce(removed_revision, 0) = 0
+    WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND is_live(removed_revision)
     ORDER BY node_id OFFSET 0
 ) AS p;
 
@@ -161,12 +161,12 @@ CROSS JOIN LATERAL (
 WITH -- include: held
 ), removed AS (
     UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND EXISTS (SELECT 1 FROM held)
+    WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND EXISTS (SELECT 1 FROM held)
         AND id = ANY (ARRAY(
             SELECT p.id FROM unnest(:memory_ids::uuid[]) AS i (id)
             CROSS JOIN LATERAL (
                 SELECT id FROM passages
-                WHERE tenant_id = :tenant_id AND memory_id BETWEEN i.id AND i.id AND removed_revision IS NULL
+                WHERE tenant_id = :tenant_id AND same_key(memory_id, i.id) AND removed_revision IS NULL
                 ORDER BY memory_id OFFSET 0
             ) AS p
         ))
@@ -180,12 +180,12 @@ SELECT id FROM removed;
 WITH -- include: held
 ), removed AS (
     UPDATE passages SET removed_revision = :revision
-    WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND EXISTS (SELECT 1 FROM held)
+    WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND EXISTS (SELECT 1 FROM held)
         AND id = ANY (ARRAY(
             SELECT p.id FROM unnest(:node_ids::uuid[]) AS i (id)
             CROSS JOIN LATERAL (
                 SELECT id FROM passages
-                WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND coalesce(removed_revision, 0) = 0
+                WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND is_live(removed_revision)
                 ORDER BY node_id OFFSET 0
             ) AS p
         ))
@@ -205,7 +205,7 @@ WITH gone AS MATERIALIZED (
     FROM unnest(:ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
         SELECT id, graph_id, sequence, said_at, added_revision FROM passages
-        WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id AND source <> 'name' ORDER BY id LIMIT 1
+        WHERE tenant_id = :tenant_id AND same_key(id, i.id) AND source <> 'name' ORDER BY id LIMIT 1
     ) AS p
 ), ranges AS (
     SELECT graph_id, sequence, min(said_at) AS first, max(said_at) AS last FROM gone
@@ -235,12 +235,11 @@ WITH gone AS MATERIALIZED (
     SELECT (array_agg(id))[1] FROM placed WHERE left_out GROUP BY graph_id, sequence, run
 )
 UPDATE passages SET settled = false, claimed_until = NULL
-WHERE tenant_id = :tenant_id AND coalesce(removed_revision, 0) = 0 AND settled AND id = ANY (ARRAY(
+WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND settled AND id = ANY (ARRAY(
     SELECT n.id
     FROM chosen c
     CROSS JOIN LATERAL (
-        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN c.id
-            AND c.id ORDER BY p.id LIMIT 1
+        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND same_key(p.id, c.id) ORDER BY p.id LIMIT 1
     ) AS g
     CROSS JOIN LATERAL passages_beside(g.passage, :neighbours) AS n (id)
 ));
@@ -256,14 +255,13 @@ WITH hidden AS MATERIALIZED (
     SELECT p.id FROM unnest(:node_ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
         SELECT id, node_id FROM passages
-        WHERE tenant_id = :tenant_id AND memory_id BETWEEN i.id AND i.id AND source = 'name' AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND same_key(memory_id, i.id) AND source = 'name' AND removed_revision IS NULL
         ORDER BY memory_id OFFSET 0
     ) AS p
     WHERE (
         SELECT true FROM passages o
-        WHERE o.tenant_id = :tenant_id AND o.node_id BETWEEN p.node_id AND p.node_id AND o.source <> 'name'
-            AND coalesce(o.removed_revision, 0) = 0
-            AND o.expires_at IS NULL AND NOT o.outdated
+        WHERE o.tenant_id = :tenant_id AND same_key(o.node_id, p.node_id) AND o.source <> 'name'
+            AND is_live(o.removed_revision) AND o.expires_at IS NULL AND NOT o.outdated
         ORDER BY o.node_id LIMIT 1
     )
 ), held AS MATERIALIZED (
@@ -283,7 +281,7 @@ SELECT id FROM removed;
 SELECT i.id FROM unnest(:node_ids::uuid[]) AS i (id)
 WHERE NOT EXISTS (
     SELECT 1 FROM passages o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = i.id AND coalesce(o.removed_revision, 0) = 0
+    WHERE o.tenant_id = :tenant_id AND o.node_id = i.id AND is_live(o.removed_revision)
         AND (o.expires_at IS NULL OR o.source = 'name') AND NOT o.outdated
     OFFSET 0
 );
@@ -318,13 +316,13 @@ WITH RECURSIVE others AS MATERIALIZED (
     SELECT graph_id FROM graph_indexes WHERE tenant_id = :tenant_id AND coalesce(model = :previous, false) <> :is_previous
 ), busy AS (
     (SELECT graph_id, 1 AS position FROM passages
-    WHERE tenant_id = :tenant_id AND NOT settled AND NOT bulk AND coalesce(removed_revision, 0) = 0
+    WHERE tenant_id = :tenant_id AND NOT settled AND NOT bulk AND is_live(removed_revision)
     ORDER BY graph_id, id LIMIT 1)
     UNION ALL
     SELECT n.graph_id, b.position + 1 FROM busy b CROSS JOIN LATERAL (
         SELECT graph_id FROM passages
         WHERE tenant_id = :tenant_id AND graph_id > b.graph_id AND NOT settled AND NOT bulk
-            AND coalesce(removed_revision, 0) = 0
+            AND is_live(removed_revision)
         ORDER BY graph_id, id LIMIT 1
     ) AS n
     WHERE b.position < :max_busy_graphs
@@ -333,8 +331,8 @@ WITH RECURSIVE others AS MATERIALIZED (
 ), small AS MATERIALIZED (
     SELECT n.id FROM chosen c CROSS JOIN LATERAL (
         SELECT id FROM passages
-        WHERE tenant_id = :tenant_id AND graph_id BETWEEN c.graph_id AND c.graph_id AND NOT settled AND NOT bulk
-            AND coalesce(removed_revision, 0) = 0 AND -- include: claimable
+        WHERE tenant_id = :tenant_id AND same_key(graph_id, c.graph_id) AND NOT settled AND NOT bulk
+            AND is_live(removed_revision) AND -- include: claimable
         ORDER BY graph_id DESC, id DESC
         LIMIT (SELECT ceil(:max_small::double precision / count(*)) FROM chosen)
         FOR UPDATE SKIP LOCKED
@@ -507,8 +505,7 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 WITH given AS MATERIALIZED (
     SELECT p.id, e.embedding, e.tokens, e.dates
     FROM unnest(:ids::uuid[], :vectors::halfvec[], :tokens::bytea[], :dates::text[]) AS e (id, embedding, tokens, dates)
-    CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN e.id
-        AND e.id ORDER BY id LIMIT 1) AS p
+    CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND same_key(id, e.id) ORDER BY id LIMIT 1) AS p
 ), evidence AS (
     INSERT INTO passage_evidence (tenant_id, passage_id, model, generation, tokens, dates)
     SELECT :tenant_id, id, :model, :generation, tokens, dates::datemultirange FROM given
@@ -530,8 +527,7 @@ WITH given AS (
     SELECT g.passage, i.id
     FROM unnest(:ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
-        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN i.id
-            AND i.id ORDER BY p.id LIMIT 1
+        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND same_key(p.id, i.id) ORDER BY p.id LIMIT 1
     ) AS g
     WHERE (g.passage).removed_revision IS NULL
 ), reached AS (
@@ -559,8 +555,7 @@ SELECT p.id, unlabelled(p.text, p.speaker) AS text,
     array_to_string(b.words[greatest(1, cardinality(b.words) - :far_words + 1):], ' ') AS before,
     array_to_string(a.words[:(:far_words)], ' ') AS after, b.nearest AS preceding, a.nearest AS following
 FROM reached r
-CROSS JOIN LATERAL (SELECT * FROM passages WHERE tenant_id = :tenant_id AND id BETWEEN r.id
-    AND r.id ORDER BY id LIMIT 1) AS p
+CROSS JOIN LATERAL (SELECT * FROM passages WHERE tenant_id = :tenant_id AND same_key(id, r.id) ORDER BY id LIMIT 1) AS p
 CROSS JOIN LATERAL (
     SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
         (array_agg(t.id ORDER BY t.said_at DESC, t.added_revision DESC, t.id DESC))[1] AS nearest
@@ -595,7 +590,7 @@ WITH placed AS MATERIALIZED (
             AND model = :model) AS preceding,
         (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = i.following
             AND model = :model) AS following,
-        (SELECT embedding FROM searched_vectors WHERE tenant_id = :tenant_id AND passage_id BETWEEN i.id AND i.id
+        (SELECT embedding FROM searched_vectors WHERE tenant_id = :tenant_id AND same_key(passage_id, i.id)
             AND model = :model ORDER BY passage_id LIMIT 1) AS searched
     FROM unnest(:ids::uuid[], :near::text[], :far::text[], :preceding::uuid[], :following::uuid[])
         AS i (id, near, far, preceding, following)
@@ -619,7 +614,7 @@ WITH placed AS MATERIALIZED (
         claimed_until = CASE WHEN s.claimed THEN NULL ELSE p.claimed_until END
     FROM windows s
     WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM windows)) AND p.id = s.id
-        AND coalesce(p.removed_revision, 0) = 0
+        AND is_live(p.removed_revision)
         AND (s.claimed OR p.near IS DISTINCT FROM s.near OR p.far IS DISTINCT FROM s.far
             OR s.embedding IS NOT NULL AND s.embedding IS DISTINCT FROM s.searched)
     RETURNING p.id, p.graph_id, s.embedding, s.searched
@@ -641,7 +636,7 @@ UPDATE passages p SET failures = p.failures + 1,
         ELSE clock_timestamp() + interval '5 seconds' * 4 ^ p.failures END
 FROM unnest(:ids::uuid[], :reasons::text[], :certain::boolean[]) AS f (id, reason, certain)
 WHERE p.tenant_id = :tenant_id AND p.id = ANY (:ids::uuid[]) AND p.id = f.id AND p.claimed_until = :claimed_until
-    AND coalesce(p.removed_revision, 0) = 0
+    AND is_live(p.removed_revision)
 RETURNING p.id, p.refused IS NOT NULL AS is_refused;
 
 -- name: release_claimed_passages
@@ -699,13 +694,13 @@ SELECT p.id, p.graph_id, p.text, p.said_at, p.said_offset, p.removed_revision IS
     coalesce(CASE WHEN p.place > 0 OR p.removed_revision IS NOT NULL THEN NULL
         WHEN p.source = 'observation' THEN (
             SELECT memory_labels(kind, tags, source, metadata) FROM observations
-            WHERE tenant_id = :tenant_id AND id = p.memory_id AND graph_id = p.graph_id AND coalesce(removed_revision, 0) = 0
+            WHERE tenant_id = :tenant_id AND id = p.memory_id AND graph_id = p.graph_id AND is_live(removed_revision)
             ORDER BY added_revision DESC LIMIT 1
         )
         WHEN p.source = 'fact' AND p.version_id IS NULL THEN n.labels
         WHEN p.source = 'fact' THEN (
             SELECT memory_labels(kind, tags, source, metadata) FROM node_versions
-            WHERE tenant_id = :tenant_id AND id BETWEEN p.version_id AND p.version_id ORDER BY id LIMIT 1
+            WHERE tenant_id = :tenant_id AND same_key(id, p.version_id) ORDER BY id LIMIT 1
         )
     END, '{}') AS labels
 FROM (
@@ -718,9 +713,9 @@ FROM (
 LEFT JOIN LATERAL (
     SELECT name, memory_labels(kind, tags, source, metadata) AS labels, (
         SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
-        WHERE a.tenant_id = :tenant_id AND a.node_id BETWEEN p.node_id AND p.node_id AND coalesce(a.removed_revision, 0) = 0
+        WHERE a.tenant_id = :tenant_id AND same_key(a.node_id, p.node_id) AND is_live(a.removed_revision)
     ) AS aliases
-    FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id
+    FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, p.node_id)
     ORDER BY id LIMIT 1
 ) AS n ON true
 ORDER BY p.id;

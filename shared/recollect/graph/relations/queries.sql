@@ -5,13 +5,13 @@ SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS n (id)
 -- fragment: starting
 -- The live edges that start at the node ends.id: the range of one id in its order is read by an index of ids.
 SELECT * FROM relations
-WHERE tenant_id = :tenant_id AND from_node BETWEEN ends.id AND ends.id AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND same_key(from_node, ends.id) AND removed_revision IS NULL
 ORDER BY from_node OFFSET 0
 
 -- fragment: ending
 -- The live edges that end at the node ends.id, read in the same way.
 SELECT * FROM relations
-WHERE tenant_id = :tenant_id AND to_node BETWEEN ends.id AND ends.id AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND same_key(to_node, ends.id) AND removed_revision IS NULL
 ORDER BY to_node OFFSET 0
 
 -- fragment: starting_at
@@ -19,8 +19,8 @@ ORDER BY to_node OFFSET 0
 SELECT coalesce(version_of, id) AS id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
     created_by, updated_at
 FROM relations
-WHERE tenant_id = :tenant_id AND from_node BETWEEN ends.id AND ends.id AND (graph_id = :graph_id) IS TRUE
-    AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+WHERE tenant_id = :tenant_id AND same_key(from_node, ends.id) AND as_filter(graph_id = :graph_id)
+    AND added_revision <= :as_of_revision AND is_live_at(removed_revision, :as_of_revision)
 ORDER BY from_node OFFSET 0
 
 -- fragment: ending_at
@@ -29,14 +29,14 @@ ORDER BY from_node OFFSET 0
 (SELECT coalesce(version_of, id) AS id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
     created_by, updated_at
 FROM relations
-WHERE tenant_id = :tenant_id AND to_node BETWEEN ends.id AND ends.id AND (graph_id = :graph_id) IS TRUE
+WHERE tenant_id = :tenant_id AND same_key(to_node, ends.id) AND as_filter(graph_id = :graph_id)
     AND added_revision <= :as_of_revision AND removed_revision IS NULL
 ORDER BY to_node OFFSET 0)
 UNION ALL
 (SELECT coalesce(version_of, id), graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at,
     created_by, updated_at
 FROM relations
-WHERE tenant_id = :tenant_id AND to_node BETWEEN ends.id AND ends.id AND (graph_id = :graph_id) IS TRUE
+WHERE tenant_id = :tenant_id AND same_key(to_node, ends.id) AND as_filter(graph_id = :graph_id)
     AND added_revision <= :as_of_revision AND removed_revision IS NOT NULL AND removed_revision > :as_of_revision
 ORDER BY to_node OFFSET 0)
 
@@ -59,7 +59,7 @@ coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS
 -- Remove edges by their ends and type. Each is looked up first, as by find_edges, and removed by its id: in an update, the
 -- planner alone would choose the index.
 UPDATE relations r SET removed_revision = :revision
-WHERE r.tenant_id = :tenant_id AND coalesce(r.removed_revision, 0) = 0 AND r.id = ANY (ARRAY(
+WHERE r.tenant_id = :tenant_id AND is_live(r.removed_revision) AND r.id = ANY (ARRAY(
     SELECT e.id
     FROM unnest(:from_nodes::uuid[], :to_nodes::uuid[], :types::text[]) AS i (from_node, to_node, type)
     CROSS JOIN LATERAL (
@@ -74,16 +74,16 @@ RETURNING r.id, r.from_node, r.to_node, r.type;
 -- name: remove_touching
 -- Remove every edge of this graph with an end among these nodes. An edge from another graph stays and dangles.
 UPDATE relations r SET removed_revision = :revision
-WHERE r.tenant_id = :tenant_id AND (r.graph_id = :graph_id) IS TRUE AND coalesce(r.removed_revision, 0) = 0
+WHERE r.tenant_id = :tenant_id AND as_filter(r.graph_id = :graph_id) AND is_live(r.removed_revision)
     AND r.id = ANY (ARRAY(
         SELECT e.id FROM unnest(:node_ids::uuid[]) AS i (id)
         CROSS JOIN LATERAL (
             (SELECT id FROM relations
-            WHERE tenant_id = :tenant_id AND from_node BETWEEN i.id AND i.id AND removed_revision IS NULL
+            WHERE tenant_id = :tenant_id AND same_key(from_node, i.id) AND removed_revision IS NULL
             ORDER BY from_node OFFSET 0)
             UNION ALL
             (SELECT id FROM relations
-            WHERE tenant_id = :tenant_id AND to_node BETWEEN i.id AND i.id AND removed_revision IS NULL
+            WHERE tenant_id = :tenant_id AND same_key(to_node, i.id) AND removed_revision IS NULL
             ORDER BY to_node OFFSET 0)
         ) AS e
     ))
@@ -95,16 +95,16 @@ RETURNING r.id, r.from_node, r.to_node, r.type;
 -- only an index of that end provides. A planner that expects a tenant to have almost no rows would take any index of the
 -- tenant's, and read every edge for every node (2,000 nodes: 15 s). NOT EXISTS would drop order and limit.
 SELECT n.id FROM nodes n
-WHERE n.tenant_id = :tenant_id AND (n.graph_id = :graph_id) IS TRUE AND n.id = ANY (:node_ids::uuid[]) AND n.placeholder
+WHERE n.tenant_id = :tenant_id AND as_filter(n.graph_id = :graph_id) AND n.id = ANY (:node_ids::uuid[]) AND n.placeholder
     AND n.removed_revision IS NULL AND (
         SELECT r.id FROM relations r
-        WHERE r.tenant_id = :tenant_id AND r.from_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
+        WHERE r.tenant_id = :tenant_id AND same_key(r.from_node, n.id) AND r.removed_revision IS NULL
         ORDER BY r.from_node, r.type
         LIMIT 1
     ) IS NULL AND (
         SELECT r.id FROM relations r
-        WHERE r.tenant_id = :tenant_id AND r.to_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
-            AND (r.graph_id = :graph_id) IS TRUE
+        WHERE r.tenant_id = :tenant_id AND same_key(r.to_node, n.id) AND r.removed_revision IS NULL
+            AND as_filter(r.graph_id = :graph_id)
         ORDER BY r.to_node
         LIMIT 1
     ) IS NULL;
@@ -129,7 +129,7 @@ FROM (
     ) AS r
 ) AS r
 -- include: ends
-WHERE (r.graph_id = :graph_id) IS TRUE AND -- include: reached
+WHERE as_filter(r.graph_id = :graph_id) AND -- include: reached
     AND -- include: named
 ORDER BY r.created_at, r.id
 LIMIT :limit;
@@ -263,7 +263,7 @@ WITH given AS MATERIALIZED (
     FROM jsonb_to_recordset(:edges::jsonb) AS i (id uuid, former uuid, metadata jsonb, ordinal integer)
     CROSS JOIN LATERAL (
         SELECT e AS version FROM relations e
-        WHERE e.tenant_id = :tenant_id AND e.id BETWEEN i.id AND i.id ORDER BY e.id LIMIT 1
+        WHERE e.tenant_id = :tenant_id AND same_key(e.id, i.id) ORDER BY e.id LIMIT 1
     ) AS r
     WHERE (r.version).graph_id = :graph_id AND (r.version).removed_revision IS NULL
         AND ((r.version).metadata, (r.version).ordinal) IS DISTINCT FROM (i.metadata, i.ordinal)
@@ -284,8 +284,8 @@ RETURNING r.id;
 -- name: remove_edges
 -- Remove edges of this graph by id.
 UPDATE relations SET removed_revision = :revision
-WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:edge_ids::uuid[])
-    AND coalesce(removed_revision, 0) = 0
+WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:edge_ids::uuid[])
+    AND is_live(removed_revision)
 RETURNING id, from_node, to_node, type;
 
 -- name: edges_between
@@ -293,7 +293,7 @@ RETURNING id, from_node, to_node, type;
 SELECT id, graph_id, from_node, to_graph, to_node, type, metadata, ordinal, created_at, created_by,
     coalesce(updated_at, created_at) AS updated_at
 FROM relations
-WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND from_node BETWEEN :from_node AND :from_node
+WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND same_key(from_node, :from_node)
     AND to_node = :to_node AND removed_revision IS NULL
     AND (:type::text IS NULL OR type = :type)
 ORDER BY from_node, type;
@@ -340,7 +340,7 @@ LIMIT :limit;
 -- The nodes of the graph that had expired at a revision and its time: few, found by the index on expires_at.
 SELECT v.node_id FROM (
     SELECT node_id, version FROM node_versions
-    WHERE tenant_id = :tenant_id AND expires_at <= :as_of_time AND (graph_id = :graph_id) IS TRUE
+    WHERE tenant_id = :tenant_id AND expires_at <= :as_of_time AND as_filter(graph_id = :graph_id)
         AND added_revision <= :as_of_revision AND coalesce(superseded_revision > :as_of_revision, true) AND NOT deleted
     ORDER BY expires_at OFFSET 0
 ) AS v
@@ -385,7 +385,7 @@ SELECT wanted.id, r.metadata, octet_length(r.metadata::text) AS bytes
 FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT metadata, removed_revision FROM relations
-    WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
+    WHERE tenant_id = :tenant_id AND same_key(id, wanted.id) ORDER BY id LIMIT 1
 ) AS r
 WHERE r.removed_revision IS NULL
 ORDER BY wanted.position;
@@ -397,12 +397,12 @@ FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (
     SELECT metadata FROM (
         (SELECT * FROM relations
-        WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1)
+        WHERE tenant_id = :tenant_id AND same_key(id, wanted.id) ORDER BY id LIMIT 1)
         UNION ALL
         (SELECT * FROM relations
-        WHERE tenant_id = :tenant_id AND version_of BETWEEN wanted.id AND wanted.id ORDER BY version_of OFFSET 0)
+        WHERE tenant_id = :tenant_id AND same_key(version_of, wanted.id) ORDER BY version_of OFFSET 0)
     ) AS v
-    WHERE v.added_revision <= :as_of_revision AND (v.removed_revision IS NULL OR v.removed_revision > :as_of_revision)
+    WHERE v.added_revision <= :as_of_revision AND is_live_at(v.removed_revision, :as_of_revision)
     LIMIT 1
 ) AS r
 ORDER BY wanted.position;
@@ -559,7 +559,7 @@ LIMIT :limit;
 SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, '{}'::jsonb AS metadata, r.ordinal, r.created_at,
     r.created_by, coalesce(r.updated_at, r.created_at) AS updated_at, EXISTS (
         SELECT 1 FROM nodes t WHERE t.tenant_id = :tenant_id AND t.id = r.to_node AND t.removed_revision IS NULL
-            AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+            AND is_current(t.expires_at)
     ) AS target_lives
 FROM (
     SELECT *, to_graph AS other FROM relations
