@@ -30,7 +30,7 @@ few AS MATERIALIZED (
     FROM few f
     CROSS JOIN LATERAL (
         SELECT embedding FROM searched_vectors
-        WHERE tenant_id = :tenant_id AND passage_id BETWEEN f.id AND f.id AND model = :model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, f.id) AND model = :model
         ORDER BY passage_id LIMIT 1
     ) AS v
     ORDER BY v.embedding <=> :vector::halfvec
@@ -54,7 +54,7 @@ dated AS (
     LIMIT :max_dated)
     UNION ALL
     (SELECT e.id, e.node_id, e.source FROM eligible e
-    WHERE e.named_days && :named_days::integer[] AND coalesce(e.removed_revision, 0) = 0
+    WHERE e.named_days && :named_days::integer[] AND is_live(e.removed_revision)
     ORDER BY e.said_at DESC, e.id DESC
     LIMIT :max_dated);
 
@@ -73,20 +73,19 @@ SELECT * FROM find_said_within(:tenant_id, :graph_id, :range_starts::timestamptz
 SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
     FROM (
         SELECT id FROM search_passages
-        WHERE tenant_id = :tenant_id AND node_id BETWEEN i.id AND i.id AND graph_id = :graph_id
-            AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND graph_id = :graph_id AND removed_revision IS NULL
         ORDER BY id DESC
         LIMIT :max_looked_at
     ) AS p
     CROSS JOIN LATERAL (
         SELECT embedding, model FROM searched_vectors
-        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, p.id)
         ORDER BY passage_id
         OFFSET 0
     ) AS s
     CROSS JOIN LATERAL (
         SELECT embedding FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = s.model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, p.id) AND model = s.model
         ORDER BY passage_id LIMIT 1
     ) AS w
     ORDER BY p.id DESC
@@ -122,7 +121,7 @@ nearest AS (
         LIMIT (SELECT NULL::bigint)
     ) AS v
     CROSS JOIN LATERAL (
-        SELECT e.id, e.node_id, e.source FROM eligible e WHERE e.id BETWEEN v.passage_id AND v.passage_id
+        SELECT e.id, e.node_id, e.source FROM eligible e WHERE same_key(e.id, v.passage_id)
         ORDER BY e.id LIMIT 1
     ) AS n
     ORDER BY v.distance
@@ -140,8 +139,8 @@ terms AS MATERIALIZED (
 c
 WHERE c.source <> 'name' OR NOT EXISTS (
     SELECT 1 FROM passages o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = c.node_id AND o.source <> 'name' AND coalesce(o.removed_revision, 0) = 0
-        AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND NOT o.outdated
+    WHERE o.tenant_id = :tenant_id AND o.node_id = c.node_id AND o.source <> 'name' AND is_live(o.removed_revision)
+        AND is_current(o.expires_at) AND NOT o.outdated
     OFFSET 0);
 
 -- fragment: features
@@ -157,17 +156,17 @@ coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS fa
         AND s.said_by <> ALL (:assistant_names::text[])))) AS about,
     length(ts_filter(p.tsv, '{d}')) AS words, p.dated, p.thread IS NULL AS is_alone,
     (SELECT nullif(1 - (s.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors s
-    WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN p.id AND p.id AND s.model = :model
+    WHERE s.tenant_id = :tenant_id AND same_key(s.passage_id, p.id) AND s.model = :model
     ORDER BY s.passage_id LIMIT 1) AS meaning,
     (SELECT nullif(1 - (v.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors v
-    WHERE v.tenant_id = :tenant_id AND v.passage_id BETWEEN p.id AND p.id AND v.model = :model
+    WHERE v.tenant_id = :tenant_id AND same_key(v.passage_id, p.id) AND v.model = :model
     ORDER BY v.passage_id LIMIT 1) AS own_similarity, coalesce(w.identified, false) AS identified
 FROM found
 CROSS JOIN LATERAL (
-    SELECT * FROM search_passages WHERE tenant_id = :tenant_id AND id BETWEEN found.id AND found.id ORDER BY id LIMIT 1
+    SELECT * FROM search_passages WHERE tenant_id = :tenant_id AND same_key(id, found.id) ORDER BY id LIMIT 1
 ) AS p
 CROSS JOIN LATERAL (
-    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id ORDER BY id LIMIT 1
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, p.node_id) ORDER BY id LIMIT 1
 ) AS n
 CROSS JOIN LATERAL (SELECT lower(coalesce(p.speaker, n.name, '')) AS said_by) AS s
 CROSS JOIN LATERAL (
@@ -201,7 +200,7 @@ WITH -- include: terms
     SELECT p.id, p.node_id, p.source
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
-        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
+        AND is_current(p.expires_at) AND (:include_outdated OR NOT p.outdated)
         AND (NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, p.node_id, :include_outdated))
 ), -- include: nearest
 ), found AS MATERIALIZED (
@@ -243,7 +242,7 @@ WITH -- include: terms
 -- :tag_positions tell of which tag (from 0) each form is, and a memory needs :min_tags of these tags.
     FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
-        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp()) AND (:include_outdated OR NOT p.outdated)
+        AND is_current(p.expires_at) AND (:include_outdated OR NOT p.outdated)
         AND (:since::timestamptz IS NULL OR p.said_at >= :since)
         AND (:until::timestamptz IS NULL OR p.said_at <= :until)
         AND p.node_id NOT IN (
@@ -331,9 +330,8 @@ WITH -- include: terms
     FROM search_passages p
     CROSS JOIN LATERAL version_at(:tenant_id, p.node_id, :as_of_revision) n
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.added_revision <= :as_of_revision
-        AND (p.removed_revision IS NULL OR p.removed_revision > :as_of_revision)
-        AND (p.expires_at IS NULL OR p.expires_at > :as_of_time) AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
-        AND NOT n.placeholder
+        AND is_live_at(p.removed_revision, :as_of_revision)
+        AND is_current_at(p.expires_at, :as_of_time) AND is_current_at(n.expires_at, :as_of_time) AND NOT n.placeholder
         AND (:since::timestamptz IS NULL OR p.said_at >= :since)
         AND (:until::timestamptz IS NULL OR p.said_at <= :until)
         AND (n.status <> 'archived' OR :status::text = 'archived') AND (NOT p.outdated
@@ -368,8 +366,7 @@ CASE WHEN c.source = 'fact' THEN ARRAY(
         SELECT h.id FROM (
             SELECT v.id, v.version FROM node_versions v
             WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = c.node_id AND v.sibling
-                AND v.version < c.version
-                AND (v.superseded_revision IS NULL OR v.superseded_revision > :as_of_revision)
+                AND v.version < c.version AND is_live_at(v.superseded_revision, :as_of_revision)
             UNION ALL
             SELECT c.head_id, c.version WHERE c.version_id IS NOT NULL
         ) AS h
@@ -382,10 +379,9 @@ CASE WHEN c.source = 'fact' THEN ARRAY(
 -- time, whatever the filter, and looked up by key.
 (c.source <> 'name' OR NOT EXISTS (
             SELECT 1 FROM search_passages o
-            WHERE o.tenant_id = :tenant_id AND o.node_id BETWEEN c.node_id AND c.node_id AND o.source <> 'name'
-                AND o.added_revision <= :as_of_revision
-                AND (o.removed_revision IS NULL OR o.removed_revision > :as_of_revision)
-                AND (o.expires_at IS NULL OR o.expires_at > :as_of_time) AND NOT o.outdated
+            WHERE o.tenant_id = :tenant_id AND same_key(o.node_id, c.node_id) AND o.source <> 'name'
+                AND o.added_revision <= :as_of_revision AND is_live_at(o.removed_revision, :as_of_revision)
+                AND is_current_at(o.expires_at, :as_of_time) AND NOT o.outdated
             ORDER BY o.node_id OFFSET 0));
 
 -- name: find_narrowed_candidates_at
@@ -440,7 +436,7 @@ WITH eligible AS NOT MATERIALIZED (
     SELECT -- include: listed
         , p.outdated, CASE WHEN :by_importance THEN coalesce(p.importance, (
             SELECT importance FROM search_nodes
-            WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id ORDER BY id LIMIT 1
+            WHERE tenant_id = :tenant_id AND same_key(id, p.node_id) ORDER BY id LIMIT 1
         ), -1) ELSE 0 END AS importance
     -- include: narrowed
         AND -- include: of_subjects
@@ -456,7 +452,7 @@ SELECT p.passage_id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
     AS conflicts, n.name, p.text, p.at, p.outdated OR n.status = 'outdated' AS outdated, p.importance::double precision
 FROM page p
 CROSS JOIN LATERAL (
-    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id ORDER BY id LIMIT 1
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, p.node_id) ORDER BY id LIMIT 1
 ) AS n
 ORDER BY p.importance DESC, p.said DESC, p.passage_id DESC;
 
@@ -485,8 +481,7 @@ LIMIT :limit;
 WITH newest AS MATERIALIZED (
     SELECT p.node_id, p.source FROM search_passages p
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL AND p.place = 0
-        AND p.version_id IS NULL AND p.source <> 'name' AND NOT p.outdated
-        AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+        AND p.version_id IS NULL AND p.source <> 'name' AND NOT p.outdated AND is_current(p.expires_at)
         AND (NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, p.node_id, false))
     ORDER BY coalesce(p.said_at, '0001-01-01 00:00:00+00'::timestamptz) DESC, p.id DESC
     LIMIT :max_counted
@@ -497,7 +492,7 @@ SELECT (SELECT count(*) FROM newest) AS memories, ARRAY(
         GROUP BY node_id ORDER BY said DESC, node_id LIMIT :max_subjects
     ) AS s
     CROSS JOIN LATERAL (
-        SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id BETWEEN s.node_id AND s.node_id ORDER BY id LIMIT 1
+        SELECT name FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, s.node_id) ORDER BY id LIMIT 1
     ) AS n
     ORDER BY s.said DESC, s.node_id
 ) AS subjects;
@@ -516,8 +511,7 @@ WITH terms AS MATERIALIZED (
         (g.passage).said_offset, (g.passage).named_days
     FROM unnest(:passage_ids::uuid[]) AS c (id)
     CROSS JOIN LATERAL (
-        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND p.id BETWEEN c.id
-            AND c.id ORDER BY p.id LIMIT 1
+        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND same_key(p.id, c.id) ORDER BY p.id LIMIT 1
     ) AS g
     LEFT JOIN LATERAL (SELECT id, text, tsv FROM passages_before(g.passage, :with_neighbours)) AS b ON true
     LEFT JOIN LATERAL (SELECT id FROM passages_after(g.passage, :with_neighbours)) AS a ON true
@@ -532,7 +526,7 @@ SELECT l.id, l.before, l.after, l.asked, e.tokens, e.dates, l.said_offset, l.nam
 FROM looked_up l
 LEFT JOIN LATERAL (
     SELECT tokens, dates FROM passage_evidence
-    WHERE tenant_id = :tenant_id AND passage_id BETWEEN l.id AND l.id AND model = :model AND generation = :generation
+    WHERE tenant_id = :tenant_id AND same_key(passage_id, l.id) AND model = :model AND generation = :generation
     ORDER BY passage_id LIMIT 1
 ) AS e ON true;
 
@@ -571,18 +565,18 @@ CROSS JOIN LATERAL (
                 ) AS p
                 CROSS JOIN LATERAL (
                     SELECT embedding FROM searched_vectors
-                    WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = :model
+                    WHERE tenant_id = :tenant_id AND same_key(passage_id, p.id) AND model = :model
                     ORDER BY passage_id LIMIT 1
                 ) AS s
                 WHERE p.source <> 'name' AND p.embedding_model = :model AND p.text <> i.text AND NOT p.outdated
-                    AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+                    AND is_current(p.expires_at)
                 ORDER BY distance
                 LIMIT (SELECT NULL::bigint)
             ) AS o
             WHERE NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR (
-                SELECT status <> 'archived' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+                SELECT status <> 'archived' AND is_current(expires_at)
                 FROM search_nodes
-                WHERE tenant_id = :tenant_id AND id BETWEEN o.node_id AND o.node_id
+                WHERE tenant_id = :tenant_id AND same_key(id, o.node_id)
                 ORDER BY id LIMIT 1
             )
             ORDER BY o.distance
@@ -624,7 +618,7 @@ WITH own AS (
         ) AS s
         CROSS JOIN LATERAL (
             SELECT p.id, p.node_id FROM search_passages p
-            WHERE p.tenant_id = :tenant_id AND p.id BETWEEN s.passage_id AND s.passage_id AND p.graph_id = :graph_id
+            WHERE p.tenant_id = :tenant_id AND same_key(p.id, s.passage_id) AND p.graph_id = :graph_id
                 AND p.removed_revision IS NULL AND p.source = 'fact' AND p.node_id <> :node_id
             ORDER BY p.id LIMIT 1
         ) AS f
@@ -633,7 +627,7 @@ WITH own AS (
     ) AS n
     CROSS JOIN LATERAL (
         SELECT embedding FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND passage_id BETWEEN n.id AND n.id AND model = o.embedding_model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, n.id) AND model = o.embedding_model
         ORDER BY passage_id LIMIT 1
     ) AS v
     GROUP BY n.node_id
@@ -642,9 +636,8 @@ SELECT n.id, near.score
 FROM near
 CROSS JOIN LATERAL (
     SELECT id FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN near.node_id AND near.node_id
-        AND name IS NULL AND removed_revision IS NULL AND status = 'active'
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    WHERE tenant_id = :tenant_id AND same_key(id, near.node_id)
+        AND name IS NULL AND removed_revision IS NULL AND status = 'active' AND is_current(expires_at)
     ORDER BY id LIMIT 1
 ) AS n
 WHERE near.score >= :min_score
@@ -659,9 +652,9 @@ WITH own AS MATERIALIZED (
     FROM (
         SELECT o.id, o.embedding_model FROM (
             SELECT * FROM search_passages
-            WHERE tenant_id = :tenant_id AND node_id BETWEEN :node_id AND :node_id AND (graph_id = :graph_id) IS TRUE
-                AND added_revision <= :as_of_revision AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-                AND (expires_at IS NULL OR expires_at > :as_of_time)
+            WHERE tenant_id = :tenant_id AND same_key(node_id, :node_id) AND as_filter(graph_id = :graph_id)
+                AND added_revision <= :as_of_revision AND is_live_at(removed_revision, :as_of_revision)
+                AND is_current_at(expires_at, :as_of_time)
             ORDER BY node_id OFFSET 0
         ) AS o
         ORDER BY o.id DESC
@@ -669,7 +662,7 @@ WITH own AS MATERIALIZED (
     ) AS p
     CROSS JOIN LATERAL (
         SELECT embedding, model FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND passage_id BETWEEN p.id AND p.id AND model = p.embedding_model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, p.id) AND model = p.embedding_model
         ORDER BY passage_id LIMIT 1
     ) AS v
     ORDER BY p.id DESC
@@ -680,14 +673,14 @@ WITH own AS MATERIALIZED (
     CROSS JOIN LATERAL version_at(:tenant_id, p.node_id, :as_of_revision) n
     CROSS JOIN LATERAL (
         SELECT e.embedding FROM passage_vectors e
-        WHERE e.tenant_id = :tenant_id AND e.passage_id BETWEEN p.id AND p.id AND e.model = p.embedding_model
+        WHERE e.tenant_id = :tenant_id AND same_key(e.passage_id, p.id) AND e.model = p.embedding_model
         ORDER BY e.passage_id LIMIT 1
     ) AS v
     JOIN own o ON o.model = p.embedding_model
     WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.source = 'fact'
-        AND p.added_revision <= :as_of_revision AND (p.removed_revision IS NULL OR p.removed_revision > :as_of_revision)
+        AND p.added_revision <= :as_of_revision AND is_live_at(p.removed_revision, :as_of_revision)
         AND n.node_id <> :node_id AND n.name IS NULL AND n.status = 'active'
-        AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+        AND is_current_at(n.expires_at, :as_of_time)
     GROUP BY n.node_id
 )
 SELECT near.node_id AS id, near.score
@@ -705,8 +698,8 @@ SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, position)
 CROSS JOIN LATERAL (
     SELECT FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id AND graph_id = :graph_id
-        AND removed_revision IS NULL AND status = 'active' AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    WHERE tenant_id = :tenant_id AND same_key(id, i.id) AND graph_id = :graph_id
+        AND removed_revision IS NULL AND status = 'active' AND is_current(expires_at)
     ORDER BY id LIMIT 1
 ) AS f
 CROSS JOIN LATERAL (
@@ -725,9 +718,9 @@ CROSS JOIN LATERAL (
         ) AS s
         CROSS JOIN LATERAL (
             SELECT p.id, p.node_id FROM search_passages p
-            WHERE p.tenant_id = :tenant_id AND p.id BETWEEN s.passage_id AND s.passage_id AND p.graph_id = :graph_id
+            WHERE p.tenant_id = :tenant_id AND same_key(p.id, s.passage_id) AND p.graph_id = :graph_id
                 AND p.removed_revision IS NULL AND p.source <> 'fact' AND NOT p.outdated AND p.node_id <> i.id
-                AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
+                AND is_current(p.expires_at)
             ORDER BY p.id LIMIT 1
         ) AS k
         ORDER BY s.distance
@@ -735,14 +728,13 @@ CROSS JOIN LATERAL (
     ) AS n
     CROSS JOIN LATERAL (
         SELECT embedding FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND passage_id BETWEEN n.id AND n.id AND model = o.embedding_model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, n.id) AND model = o.embedding_model
         ORDER BY passage_id LIMIT 1
     ) AS v
     CROSS JOIN LATERAL (
         SELECT id FROM nodes
-        WHERE tenant_id = :tenant_id AND id BETWEEN n.node_id AND n.node_id
-            AND name IS NOT NULL AND removed_revision IS NULL AND status = 'active'
-            AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        WHERE tenant_id = :tenant_id AND same_key(id, n.node_id)
+            AND name IS NOT NULL AND removed_revision IS NULL AND status = 'active' AND is_current(expires_at)
         ORDER BY id LIMIT 1
     ) AS e
     GROUP BY e.id
@@ -763,7 +755,7 @@ SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
 FROM unnest(:memory_ids::uuid[]) AS i (id)
 LEFT JOIN LATERAL (
     SELECT * FROM observations
-    WHERE tenant_id = :tenant_id AND id = i.id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0
+    WHERE tenant_id = :tenant_id AND id = i.id AND graph_id = :graph_id AND is_live(removed_revision)
     ORDER BY added_revision DESC LIMIT 1
 ) AS o ON true
 LEFT JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = i.id
@@ -780,7 +772,7 @@ FROM unnest(:memory_ids::uuid[]) AS i (id)
 LEFT JOIN LATERAL (
     SELECT * FROM observations
     WHERE tenant_id = :tenant_id AND id = i.id AND graph_id = :graph_id AND added_revision <= :as_of_revision
-        AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
+        AND is_live_at(removed_revision, :as_of_revision)
     ORDER BY added_revision DESC LIMIT 1
 ) AS o ON true
 LEFT JOIN LATERAL version_at(:tenant_id, i.id, :as_of_revision) n ON n.graph_id = :graph_id;
@@ -861,8 +853,6 @@ FROM unnest(:passage_ids::uuid[], :scores::double precision[], :meanings::double
     WITH ORDINALITY AS r (id, score, meaning, terms, position)
 JOIN kept p ON p.id = r.id
 JOIN theirs n ON n.id = p.node_id
-WHERE p.graph_id = :graph_id AND p.removed_revision IS NULL AND n.removed_revision IS NULL
-    AND (p.expires_at IS NULL OR p.expires_at > statement_timestamp())
-    AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
-    AND (n.status <> 'archived' OR :status::text = 'archived')
+WHERE p.graph_id = :graph_id AND p.removed_revision IS NULL AND n.removed_revision IS NULL AND is_current(p.expires_at)
+    AND is_current(n.expires_at) AND (n.status <> 'archived' OR :status::text = 'archived')
 ORDER BY r.position;

@@ -17,12 +17,12 @@
 -- fragment: living
 -- Whether an entity e of the search view is live now.
 e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND e.removed_revision IS NULL AND NOT e.placeholder
-    AND e.name IS NOT NULL AND (e.expires_at IS NULL OR e.expires_at > statement_timestamp())
+    AND e.name IS NOT NULL AND is_current(e.expires_at)
 
 -- fragment: saying
 -- Whether an observation o of the search view is live now, and contains the substring.
 o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NULL AND o.status = 'active'
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) AND holds(o.content, :patterns::text[], :plain_patterns::text[])
+    AND is_current(o.expires_at) AND holds(o.content, :patterns::text[], :plain_patterns::text[])
 
 -- fragment: called
 -- Whether the name or the kind of an entity e contains the substring.
@@ -52,7 +52,7 @@ LIMIT -- include: asked
 CROSS JOIN LATERAL (
     SELECT e.created_at FROM search_nodes e
     WHERE e.tenant_id = :tenant_id AND e.id = i.node_id AND e.graph_id IS NOT DISTINCT FROM :graph_id
-        AND coalesce(e.removed_revision, 0) = 0 AND NOT e.placeholder AND e.name IS NOT NULL
+        AND is_live(e.removed_revision) AND NOT e.placeholder AND e.name IS NOT NULL
         AND coalesce(e.expires_at > statement_timestamp(), true) AND NOT -- include: called
         AND -- include: fits
     OFFSET 0
@@ -100,7 +100,7 @@ WITH named AS MATERIALIZED (
     ) AS e
     WHERE EXISTS (
         SELECT 1 FROM search_observations o
-        WHERE o.tenant_id = :tenant_id AND o.node_id = e.id AND coalesce(o.removed_revision, 0) = 0 AND o.status = 'active'
+        WHERE o.tenant_id = :tenant_id AND o.node_id = e.id AND is_live(o.removed_revision) AND o.status = 'active'
             AND coalesce(o.expires_at > statement_timestamp(), true)
             AND holds(o.content, :patterns::text[], :plain_patterns::text[])
     ) AND NOT -- include: called
@@ -214,7 +214,7 @@ LIMIT :limit;
 -- (pattern).
 CROSS JOIN LATERAL (
     SELECT concat_ws(' ', n.name, p.text) AS text FROM (SELECT name FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN p.node_id AND p.node_id ORDER BY id LIMIT 1) AS n
+    WHERE tenant_id = :tenant_id AND same_key(id, p.node_id) ORDER BY id LIMIT 1) AS n
 ) AS t
     ORDER BY normalize(lower(t.text), NFC) ~ w.pattern
     LIMIT :sampled
@@ -243,7 +243,7 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT node_id, text FROM search_passages
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND added_revision <= :as_of_revision
-            AND (removed_revision IS NULL OR removed_revision > :as_of_revision) AND tsv @@ w.word::tsquery
+            AND is_live_at(removed_revision, :as_of_revision) AND tsv @@ w.word::tsquery
         LIMIT :examined
     ) AS p
     -- include: written
@@ -362,7 +362,7 @@ CROSS JOIN LATERAL (
 ) AS e
 LEFT JOIN LATERAL (
     SELECT content FROM search_observations
-    WHERE tenant_id = :tenant_id AND id = m.memory_id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0
+    WHERE tenant_id = :tenant_id AND id = m.memory_id AND graph_id = :graph_id AND is_live(removed_revision)
         AND coalesce(expires_at > statement_timestamp(), true) AND m.source = 'observation'
     LIMIT 1
 ) AS o ON true;
@@ -373,7 +373,7 @@ SELECT m.node_id AS id, array_remove(ARRAY[e.name, o.content], NULL) AS texts
 FROM (
     SELECT node_id, memory_id, source FROM search_passages
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND added_revision <= :as_of_revision
-        AND (removed_revision IS NULL OR removed_revision > :as_of_revision) AND tsv @@ :words::tsquery
+        AND is_live_at(removed_revision, :as_of_revision) AND tsv @@ :words::tsquery
     LIMIT :examined
 ) AS m
 CROSS JOIN LATERAL (
@@ -403,7 +403,7 @@ LIMIT :limit;
 -- fragment: completed
 -- The conditions for live names that a completion may tell.
 tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder AND status <> 'archived'
-            AND (expires_at IS NULL OR expires_at > statement_timestamp())
+            AND is_current(expires_at)
 
 -- name: complete_names
 -- Names of live entities that begin with :prefix, in any case, with or without accents, in alphabetical order; at most
@@ -476,7 +476,7 @@ FROM (
     CROSS JOIN LATERAL (
         SELECT count(*)::double precision / (SELECT words FROM counted) AS share FROM asked a WHERE part.words @@ a.word
     ) AS held
-    WHERE n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > coalesce(:as_of_time, statement_timestamp()))
+    WHERE n.status = 'active' AND is_current_at(n.expires_at, coalesce(:as_of_time, statement_timestamp()))
         AND (cardinality(:kinds::text[]) = 0
             OR lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind))))
         AND (cardinality(:tags::text[]) = 0 OR EXISTS (
