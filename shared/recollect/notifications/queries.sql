@@ -37,7 +37,7 @@ SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS 
             UNION ALL
             SELECT tenant_id, node_id, kind, tags FROM observations
             WHERE gone.observations > 0 AND tenant_id = :tenant_id AND graph_id = :graph_id
-                AND removed_revision BETWEEN p.revision AND p.revision
+                AND same_key(removed_revision, p.revision)
         ) AS o
         JOIN node_versions v ON v.tenant_id = o.tenant_id AND v.node_id = o.node_id AND v.added_revision <= p.revision
             AND (v.superseded_revision IS NULL OR v.superseded_revision >= p.revision)
@@ -55,7 +55,7 @@ CROSS JOIN LATERAL (
     SELECT count(*) AS observations FROM (
         SELECT FROM observations
         WHERE p.counts ? 'nodes_removed' AND tenant_id = :tenant_id AND graph_id = :graph_id
-            AND removed_revision BETWEEN p.revision AND p.revision
+            AND same_key(removed_revision, p.revision)
         ORDER BY removed_revision LIMIT :max_judged + 1
     ) AS o
 ) AS gone

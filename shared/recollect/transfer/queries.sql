@@ -17,20 +17,19 @@ SELECT n.id, n.added_revision >= :since_revision AND n.created_by = :subject AS 
 FROM unnest(:node_ids::uuid[]) AS wanted (id)
 CROSS JOIN LATERAL (
     SELECT id, version_id, added_revision, created_by FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN wanted.id AND wanted.id ORDER BY id LIMIT 1
+    WHERE tenant_id = :tenant_id AND same_key(id, wanted.id) ORDER BY id LIMIT 1
 ) AS n
 CROSS JOIN LATERAL (
     SELECT added_revision, created_by FROM node_versions
-    WHERE tenant_id = :tenant_id AND id BETWEEN n.version_id AND n.version_id ORDER BY id LIMIT 1
+    WHERE tenant_id = :tenant_id AND same_key(id, n.version_id) ORDER BY id LIMIT 1
 ) AS v
 WHERE v.added_revision >= :since_revision AND v.created_by = :subject;
 
 -- fragment: said_of
 -- The observations of a node v that were live at revision :as_of_revision and time :as_of_time, where nodes have names.
 SELECT * FROM observations
-WHERE :named AND tenant_id = :tenant_id AND node_id BETWEEN v.node_id AND v.node_id AND added_revision <= :as_of_revision
-    AND (removed_revision IS NULL OR removed_revision > :as_of_revision)
-    AND (expires_at IS NULL OR expires_at > :as_of_time)
+WHERE :named AND tenant_id = :tenant_id AND same_key(node_id, v.node_id) AND added_revision <= :as_of_revision
+    AND is_live_at(removed_revision, :as_of_revision) AND is_current_at(expires_at, :as_of_time)
 ORDER BY node_id OFFSET 0
 
 -- name: nodes_as_of
@@ -43,7 +42,7 @@ ORDER BY node_id OFFSET 0
 -- statistics, it would sort the whole graph for each page.
 WITH live AS (
     SELECT id FROM nodes
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND is_live(removed_revision)
         AND added_revision <= :as_of_revision AND id > :after
         AND ((name IS NOT NULL) = :named OR version > 1)
     ORDER BY id
@@ -56,7 +55,7 @@ WITH live AS (
     ) AS touched
     CROSS JOIN LATERAL (
         SELECT id, graph_id, added_revision, removed_revision FROM nodes
-        WHERE tenant_id = :tenant_id AND id BETWEEN touched.id AND touched.id ORDER BY id LIMIT 1
+        WHERE tenant_id = :tenant_id AND same_key(id, touched.id) ORDER BY id LIMIT 1
     ) AS n
     WHERE n.graph_id = :graph_id AND n.removed_revision > :as_of_revision AND n.added_revision <= :as_of_revision
     ORDER BY n.id
@@ -76,7 +75,7 @@ WITH live AS (
             LIMIT 1
         ) AS w
         WHERE NOT w.deleted AND (w.name IS NOT NULL) = :named AND coalesce(w.name, w.content) IS NOT NULL
-            AND (w.expires_at IS NULL OR w.expires_at > :as_of_time) AND (:hidden::boolean OR w.status = 'active')
+            AND is_current_at(w.expires_at, :as_of_time) AND (:hidden::boolean OR w.status = 'active')
             AND (:kind::text IS NULL OR w.kind = :kind)
             AND (cardinality(:tags::text[]) = 0 OR EXISTS (
                 SELECT FROM unnest(w.tags) AS t (tag) JOIN unnest(:tags::text[]) AS o (tag) ON lower(t.tag) = lower(o.tag)))
@@ -113,12 +112,11 @@ LEFT JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND node_id = v.parent_id AND added_revision <= :as_of_revision
     ORDER BY version DESC
     LIMIT 1
-) AS p ON NOT p.deleted AND NOT p.placeholder AND (p.expires_at IS NULL OR p.expires_at > :as_of_time)
+) AS p ON NOT p.deleted AND NOT p.placeholder AND is_current_at(p.expires_at, :as_of_time)
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(l.name ORDER BY l.name), '{}') AS aliases FROM aliases l
     WHERE l.tenant_id = :tenant_id AND l.node_id = v.node_id AND l.name IS DISTINCT FROM v.name
-        AND l.added_revision <= :as_of_revision
-        AND (l.removed_revision IS NULL OR l.removed_revision > :as_of_revision)
+        AND l.added_revision <= :as_of_revision AND is_live_at(l.removed_revision, :as_of_revision)
 ) AS a
 CROSS JOIN LATERAL (
     SELECT array_agg(s.content ORDER BY s.first, s.id) AS contents, array_agg(s.thread ORDER BY s.first, s.id) AS threads,
@@ -176,7 +174,7 @@ WITH live AS (
         LIMIT 1
     ) AS v
     WHERE NOT v.deleted AND coalesce(v.name, v.content) IS NOT NULL AND NOT (:named AND v.name IS NULL)
-        AND (v.expires_at IS NULL OR v.expires_at > :as_of_time) AND (:hidden::boolean OR v.status = 'active')
+        AND is_current_at(v.expires_at, :as_of_time) AND (:hidden::boolean OR v.status = 'active')
         AND (:kind::text IS NULL OR v.kind = :kind)
         AND (cardinality(:tags::text[]) = 0 OR EXISTS (
             SELECT FROM unnest(v.tags) AS t (tag) JOIN unnest(:tags::text[]) AS o (tag) ON lower(t.tag) = lower(o.tag)))
@@ -212,9 +210,9 @@ FROM unnest(:texts::text[], :threads::text[], :statuses::text[]) WITH ORDINALITY
 CROSS JOIN LATERAL (
     SELECT f.id FROM search_nodes f
     WHERE f.tenant_id = :tenant_id AND f.graph_id = :graph_id AND f.removed_revision IS NULL AND f.name IS NULL
-        AND hashtextextended(f.content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
+        AND same_key(hashtextextended(f.content, 0), hashtextextended(i.content, 0))
         AND f.content = i.content AND f.thread IS NOT DISTINCT FROM i.thread AND f.status = i.status
-        AND (f.expires_at IS NULL OR f.expires_at > clock_timestamp())
+        AND is_current_at(f.expires_at, clock_timestamp())
     ORDER BY hashtextextended(f.content, 0), f.id
     LIMIT 1
 ) AS n
@@ -223,7 +221,6 @@ ORDER BY i.position;
 -- name: added_since
 -- Live entities and facts that changed after the time :since; at most :limit.
 SELECT name, content, thread, status FROM nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND coalesce(removed_revision, 0) = 0 AND updated_at > :since
-    AND NOT placeholder AND coalesce(name, content) IS NOT NULL
-    AND (expires_at IS NULL OR expires_at > clock_timestamp())
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND is_live(removed_revision) AND updated_at > :since
+    AND NOT placeholder AND coalesce(name, content) IS NOT NULL AND is_current_at(expires_at, clock_timestamp())
 LIMIT :limit;

@@ -84,8 +84,7 @@ UPDATE api_keys k SET last_used_at = u.at FROM used u WHERE k.tenant_id = :tenan
 -- Whether a key that still holds has this graph as its default.
 SELECT EXISTS (
     SELECT 1 FROM api_keys
-    WHERE tenant_id = :tenant_id AND default_graph_id = :graph_id AND revoked_at IS NULL
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    WHERE tenant_id = :tenant_id AND default_graph_id = :graph_id AND revoked_at IS NULL AND is_current(expires_at)
 );
 
 -- name: find_subject_state
@@ -93,8 +92,7 @@ SELECT EXISTS (
 -- (:grant_id) was not revoked and is a member's, or an issuer (:issuer_id) is trusted.
 SELECT t.status = 'active' AND NOT t.read_only AS is_active, EXISTS (
     SELECT 1 FROM api_keys
-    WHERE tenant_id = :tenant_id AND id = :key_id AND revoked_at IS NULL
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    WHERE tenant_id = :tenant_id AND id = :key_id AND revoked_at IS NULL AND is_current(expires_at)
 ) OR EXISTS (
     SELECT 1 FROM members WHERE tenant_id = :tenant_id AND person_id = :person_id
 ) OR EXISTS (

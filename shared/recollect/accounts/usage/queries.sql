@@ -81,12 +81,12 @@ LEFT JOIN LATERAL (
     ) AS x
     LEFT JOIN LATERAL (
         SELECT pg_column_size(s.*) AS size FROM searched_vectors s
-        WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN x.id AND x.id
+        WHERE s.tenant_id = :tenant_id AND same_key(s.passage_id, x.id)
         ORDER BY s.passage_id LIMIT 1
     ) AS v ON true
     LEFT JOIN LATERAL (
         SELECT pg_column_size(s.*) AS size FROM passage_evidence s
-        WHERE s.tenant_id = :tenant_id AND s.passage_id BETWEEN x.id AND x.id
+        WHERE s.tenant_id = :tenant_id AND same_key(s.passage_id, x.id)
         ORDER BY s.passage_id, s.model LIMIT 1
     ) AS e ON true
 ) AS s ON true

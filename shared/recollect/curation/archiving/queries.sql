@@ -4,8 +4,7 @@
 -- not meet :importance_below.
 SELECT id, name FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
-    AND NOT n.placeholder
-    AND n.status <> 'archived' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND NOT n.placeholder AND n.status <> 'archived' AND is_current(n.expires_at)
     AND (:older_than::timestamptz IS NULL OR updated_at < :older_than)
     AND (:importance_below::double precision IS NULL OR importance < :importance_below)
     AND (cardinality(:tags::text[]) = 0 OR EXISTS (

@@ -2,8 +2,7 @@
 -- Whether a node n of a graph is a live and active entity: these are compared with each other. An outdated or
 -- archived entity is not: merged with an active one, it would hide the text of that, or its own text would come back.
 n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
-    AND NOT n.placeholder
-    AND n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND NOT n.placeholder AND n.status = 'active' AND is_current(n.expires_at)
 
 -- fragment: profile
 -- The fields by which an entity n is compared: all in lower case, observations as hashes.
@@ -15,7 +14,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements FROM observations
     WHERE tenant_id = :tenant_id AND node_id = n.id AND removed_revision IS NULL AND status = 'active'
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        AND is_current(expires_at)
 ) AS o
 
 -- name: count_comparable
@@ -39,7 +38,7 @@ SELECT count(*) FROM (
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
 SELECT count(*) FROM (
     SELECT 1 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-    WHERE name IS NOT NULL AND NOT placeholder AND status = 'active' AND (expires_at IS NULL OR expires_at > :as_of_time)
+    WHERE name IS NOT NULL AND NOT placeholder AND status = 'active' AND is_current_at(expires_at, :as_of_time)
     LIMIT :limit
 ) AS comparable;
 
@@ -61,8 +60,7 @@ CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(DISTINCT hashtextextended(lower(content), 0)), '{}') AS statements
     FROM statements_about(:tenant_id, :graph_id, n.node_id, :as_of_revision, :as_of_time)
 ) AS o
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status = 'active'
-    AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+WHERE n.name IS NOT NULL AND NOT n.placeholder AND n.status = 'active' AND is_current_at(n.expires_at, :as_of_time)
     AND (:kind::text IS NULL OR coalesce(n.kind, '') = :kind)
 ORDER BY coalesce(n.began_at, node_created_at(:tenant_id, n.node_id)), n.node_id;
 
@@ -103,11 +101,11 @@ SELECT :tenant_id, :graph_id, i.node_id, i.other_id, i.likeness, :proposed_at
 FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[]) AS i (node_id, other_id, likeness)
 CROSS JOIN LATERAL (
     SELECT 1 FROM nodes
-    WHERE tenant_id = :tenant_id AND id = i.node_id AND coalesce(removed_revision, 0) = 0 AND status = 'active' OFFSET 0
+    WHERE tenant_id = :tenant_id AND id = i.node_id AND is_live(removed_revision) AND status = 'active' OFFSET 0
 ) AS n
 CROSS JOIN LATERAL (
     SELECT 1 FROM nodes
-    WHERE tenant_id = :tenant_id AND id = i.other_id AND coalesce(removed_revision, 0) = 0 AND status = 'active' OFFSET 0
+    WHERE tenant_id = :tenant_id AND id = i.other_id AND is_live(removed_revision) AND status = 'active' OFFSET 0
 ) AS o
 ON CONFLICT (tenant_id, graph_id, node_id, other_id)
 DO UPDATE SET likeness = excluded.likeness, found_at = excluded.found_at
@@ -119,10 +117,9 @@ RETURNING node_id, other_id, likeness;
 SELECT d.node_id, d.other_id, d.likeness, n.name, o.name AS other, n.created_at, o.created_at AS other_created_at
 FROM duplicates d
 JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = d.node_id AND n.removed_revision IS NULL
-    AND n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp())
+    AND n.status = 'active' AND is_current(n.expires_at)
 JOIN nodes o ON o.tenant_id = :tenant_id AND o.id = d.other_id AND o.removed_revision IS NULL
-    AND o.status = 'active' AND coalesce(o.kind, '') = coalesce(n.kind, '')
-    AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp())
+    AND o.status = 'active' AND coalesce(o.kind, '') = coalesce(n.kind, '') AND is_current(o.expires_at)
 WHERE d.tenant_id = :tenant_id AND d.graph_id = :graph_id AND d.likeness >= :min_likeness
 ORDER BY d.likeness DESC, d.node_id, d.other_id
 OFFSET :offset
@@ -139,13 +136,13 @@ SELECT count(*) FROM (
     ) AS d
     CROSS JOIN LATERAL (
         SELECT coalesce(kind, '') AS kind FROM nodes
-        WHERE tenant_id = :tenant_id AND id = d.node_id AND coalesce(removed_revision, 0) = 0 AND status = 'active'
+        WHERE tenant_id = :tenant_id AND id = d.node_id AND is_live(removed_revision) AND status = 'active'
             AND coalesce(expires_at > statement_timestamp(), true)
         OFFSET 0
     ) AS n
     CROSS JOIN LATERAL (
         SELECT 1 FROM nodes
-        WHERE tenant_id = :tenant_id AND id = d.other_id AND coalesce(removed_revision, 0) = 0 AND status = 'active'
+        WHERE tenant_id = :tenant_id AND id = d.other_id AND is_live(removed_revision) AND status = 'active'
             AND coalesce(expires_at > statement_timestamp(), true) AND coalesce(kind, '') = n.kind
         OFFSET 0
     ) AS o

@@ -10,13 +10,13 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :since
 -- The bytes of the metadata of these ids: of nodes, of observations and of relations.
 SELECT (
     SELECT coalesce(sum(octet_length(metadata::text)), 0) FROM nodes
-    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
+    WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:ids::uuid[])
 ) + (
     SELECT coalesce(sum(octet_length(metadata::text)), 0) FROM observations
-    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
+    WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:ids::uuid[])
 ) + (
     SELECT coalesce(sum(octet_length(metadata::text)), 0) FROM relations
-    WHERE tenant_id = :tenant_id AND (graph_id = :graph_id) IS TRUE AND id = ANY (:ids::uuid[])
+    WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:ids::uuid[])
 ) AS bytes;
 
 -- name: has_changed
@@ -75,12 +75,12 @@ SELECT n.id, n.removed_revision IS NULL AS lives, coalesce(n.expires_at <= state
     ) AS related, EXISTS (
         SELECT 1 FROM (
             SELECT version_id FROM nodes
-            WHERE tenant_id = :tenant_id AND parent_id BETWEEN n.id AND n.id AND removed_revision IS NULL
+            WHERE tenant_id = :tenant_id AND same_key(parent_id, n.id) AND removed_revision IS NULL
             ORDER BY parent_id OFFSET 0
         ) AS c
         CROSS JOIN LATERAL (
             SELECT added_revision FROM node_versions
-            WHERE tenant_id = :tenant_id AND id BETWEEN c.version_id AND c.version_id ORDER BY id LIMIT 1
+            WHERE tenant_id = :tenant_id AND same_key(id, c.version_id) ORDER BY id LIMIT 1
         ) AS v
         WHERE v.added_revision > w.since AND v.added_revision <> ALL (:revisions)
     ) AS above, n.name, n.kind, n.content, n.summary, n.tags, n.importance, n.metadata, n.parent_id, n.status, n.source,
@@ -180,7 +180,7 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id
 SELECT DISTINCT n.name, n.id
 FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL forms_of(:tenant_id, :graph_id, wanted.name) AS n
-WHERE n.expires_at IS NULL OR n.expires_at > statement_timestamp();
+WHERE is_current(n.expires_at);
 
 -- name: names_at
 -- The names that nodes had at a revision.
@@ -204,7 +204,7 @@ WITH RECURSIVE above AS (
     SELECT p.id, p.parent_id FROM above a
     CROSS JOIN LATERAL (
         SELECT id, parent_id FROM nodes
-        WHERE tenant_id = :tenant_id AND id = a.parent_id AND coalesce(removed_revision, 0) = 0
+        WHERE tenant_id = :tenant_id AND id = a.parent_id AND is_live(removed_revision)
         OFFSET 0
     ) AS p
 )

@@ -5,11 +5,10 @@
 WITH living AS (
     SELECT id, name, kind, placeholder, parent_id FROM nodes
     WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
-        AND name IS NOT NULL
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        AND name IS NOT NULL AND is_current(expires_at)
     UNION ALL
     SELECT node_id, name, kind, placeholder, parent_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
-    WHERE :as_of_revision::bigint IS NOT NULL AND name IS NOT NULL AND (expires_at IS NULL OR expires_at > :as_of_time::timestamptz)
+    WHERE :as_of_revision::bigint IS NOT NULL AND name IS NOT NULL AND is_current_at(expires_at, :as_of_time::timestamptz)
 ), related AS (
     SELECT id, from_node, to_node, type FROM relations
     WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND to_graph = :graph_id
@@ -24,14 +23,13 @@ WITH living AS (
 ), said AS (
     SELECT DISTINCT node_id FROM observations
     WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
-        AND status = 'active'
-        AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        AND status = 'active' AND is_current(expires_at)
     UNION ALL
     SELECT DISTINCT node_id FROM observations_at(:tenant_id, :graph_id, :as_of_revision)
-    WHERE :as_of_revision::bigint IS NOT NULL AND status = 'active' AND (expires_at IS NULL OR expires_at > :as_of_time::timestamptz)
+    WHERE :as_of_revision::bigint IS NOT NULL AND status = 'active' AND is_current_at(expires_at, :as_of_time::timestamptz)
 ), faults AS (
     SELECT 'orphaned_relation' AS fault, id, from_node AS node_id, to_node AS target_id, type AS relation FROM related
-    WHERE (from_node IN (SELECT id FROM living)) IS TRUE AND (to_node IN (SELECT id FROM living)) IS TRUE
+    WHERE as_filter(from_node IN (SELECT id FROM living)) AND as_filter(to_node IN (SELECT id FROM living))
         AND (from_node IN (SELECT id FROM living WHERE placeholder) OR to_node IN (SELECT id FROM living WHERE placeholder))
     UNION ALL
     SELECT 'missing_type', id, id, NULL, NULL FROM living WHERE NOT placeholder AND coalesce(kind, '') = ''

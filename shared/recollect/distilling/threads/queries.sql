@@ -7,9 +7,9 @@
 ) AS i
 CROSS JOIN LATERAL (
     SELECT id, content, thread, said_at, created_at, expires_at, version, status FROM nodes
-    WHERE tenant_id = :tenant_id AND id BETWEEN i.id AND i.id ORDER BY id LIMIT 1
+    WHERE tenant_id = :tenant_id AND same_key(id, i.id) ORDER BY id LIMIT 1
 ) AS n
-WHERE n.status = 'active' AND (n.expires_at IS NULL OR n.expires_at > statement_timestamp()) AND NOT EXISTS (
+WHERE n.status = 'active' AND is_current(n.expires_at) AND NOT EXISTS (
     SELECT 1 FROM derived_facts d WHERE d.tenant_id = :tenant_id AND d.fact_id = n.id
 )
 
@@ -41,8 +41,8 @@ SELECT i.content AS text, n.id FROM unnest(:texts::text[]) AS i (content)
 CROSS JOIN LATERAL (
     SELECT n.id FROM search_nodes n
     WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NULL
-        AND hashtextextended(n.content, 0) BETWEEN hashtextextended(i.content, 0) AND hashtextextended(i.content, 0)
-        AND n.content = i.content AND (n.expires_at IS NULL OR n.expires_at > :revision_time)
+        AND same_key(hashtextextended(n.content, 0), hashtextextended(i.content, 0))
+        AND n.content = i.content AND is_current_at(n.expires_at, :revision_time)
     ORDER BY hashtextextended(n.content, 0)
     LIMIT :limit
 ) AS n;

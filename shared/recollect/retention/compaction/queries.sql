@@ -96,7 +96,7 @@ WITH deleted AS (
 ), changed AS (
     SELECT node_id, max(greatest(created_at, (
         SELECT at FROM changes
-        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision BETWEEN removed_revision AND removed_revision
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND same_key(revision, removed_revision)
         ORDER BY revision LIMIT 1
     ))) AS at
     FROM deleted

@@ -70,7 +70,7 @@ ORDER BY id;
 SELECT n.id, octet_length(words_of(w.version)) AS bytes FROM nodes n
 CROSS JOIN LATERAL (
     SELECT v AS version FROM node_versions v
-    WHERE v.tenant_id = :tenant_id AND v.id BETWEEN n.version_id AND n.version_id ORDER BY v.id LIMIT 1
+    WHERE v.tenant_id = :tenant_id AND same_key(v.id, n.version_id) ORDER BY v.id LIMIT 1
 ) AS w
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.id <> ALL (:node_ids::uuid[])
     AND words_of(w.version) ~ ANY (:patterns::text[])

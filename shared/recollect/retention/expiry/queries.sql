@@ -25,20 +25,20 @@ LIMIT :limit;
 n.removed_revision IS NULL AND n.status = 'archived' AND NOT EXISTS (
         SELECT 1 FROM relations r CROSS JOIN LATERAL (
             SELECT 1 FROM nodes t
-            WHERE t.tenant_id = :tenant_id AND t.id = r.to_node AND coalesce(t.removed_revision, 0) = 0
+            WHERE t.tenant_id = :tenant_id AND t.id = r.to_node AND is_live(t.removed_revision)
                 AND coalesce(t.expires_at > statement_timestamp(), true) AND NOT t.placeholder
             OFFSET 0
         ) AS t
-        WHERE r.tenant_id = :tenant_id AND r.from_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
+        WHERE r.tenant_id = :tenant_id AND same_key(r.from_node, n.id) AND r.removed_revision IS NULL
         ORDER BY r.from_node OFFSET 0
     ) AND NOT EXISTS (
         SELECT 1 FROM relations r CROSS JOIN LATERAL (
             SELECT 1 FROM nodes f
-            WHERE f.tenant_id = :tenant_id AND f.id = r.from_node AND coalesce(f.removed_revision, 0) = 0
+            WHERE f.tenant_id = :tenant_id AND f.id = r.from_node AND is_live(f.removed_revision)
                 AND coalesce(f.expires_at > statement_timestamp(), true) AND NOT f.placeholder
             OFFSET 0
         ) AS f
-        WHERE r.tenant_id = :tenant_id AND r.to_node BETWEEN n.id AND n.id AND r.removed_revision IS NULL
+        WHERE r.tenant_id = :tenant_id AND same_key(r.to_node, n.id) AND r.removed_revision IS NULL
         ORDER BY r.to_node OFFSET 0
     )
 
@@ -82,7 +82,7 @@ SELECT memory_id, node_id, name, text, expires_at FROM (
     SELECT o.id, o.node_id, n.name, o.content, o.expires_at
     FROM observations_at(:tenant_id, :graph_id, :as_of_revision) o
     JOIN nodes_at(:tenant_id, :graph_id, :as_of_revision) n ON n.node_id = o.node_id
-        AND (n.expires_at IS NULL OR n.expires_at > :as_of_time)
+        AND is_current_at(n.expires_at, :as_of_time)
     WHERE o.status = 'active'
 ) AS expiring
 WHERE expires_at > :as_of_time AND expires_at <= :as_of_time + :within::interval
