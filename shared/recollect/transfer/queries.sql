@@ -33,13 +33,13 @@ WHERE :named AND tenant_id = :tenant_id AND same_key(node_id, v.node_id) AND add
 ORDER BY node_id OFFSET 0
 
 -- name: nodes_as_of
--- The next lineages after :after, oldest first, each as it was at revision :as_of_revision and time :as_of_time.
--- `shown`: whether it was a node at that revision, has a name if :named and none if not, and matches :kind (kind),
--- :tags (any of these), :since and :until (its last change); active, unless :hidden. At most :limit lineages, and of those the first whose
--- texts, metadata (as stored, compressed) and observations with their attributes come to :max_bytes bytes, but at least
--- one. Nodes that were live then are still live, or were removed since: the removed ones are few, and the log names
--- them. The condition that a node is live is written so that the planner takes no partial index: while a table has no
--- statistics, it would sort the whole graph for each page.
+-- The next lineages after :after, oldest first, each as it was at revision :as_of_revision and time :as_of_time. `shown`:
+-- whether it was a node at that revision, has a name if :named and none if not, and matches :kind (kind), :tags (any of
+-- these), :since and :until (its last change); active, unless :hidden. At most :limit lineages, and of those the first
+-- whose texts, metadata (as stored, compressed) and observations with their attributes come to :max_bytes bytes, but at
+-- least one. Nodes that were live then are still live, or were removed since: the removed ones are few, and the log names
+-- them. No partial index serves is_live (ADR 32): while a table has no statistics, the planner would sort the whole graph
+-- for each page by one.
 WITH live AS (
     SELECT id FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND is_live(removed_revision)

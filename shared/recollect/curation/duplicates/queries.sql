@@ -94,8 +94,7 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[]));
 
 -- name: insert_duplicates
--- Store proposed pairs whose entities are both live and active. Each is looked up by its key, whatever the planner
--- expects.
+-- Store proposed pairs whose entities are both live and active. Each is looked up by its key (ADR 32).
 INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
 SELECT :tenant_id, :graph_id, i.node_id, i.other_id, i.likeness, :proposed_at
 FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[]) AS i (node_id, other_id, likeness)
@@ -127,7 +126,7 @@ LIMIT :limit;
 
 -- name: count_duplicates
 -- The number of proposed pairs that list_duplicates finds, of any similarity, counted up to :limit, among the first
--- :searched that are stored. Entities are looked up by their keys, whatever the planner expects.
+-- :searched that are stored. Entities are looked up by their keys (ADR 32).
 SELECT count(*) FROM (
     SELECT 1 FROM (
         SELECT node_id, other_id FROM duplicates WHERE tenant_id = :tenant_id AND graph_id = :graph_id

@@ -35,8 +35,7 @@ ORDER BY revision;
 -- The lineages among these ids that the revisions :revisions wrote, as they are now, and whether they have observations,
 -- relations or children that others made. A relation of others counts also if those revisions gave it other properties. A
 -- child does not count if it had the lineage as its parent before the lineage was restored. Archiving an expired node (by
--- the operation :archived_by) is nobody's change. Rows are ordered by the last column of a key, so that the planner looks
--- each up by that key, whatever it expects.
+-- the operation :archived_by) is nobody's change. Each row is looked up by the last column of a key (ADR 32).
 WITH written AS (
     SELECT node_id, min(version) AS first, max(version) AS last, min(added_revision) AS since FROM node_versions
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = ANY (:ids::uuid[])

@@ -1,7 +1,7 @@
 -- name: find_integrity_issues
--- The faults in the data of a graph (at :as_of_revision and :as_of_time, where these are not null): for each kind how
--- many there are, and the first :examples, oldest first. No join may reach the whole graph: IN is answered by hashing,
--- whatever the planner expects, and IS TRUE keeps the planner from turning it into a join.
+-- The faults in the data of a graph (at :as_of_revision and :as_of_time, where these are not null): for each kind how many
+-- there are, and the first :examples, oldest first. No join may reach the whole graph: IN is answered by hashing, and
+-- as_filter keeps the planner from turning it into a join (ADR 32).
 WITH living AS (
     SELECT id, name, kind, placeholder, parent_id FROM nodes
     WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL

@@ -39,9 +39,8 @@ WHERE NOT EXISTS (
 );
 
 -- fragment: found
--- A live entity n by a name w that was asked for (`wanted`), and its aliases. `silent`: search finds the entity by its name
--- alone, since it has no lasting text. It is looked up by its id, whatever the planner knows: the range of one id in its
--- order is read by the index.
+-- A live entity n by a name w that was asked for (`wanted`), and its aliases. `silent`: search finds the entity by its
+-- name alone, since it has no lasting text. It is looked up by its id (ADR 32).
 w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
     SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
     WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL

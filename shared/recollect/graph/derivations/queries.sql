@@ -33,7 +33,7 @@ LIMIT :limit;
 
 -- name: facts_without_support
 -- Live facts that were derived from one of the turns :turn_ids and from no other turn that is live and active, and that
--- nobody has changed since. All are looked up by their ids, whatever the planner knows.
+-- nobody has changed since. All are looked up by their ids (ADR 32).
 SELECT DISTINCT d.fact_id FROM unnest(:turn_ids::uuid[]) AS i (id)
 CROSS JOIN LATERAL (
     SELECT fact_id, version FROM derived_facts

@@ -179,7 +179,7 @@ CROSS JOIN LATERAL (
 
 -- name: open_entities
 -- Entities by name with their observations, in the order of :names; without them where all together exceed :max_bytes.
--- Each entity is looked up by its name, whatever the planner knows.
+-- Each entity is looked up by its name (ADR 32).
 WITH bound AS MATERIALIZED (
     SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
         SELECT coalesce(sum(s.bytes), 0)::bigint
@@ -225,7 +225,7 @@ ORDER BY wanted.position;
 
 -- name: entities_by_id
 -- Entities by id with their observations, in the order of :node_ids; without them where all together exceed :max_bytes.
--- Each entity is looked up by its id, whatever the planner knows.
+-- Each entity is looked up by its id (ADR 32).
 WITH bound AS MATERIALIZED (
     -- include: bound_of_nodes
 )

@@ -57,7 +57,7 @@ WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
 
 -- name: find_live_head
 -- The same, without expired rows, which are counted until they are purged, but which no read returns. They are read in the
--- order of the indexes on expires_at, and what belongs to each is looked up by itself, whatever the planner knows.
+-- order of the indexes on expires_at, and what belongs to each is looked up by itself (ADR 32).
 WITH expired AS MATERIALIZED (
     SELECT id, name IS NULL AS fact FROM nodes
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()

@@ -1,10 +1,8 @@
 -- name: list_ancestor_ids
 -- These live nodes and all their ancestors, each once, with its parent. Expired ones count: their expiry may be extended,
--- which would complete a cycle. UNION visits no node twice; a CYCLE clause would compare each with the path to it, which took
--- 9 s for a chain of 9,000.
--- Here and below, each level is looked up by itself (LATERAL, OFFSET 0), and the condition that a node is live is written so
--- that it matches no partial index: while a table has no statistics, the planner would compare each level with every node
--- instead (1,200 levels: 7 s).
+-- which would complete a cycle. UNION visits no node twice; a CYCLE clause would compare each with the path to it, which
+-- took 9 s for a chain of 9,000. Here and below, each level is looked up by itself (ADR 32): while a table has no
+-- statistics, the planner would compare each level with every node instead (1,200 levels: 7 s).
 WITH RECURSIVE above AS (
     SELECT id, parent_id FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[])
         AND is_live(removed_revision)
@@ -101,7 +99,7 @@ WITH RECURSIVE below AS (
 SELECT id FROM below ORDER BY position OFFSET :offset LIMIT :limit;
 
 -- name: list_roots
--- Live entities that have no live parent, oldest first. OFFSET has the parent looked up, whatever the planner expects.
+-- Live entities that have no live parent, oldest first. The parent is looked up (ADR 32).
 SELECT n.id FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.name IS NOT NULL
     AND NOT n.placeholder AND is_current(n.expires_at) AND NOT EXISTS (

@@ -75,8 +75,8 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: current_versions
--- The newest versions of live nodes of these graphs, in the order asked for. :placeholders: placeholders too. Each is looked
--- up by its id, whatever the planner knows.
+-- The newest versions of live nodes of these graphs, in the order asked for. :placeholders: placeholders too. Each is
+-- looked up by its id (ADR 32).
 SELECT v.*
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN LATERAL (

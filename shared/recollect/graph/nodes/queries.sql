@@ -17,8 +17,8 @@ id, graph_id, version, version_id, name, kind, content, summary, tags, importanc
     created_by, updated_at;
 
 -- fragment: named
--- The nodes n that the names :names mean (nodes_named), placeholders and expired ones too. Each is looked up by its name,
--- whatever the planner knows.
+-- The nodes n that the names :names mean (nodes_named), placeholders and expired ones too. Each is looked up by its name
+-- (ADR 32).
 (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
 CROSS JOIN LATERAL (
     SELECT -- include: head
@@ -77,8 +77,8 @@ SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY
 -- name: append_versions
 -- Append the present heads of these nodes as versions, based on :based_on (null: the version before). The earlier heads of
 -- a node end, unless :sibling_heads says that the new version stands beside them as a sibling (a recorded conflict).
--- :actors: who wrote each version; null: :subject. Returns the nodes that have siblings, or had until now. All are looked up
--- by their ids, whatever the planner knows.
+-- :actors: who wrote each version; null: :subject. Returns the nodes that have siblings, or had until now. All are looked
+-- up by their ids (ADR 32).
 WITH heads AS (
     SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.sibling_heads, coalesce(i.actor, :subject) AS actor
     FROM unnest(:node_ids::uuid[], :based_on::integer[], :sibling_heads::boolean[], :actors::text[]) AS i (id, based_on,
@@ -116,7 +116,7 @@ SELECT -- include: head
 FROM nodes
 WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:node_ids::uuid[])
     AND is_live(removed_revision)
-    AND (:expired_too::boolean OR expires_at IS NULL OR expires_at > statement_timestamp());
+    AND (:expired_too::boolean OR is_current(expires_at));
 
 -- name: expired_heads
 -- The expired nodes that have these names, in any form: no read finds them, but they still hold their names.
@@ -137,9 +137,9 @@ ORDER BY expires_at, id
 LIMIT :limit;
 
 -- name: rewrite_heads
--- Give live nodes these fields and a new version number, and append the new versions, as append_versions does. The versions
--- that end are found by the arguments, not by a join with the written rows, of which the planner would expect one. Nodes
--- and versions are found by the primary key: the other conditions are written so that no other index serves them.
+-- Give live nodes these fields and a new version number, and append the new versions, as append_versions does. The
+-- versions that end are found by the arguments, not by a join with the written rows, of which the planner would expect
+-- one. Nodes and versions are found by the primary key (ADR 32).
 WITH rewritten AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(:heads::jsonb) AS i (
         -- include: typed_fields
@@ -201,9 +201,8 @@ SELECT tenant_id, graph_id, node_id, newest + position, version_id, CASE WHEN po
 FROM coming;
 
 -- name: restore_heads
--- Give lineages, deleted ones too, their former fields, with a version number above those of restore_siblings
--- (`below`: how many these are). append_versions then adds the versions. IS TRUE around the check of the graph keeps the
--- planner from any index but that of the ids.
+-- Give lineages, deleted ones too, their former fields, with a version number above those of restore_siblings (`below`:
+-- how many these are). append_versions then adds the versions. Each is found by the primary key (ADR 32).
 UPDATE nodes n SET version = n.version + i.below + 1, version_id = i.version_id, removed_revision = NULL,
     created_at = i.began_at, updated_at = :revision_time, (
         -- include: fields
@@ -258,9 +257,9 @@ CROSS JOIN LATERAL (
 
 -- name: memories_of_nodes
 -- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and, where
--- :with_observations is set, observations; else with the times when their contents were said so far, where nodes have none.
--- Each comes with its author and with the names of its entity: its name and its aliases. All is looked up node by node, by a
--- range of one id, in order, whatever the planner knows.
+-- :with_observations is set, observations; else with the times when their contents were said so far, where nodes have
+-- none. Each comes with its author and with the names of its entity: its name and its aliases. All is looked up node by
+-- node (ADR 32).
 WITH live AS (
     SELECT n.*, a.names AS aliases, nullif(concat_ws(' ', n.name, a.names), '') AS about
     FROM nodes n
@@ -315,8 +314,7 @@ ORDER BY m.memory_id, m.version_id NULLS FIRST;
 -- name: remove_nodes
 -- Delete nodes of a graph with their observations and aliases. Returns what each node was, and how many of its removed
 -- observations were active. append_versions then adds the versions. Nothing is joined with the deleted rows: the planner
--- would expect one row of them. :reason, where it is not null, is that of the new version. IS TRUE around the check of the
--- graph keeps it from any index but that of the ids.
+-- would expect one row of them (ADR 32). :reason, where it is not null, is that of the new version.
 WITH removed AS (
     UPDATE nodes n SET removed_revision = :revision, version = n.version + 1, version_id = i.version_id,
         updated_at = :revision_time, reason = coalesce(:reason::text, n.reason)

@@ -13,10 +13,10 @@ jsonb_to_record(i.attributes) AS a (kind text, tags text[], importance double pr
 -- name: insert_observations
 -- New observations, except those that the entity already has with the same status. :across_threads: in any thread; else in
 -- the same thread. They are looked up by the hash: through the view, since under row-level security the hash serves no
--- index; with IS TRUE, without which PostgreSQL may take the index of trigrams, 50 ms an observation in a graph of 100,000
--- (measured); each by itself, whatever the planner knows (OFFSET 0); and in the order of the hash, which only their index
--- has within a node: by another, all observations of the node would be read for each that is new. The update time of their
--- nodes is set, except of those that this revision has written already.
+-- index; each by itself and in the order of the hash, which only their index has within a node (ADR 32): by another, all
+-- observations of the node would be read for each that is new. The text itself is a filter (as_filter): PostgreSQL may
+-- take the index of trigrams for it, 50 ms an observation in a graph of 100,000 (measured). The update time of their nodes
+-- is set, except of those that this revision has written already.
 WITH inserted AS (
     INSERT INTO observations (tenant_id, graph_id, id, node_id, content, thread, said_at, expires_at, kind, tags, importance,
         source, metadata, status, reason, first_revision, version, said_offset, added_revision, created_at, created_by)

@@ -12,7 +12,7 @@ greatest(index_epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::big
 
 -- fragment: ended
 -- The vectors of passages that were just `removed` leave the vector indexes, and serve the past. The condition on live is
--- written so that it matches no partial index on live rows.
+-- written so that it matches no partial index on live rows (ADR 32).
 ended AS (
     UPDATE searched_vectors SET live = false
     WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM removed)) AND coalesce(live, true);
@@ -70,12 +70,11 @@ WITH given AS MATERIALIZED (
 SELECT id FROM given;
 
 -- name: renew_passages
--- Rebuild the passages of memories (:renewed_memory_ids) as of revision :revision. The old passages serve the
--- past, or are deleted if they are of this revision. Returns the old passages of observations whose time of saying changed:
--- their neighbours are no longer the same. Here and below, the rows to change are first looked up one by one in the order
--- of an index, whatever the planner knows; and then found by the primary key: the other conditions are written so that no
--- other index serves them. A passage with the text of an old one keeps its vectors, and its evidence if it was said on the
--- same day. :bulk: the new passages are many.
+-- Rebuild the passages of memories (:renewed_memory_ids) as of revision :revision. The old passages serve the past, or are
+-- deleted if they are of this revision. Returns the old passages of observations whose time of saying changed: their
+-- neighbours are no longer the same. Here and below, the rows to change are first looked up one by one, and then found by
+-- the primary key (ADR 32). A passage with the text of an old one keeps its vectors, and its evidence if it was said on
+-- the same day. :bulk: the new passages are many.
 WITH -- include: held
 ), renewed AS MATERIALIZED (
     SELECT p.id FROM unnest(:renewed_memory_ids::uuid[]) AS i (id)
@@ -198,8 +197,7 @@ SELECT id FROM removed;
 -- Queue the neighbours of removed passages (:ids), up to :neighbours on either side, to be settled again: they are still
 -- matched by the words and vectors of the removed ones. Where more than :max_neighbour_lookups of a sequence were removed,
 -- only one of each contiguous run is looked up: all of a run have the same neighbours, and each lookup would pass all the
--- others. Each passage is looked up by its id alone, whatever the planner knows: the condition that it is live is written so
--- that it matches no partial index, and the range of one id in its order is read by the primary key.
+-- others. Each passage is looked up by its id alone (ADR 32).
 WITH gone AS MATERIALIZED (
     SELECT p.*, count(*) OVER (PARTITION BY graph_id, sequence) AS together
     FROM unnest(:ids::uuid[]) AS i (id)
@@ -247,10 +245,8 @@ WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND settled AND id = 
 -- name: remove_names
 -- Remove the name passages of entities that have another lasting passage, which is matched by the name, too. Names are
 -- looked up first, by their memory ids; then one other passage is enough: an entity may have thousands. The lookup is a
--- scalar sub-select, since a planner without statistics would join, and compare each with all; and it reads in the order of
--- its index, whatever the planner knows. Where there is a name to remove, the graph's index is locked first. The condition
--- that a passage is live is written so that it matches no partial index: without statistics, one over all passages of a
--- tenant looks as good as the one by node.
+-- scalar sub-select, since a planner without statistics would join, and compare each with all (ADR 32). Where there is a
+-- name to remove, the graph's index is locked first.
 WITH hidden AS MATERIALIZED (
     SELECT p.id FROM unnest(:node_ids::uuid[]) AS i (id)
     CROSS JOIN LATERAL (
@@ -276,8 +272,8 @@ WITH hidden AS MATERIALIZED (
 SELECT id FROM removed;
 
 -- name: find_unindexed_nodes
--- Those of these nodes that have no lasting passage, nor one of their name, which expires with its node. OFFSET has each
--- looked up by its key, whatever the planner expects.
+-- Those of these nodes that have no lasting passage, nor one of their name, which expires with its node. Each is looked up
+-- by its key (ADR 32).
 SELECT i.id FROM unnest(:node_ids::uuid[]) AS i (id)
 WHERE NOT EXISTS (
     SELECT 1 FROM passages o
@@ -303,15 +299,15 @@ CASE WHEN graph_id = ANY (ARRAY(SELECT graph_id FROM others)) THEN false
 
 -- name: claim_pending
 -- Claim waiting passages until the lease ends. A lease rather than a lock: the embedder may be across a network, and no
--- transaction waits for one. The passages of a killed worker are claimed again by themselves. A text is returned only where
--- the passage has no vector of model :model yet, or no evidence of :generation, and was not set aside. Graphs that the
--- previous model :previous serves are left out, or all others are (:is_previous). First come the newest passages of small
--- writes, up to :max_small, as many from each graph, where several graphs have some. Then come the oldest of all, bulk or
--- not, up to :limit with the others. Graphs are found by a walk through the index from one to the next; of more than
--- :max_busy_graphs, those whose ids come first. That walk, and the claim from each graph, have the order and the condition on
--- live passages of the index on small writes, and of no other: of live passages the planner might read all, most of which
--- wait for nothing. Rows are looked up by their ids, never joined: while a tenant is new to the planner, it would read all of
--- them for each batch. `places`: the most passages of one graph in this claim.
+-- transaction waits for one. The passages of a killed worker are claimed again by themselves. A text is returned only
+-- where the passage has no vector of model :model yet, or no evidence of :generation, and was not set aside. Graphs that
+-- the previous model :previous serves are left out, or all others are (:is_previous). First come the newest passages of
+-- small writes, up to :max_small, as many from each graph, where several graphs have some. Then come the oldest of all,
+-- bulk or not, up to :limit with the others. Graphs are found by a walk through the index from one to the next; of more
+-- than :max_busy_graphs, those whose ids come first. That walk, and the claim from each graph, have the order and the
+-- condition on live passages of the index on small writes, and of no other: of live passages the planner might read all,
+-- most of which wait for nothing. Rows are looked up by their ids, never joined (ADR 32): while a tenant is new to the
+-- planner, it would read all of them for each batch. `places`: the most passages of one graph in this claim.
 WITH RECURSIVE others AS MATERIALIZED (
     SELECT graph_id FROM graph_indexes WHERE tenant_id = :tenant_id AND coalesce(model = :previous, false) <> :is_previous
 ), busy AS (
@@ -520,9 +516,8 @@ RETURNING passage_id;
 -- name: find_windows
 -- The passages :ids and those neighbours that they reach, each with the texts up to :far_words words before and after it,
 -- and with the nearest passages (preceding, following). Up to :neighbours passages on either side are read; a text that is
--- said twice counts once, also where it lies between a passage and another that it reaches. Rows are looked up by their ids,
--- never joined: the planner, which has no statistics of a table that is being filled, would compare each with all rows of
--- the tenant. The range of one id in its order is read by the primary key.
+-- said twice counts once, also where it lies between a passage and another that it reaches. Rows are looked up by their
+-- ids, never joined (ADR 32).
 WITH given AS (
     SELECT g.passage, i.id
     FROM unnest(:ids::uuid[]) AS i (id)
@@ -627,8 +622,7 @@ ON CONFLICT (tenant_id, passage_id) DO UPDATE SET model = excluded.model, embedd
 -- name: record_failures
 -- Record that the embedder failed on each of these passages by itself (:ids, with :reasons; :certain: it will fail again);
 -- they are claimed until :claimed_until. A passage whose failure is certain, or its :max_failures-th, is set aside; others
--- are retried after 5 seconds, then after 20. The condition that a passage is live is written so that it matches no partial
--- index: without statistics, one over all passages of a tenant looks as good as the primary key.
+-- are retried after 5 seconds, then after 20. Passages are found by the primary key (ADR 32).
 UPDATE passages p SET failures = p.failures + 1,
     refused = CASE WHEN f.certain OR p.failures + 1 >= :max_failures THEN f.reason END,
     refused_at = CASE WHEN f.certain OR p.failures + 1 >= :max_failures THEN statement_timestamp() END,

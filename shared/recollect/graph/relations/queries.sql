@@ -112,7 +112,7 @@ WHERE n.tenant_id = :tenant_id AND as_filter(n.graph_id = :graph_id) AND n.id = 
 -- name: relations_touching
 -- Edges of a graph with an end among these nodes, oldest first; both ends live and have names. At most :limit. Here and
 -- below, LIMIT has each end looked up by its key: a planner that expects a tenant to have almost no rows would compare
--- every edge with every node (11,000 edges: 30 s). IS TRUE keeps it from reading every edge of the graph.
+-- every edge with every node (11,000 edges: 30 s). as_filter keeps it from reading every edge of the graph (ADR 32).
 WITH ends AS (
     -- include: these
 )
@@ -256,8 +256,8 @@ JOIN relations_at(:tenant_id, :graph_id, :as_of_revision) r ON r.id = wanted.id
 ORDER BY wanted.position;
 
 -- name: rewrite_edges
--- Give live edges of this graph other properties, where these differ. The edges keep their ids. Their former properties stay
--- as former versions, unless this same revision wrote them. Each edge is looked up by its id, whatever the planner knows.
+-- Give live edges of this graph other properties, where these differ. The edges keep their ids. Their former properties
+-- stay as former versions, unless this same revision wrote them. Each edge is looked up by its id (ADR 32).
 WITH given AS MATERIALIZED (
     SELECT i.*, r.version
     FROM jsonb_to_recordset(:edges::jsonb) AS i (id uuid, former uuid, metadata jsonb, ordinal integer)
@@ -306,8 +306,8 @@ ORDER BY from_node, type;
 -- name: edges_of
 -- Live edges that start (:outgoing) or end (:incoming) at one of these nodes, in the order of ordinal and age; at most
 -- :limit after :offset, after the edge :after_id with :after_ordinal, where that is not null. :types: only these types;
--- empty: any. :within: only edges with both ends in these graphs and a live target; null: any. Without
--- :with_metadata, that is not fetched. The edges of each node are looked up by its id, whatever the planner knows.
+-- empty: any. :within: only edges with both ends in these graphs and a live target; null: any. Without :with_metadata,
+-- that is not fetched. The edges of each node are looked up by its id (ADR 32).
 WITH ends AS (
     -- include: these
 )

@@ -1984,9 +1984,9 @@ CREATE TABLE aliases (
 );
 -- What compaction takes away, without looking at what lives.
 CREATE INDEX aliases_compactable ON aliases (tenant_id, graph_id, removed_revision) WHERE removed_revision IS NOT NULL;
--- What looks for names that a text may tell is planned once a session, as what is looked up by keys: planning took
--- ten times as long as looking. Each name is looked up by itself, in the order of an index (BETWEEN, ORDER BY,
--- LIMIT): so no plan that was made for tenants of which most are small goes through all of a large graph.
+-- What looks for names that a text may tell is planned once a session, as what is looked up by keys: planning took ten
+-- times as long as looking. Each name is looked up by itself (ADR 32): so no plan that was made for tenants of which
+-- most are small goes through all of a large graph.
 CREATE INDEX aliases_live_name ON aliases (tenant_id, graph_id, name) WHERE removed_revision IS NULL;
 CREATE INDEX aliases_live_any_case ON aliases (tenant_id, graph_id, lower(name)) WHERE removed_revision IS NULL;
 CREATE INDEX aliases_live_key ON aliases (tenant_id, graph_id, name_key)
@@ -3236,13 +3236,12 @@ GRANT SELECT ON search_passages TO recollect_app;
 -- plain SQL with one statement and run as their caller: the planner folds them into the query, and row-level security
 -- holds as it does for the tables.
 --
--- Reads of the past look what belongs together up by its key. Without statistics of a tenant PostgreSQL expects a row
--- or two of it, takes every index that begins with the tenant for equally good, and compared all with all: a search
--- of the past of 2,000 entities took 16 seconds. A range of one key, in the order of the key, is for one index only.
+-- Reads of the past look what belongs together up by its key. Without statistics of a tenant PostgreSQL expects a row or
+-- two of it, takes every index that begins with the tenant for equally good, and compared all with all: a search of the
+-- past of 2,000 entities took 16 seconds. So each is looked up (ADR 32).
 
--- Every node that lived at a revision, in the version that was its head then: of sibling heads the highest. ORDER BY
--- and OFFSET have the later version looked up for each by the primary key, and never every version compared with
--- every other.
+-- Every node that lived at a revision, in the version that was its head then: of sibling heads the highest. The later
+-- version is looked up for each by the primary key (ADR 32), and never every version compared with every other.
 CREATE FUNCTION nodes_at(tenant uuid, graph uuid, at_revision bigint)
 RETURNS SETOF node_versions
 LANGUAGE sql STABLE
@@ -3475,8 +3474,7 @@ AS $$
         AND is_current_at(v.expires_at, at_time)
 $$;
 
--- The statements of one entity. They are looked up in the order of the index by their node (BETWEEN, ORDER BY,
--- OFFSET), with conditions that no other index serves.
+-- The statements of one entity. They are looked up by their node (ADR 32).
 CREATE FUNCTION statements_about(tenant uuid, graph uuid, node uuid, at_revision bigint, at_time timestamptz)
 RETURNS TABLE (content text)
 LANGUAGE sql STABLE

@@ -2,13 +2,12 @@
 -- plain SQL with one statement and run as their caller: the planner folds them into the query, and row-level security
 -- holds as it does for the tables.
 --
--- Reads of the past look what belongs together up by its key. Without statistics of a tenant PostgreSQL expects a row
--- or two of it, takes every index that begins with the tenant for equally good, and compared all with all: a search
--- of the past of 2,000 entities took 16 seconds. A range of one key, in the order of the key, is for one index only.
+-- Reads of the past look what belongs together up by its key. Without statistics of a tenant PostgreSQL expects a row or
+-- two of it, takes every index that begins with the tenant for equally good, and compared all with all: a search of the
+-- past of 2,000 entities took 16 seconds. So each is looked up (ADR 32).
 
--- Every node that lived at a revision, in the version that was its head then: of sibling heads the highest. ORDER BY
--- and OFFSET have the later version looked up for each by the primary key, and never every version compared with
--- every other.
+-- Every node that lived at a revision, in the version that was its head then: of sibling heads the highest. The later
+-- version is looked up for each by the primary key (ADR 32), and never every version compared with every other.
 CREATE FUNCTION nodes_at(tenant uuid, graph uuid, at_revision bigint)
 RETURNS SETOF node_versions
 LANGUAGE sql STABLE

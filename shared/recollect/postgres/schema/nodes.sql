@@ -208,9 +208,9 @@ CREATE TABLE aliases (
 );
 -- What compaction takes away, without looking at what lives.
 CREATE INDEX aliases_compactable ON aliases (tenant_id, graph_id, removed_revision) WHERE removed_revision IS NOT NULL;
--- What looks for names that a text may tell is planned once a session, as what is looked up by keys: planning took
--- ten times as long as looking. Each name is looked up by itself, in the order of an index (BETWEEN, ORDER BY,
--- LIMIT): so no plan that was made for tenants of which most are small goes through all of a large graph.
+-- What looks for names that a text may tell is planned once a session, as what is looked up by keys: planning took ten
+-- times as long as looking. Each name is looked up by itself (ADR 32): so no plan that was made for tenants of which
+-- most are small goes through all of a large graph.
 CREATE INDEX aliases_live_name ON aliases (tenant_id, graph_id, name) WHERE removed_revision IS NULL;
 CREATE INDEX aliases_live_any_case ON aliases (tenant_id, graph_id, lower(name)) WHERE removed_revision IS NULL;
 CREATE INDEX aliases_live_key ON aliases (tenant_id, graph_id, name_key)

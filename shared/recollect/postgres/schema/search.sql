@@ -58,8 +58,7 @@ AS $$
         AND is_current_at(v.expires_at, at_time)
 $$;
 
--- The statements of one entity. They are looked up in the order of the index by their node (BETWEEN, ORDER BY,
--- OFFSET), with conditions that no other index serves.
+-- The statements of one entity. They are looked up by their node (ADR 32).
 CREATE FUNCTION statements_about(tenant uuid, graph uuid, node uuid, at_revision bigint, at_time timestamptz)
 RETURNS TABLE (content text)
 LANGUAGE sql STABLE

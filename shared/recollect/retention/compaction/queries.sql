@@ -8,9 +8,9 @@ SELECT tenant_id FROM tenants_with_compaction_to_check();
 SELECT set_config('enable_sort', 'off', true);
 
 -- name: list_to_check
--- Lock up to :limit graphs that are due for a check, longest waiting first, without those that others have locked.
--- Return for each whether it has a row that ended longer ago than :retention. For that, the oldest ended row of each
--- table is looked up by its index, whatever the planner knows.
+-- Lock up to :limit graphs that are due for a check, longest waiting first, without those that others have locked. Return
+-- for each whether it has a row that ended longer ago than :retention. For that, the oldest ended row of each table is
+-- looked up by its index (ADR 32).
 WITH looked AS MATERIALIZED (
     SELECT id, compacted_revision, statement_timestamp() - :retention::interval AS before FROM graphs
     WHERE tenant_id = :tenant_id AND compaction_check_at <= statement_timestamp()
@@ -164,8 +164,7 @@ SELECT count(*) FROM deleted;
 
 -- name: compact_nodes
 -- Delete up to :limit lineages that were deleted by revision :horizon and that no row refers to any more, with their
--- versions; return how many of each. OFFSET has the rows that may refer to a lineage looked up by their keys, whatever
--- the planner expects.
+-- versions; return how many of each. The rows that may refer to a lineage are looked up by their keys (ADR 32).
 WITH dead AS MATERIALIZED (
     SELECT n.id FROM nodes n
     WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision <= :horizon

@@ -19,9 +19,8 @@ ORDER BY g.id
 LIMIT :limit;
 
 -- fragment: untied
--- Whether a node n is archived and has no relation with a live node. A placeholder lives by its relations only.
--- BETWEEN, ORDER BY and OFFSET have relations and their other ends looked up by their keys, whatever the planner
--- expects.
+-- Whether a node n is archived and has no relation with a live node. A placeholder lives by its relations only. Relations
+-- and their other ends are looked up by their keys (ADR 32).
 n.removed_revision IS NULL AND n.status = 'archived' AND NOT EXISTS (
         SELECT 1 FROM relations r CROSS JOIN LATERAL (
             SELECT 1 FROM nodes t

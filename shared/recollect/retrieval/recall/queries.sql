@@ -134,8 +134,7 @@ terms AS MATERIALIZED (
     FROM unnest(:terms::text[], :idfs::double precision[], :evident::boolean[]) AS t (query, idf, is_evident);
 
 -- fragment: found_by_text_not_name
--- The passages that were found, without the names of entities that have any other passage. Each is looked up, whatever the
--- planner knows (OFFSET 0).
+-- The passages that were found, without the names of entities that have any other passage. Each is looked up (ADR 32).
 c
 WHERE c.source <> 'name' OR NOT EXISTS (
     SELECT 1 FROM passages o
@@ -144,12 +143,12 @@ WHERE c.source <> 'name' OR NOT EXISTS (
     OFFSET 0);
 
 -- fragment: features
--- The features of passages (found) for a question: its words (terms) in and around each, weighted by how rare they are, its
--- vector (:vector, of model :model), the entities that it names (:named_ids; :phrases: every run of its words, in lower
--- case), and, if it is in the first person (:first_person), whether a passage is by or about the asker (:asker; :asker_names
--- are the names of the user in transcripts, :assistant_names those of the assistant). A passage that the worker has not
--- settled yet has only its own words around it. The words around are stored out of line: setweight reads them once for all
--- terms. Each row is looked up, whatever the planner knows: the range of one id in its order is read by the primary key.
+-- The features of passages (found) for a question: its words (terms) in and around each, weighted by how rare they are,
+-- its vector (:vector, of model :model), the entities that it names (:named_ids; :phrases: every run of its words, in
+-- lower case), and, if it is in the first person (:first_person), whether a passage is by or about the asker (:asker;
+-- :asker_names are the names of the user in transcripts, :assistant_names those of the assistant). A passage that the
+-- worker has not settled yet has only its own words around it. The words around are stored out of line: setweight reads
+-- them once for all terms. Each row is looked up (ADR 32).
 coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS far, coalesce(w.covered, 0) AS covered,
     p.node_id = ANY (:named_ids::uuid[]) OR coalesce(p.speaker = ANY (:phrases::text[]), false)
         OR (:first_person AND (s.said_by = ANY (:asker_names::text[]) OR (p.created_by = :asker
@@ -498,10 +497,9 @@ SELECT (SELECT count(*) FROM newest) AS memories, ARRAY(
 ) AS subjects;
 
 -- name: load_evidence
--- The evidence of passages (:passage_ids) for the second stage, of model :model and of :generation; :with_neighbours 1: also the
--- neighbours of each in its thread, and their evidence (0: none), and which of the question's words (:terms, by their weights
--- :idfs) the turn before it asked about. Each is looked up by its id, whatever the planner knows: the range of one id in its
--- order is read by the primary key.
+-- The evidence of passages (:passage_ids) for the second stage, of model :model and of :generation; :with_neighbours 1:
+-- also the neighbours of each in its thread, and their evidence (0: none), and which of the question's words (:terms, by
+-- their weights :idfs) the turn before it asked about. Each is looked up by its id (ADR 32).
 WITH terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
 ), candidates AS MATERIALIZED (
@@ -595,10 +593,10 @@ WHERE c.score >= :min_similarity
 ORDER BY i.position, c.score DESC;
 
 -- name: find_similar
--- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the own vectors, of one model, of their
--- nearest passages. Passages are found by their contextual vectors: the :candidates nearest, from the vector index where the
--- graph has one, which is of :indexed_model (null: none). :min_score: the least cosine. Each row is looked up by its id,
--- whatever the planner knows.
+-- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the own vectors, of one model, of
+-- their nearest passages. Passages are found by their contextual vectors: the :candidates nearest, from the vector index
+-- where the graph has one, which is of :indexed_model (null: none). :min_score: the least cosine. Each row is looked up by
+-- its id (ADR 32).
 WITH own AS (
     SELECT o.* FROM (VALUES (:node_id::uuid)) AS i (id)
     CROSS JOIN LATERAL (
@@ -691,9 +689,9 @@ LIMIT :limit;
 
 -- name: find_similar_entities
 -- For each of these facts (:fact_ids, if it is live and active), the entities with a passage that means nearly the same,
--- nearest first, at most :limit: by the own vectors, of one model, of their nearest passages. :min_scores: the least cosine
--- of each fact. Passages are found by their contextual vectors: the :candidates nearest, from the vector index where the
--- graph has one, which is of :indexed_model (null: none). Each row is looked up by its id, whatever the planner knows.
+-- nearest first, at most :limit: by the own vectors, of one model, of their nearest passages. :min_scores: the least
+-- cosine of each fact. Passages are found by their contextual vectors: the :candidates nearest, from the vector index
+-- where the graph has one, which is of :indexed_model (null: none). Each row is looked up by its id (ADR 32).
 SELECT i.id AS fact_id, c.id AS entity_id
 FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, position)
 CROSS JOIN LATERAL (
@@ -745,8 +743,8 @@ CROSS JOIN LATERAL (
 ORDER BY i.position, c.score DESC, c.id;
 
 -- name: attributes_of
--- The texts (the first :characters), the attributes and the reasons of the last change of observations and nodes of a graph
--- (:memory_ids). Each is looked up by its id, whatever the planner knows.
+-- The texts (the first :characters), the attributes and the reasons of the last change of observations and nodes of a
+-- graph (:memory_ids). Each is looked up by its id (ADR 32).
 SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
     coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,
     coalesce(o.importance, n.importance) AS importance, coalesce(o.source, n.source) AS source,
@@ -835,9 +833,9 @@ WHERE EXISTS (
 );
 
 -- name: reload_hits
--- The passages of a cached ranking as hits, in its order: those of this graph that may still be shown. :status: the status in
--- the filter. Rows are looked up by their ids and filtered afterwards: while the tables have no statistics, a join or a
--- partial index on live rows would read all (measured: 185 ms instead of 1).
+-- The passages of a cached ranking as hits, in its order: those of this graph that may still be shown. :status: the status
+-- in the filter. Rows are looked up by their ids and filtered afterwards (ADR 32): while the tables have no statistics, a
+-- join or a partial index on live rows would read all (measured: 185 ms instead of 1).
 WITH kept AS MATERIALIZED (
     SELECT id, graph_id, memory_id, node_id, version_id, source, text, said_at, expires_at, removed_revision, outdated
     FROM passages

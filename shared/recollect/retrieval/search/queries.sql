@@ -2,8 +2,8 @@
 -- :kind, :tags (any of them, in any case), :importance (an array of the least and the greatest), and :archived (whether
 -- archived entities are found, too). Nulls and no tags filter nothing.
 --
--- Matches are gathered by index first; then each is looked up by its id, in a LATERAL that OFFSET 0 keeps apart. A
--- plain join would let a planner without statistics, as after a large import, compare each match with every entity.
+-- Matches are gathered by index first; then each is looked up by its id (ADR 32). A plain join would let a planner without
+-- statistics, as after a large import, compare each match with every entity.
 
 -- fragment: fits
 -- Whether an entity e passes the filters.
