@@ -6,11 +6,12 @@ parts of them where scripts run.
 
 To add a page `things` of a graph:
 
-1. `pages/things.py`: a `Controller` with the path `/things`, whose handlers take `visit: NamedDependency[Visit]`, read
-   inside `async with visit.reading("list_things") as view`, and return `render(visit, "things/list.html", …)`. A form
-   goes to a `@post` handler that reads `visit.form`, changes by a use case or an operation of the gateway
-   (`visit.call("…")`), and returns `visit.go("things", done="…")`; on an error of the input it renders the form again
-   with `fault=…` and what was entered. No SQL, and no rule that is not of pages alone.
+1. `pages/things.py`: `ThingPages`, a `Controller` with the path `/things`. Its handlers take
+   `visit: NamedDependency[Visit]`, read inside `async with visit.reading("list_things") as view`, and return
+   `render(visit, "things/list.html", …)`. A form goes to a `@post` handler that reads `visit.form`, changes by a use
+   case or an operation of the gateway (`visit.call("…")`), and returns `visit.go("things", done="…")`; on an error of
+   the input it renders the form again with `fault=…` and what was entered. No SQL, and no rule that is not of pages
+   alone.
 2. `templates/things/list.html` extends `frame.html`. Components are macros, such as `ui.table` (`/app/components` shows
    them). A part that htmx replaces is a `{% block results %}` with an element of that id: a request of htmx with that
    target gets the block alone.

@@ -8,7 +8,7 @@ MEMORY, ORGANISATION = "memory", "organisation"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NavigationEntry:
     """A page of the sidebar: the first part of its address, its label and icon, and the scope that it needs.
 
     `also`: other pages that belong to it.
@@ -23,20 +23,20 @@ class Entry:
 
 
 ENTRIES = (
-    Entry("ask", "Ask", "message-circle-question-mark"),
-    Entry("memory", "Memory", "list", also=("node",)),
-    Entry("graph", "Graph", "waypoints"),
-    Entry("care", "Care", "sparkles"),
-    Entry("timeline", "Timeline", "history"),
-    Entry("connect", "Connect", "plug", ORGANISATION),
-    Entry("erasure", "Erasure", "shield", ORGANISATION, Scope.TENANT_ADMIN),
-    Entry("jobs", "Jobs", "list-checks", ORGANISATION),
-    Entry("transfer", "Import and export", "arrow-right-left", ORGANISATION),
-    Entry("people", "People", "users", ORGANISATION, Scope.TENANT_ADMIN),
-    Entry("usage", "Usage", "chart-column", ORGANISATION),
-    Entry("audit", "Audit log", "scroll-text", ORGANISATION, Scope.TENANT_ADMIN),
-    Entry("webhooks", "Webhooks", "webhook", ORGANISATION, Scope.TENANT_ADMIN),
-    Entry("settings", "Settings", "settings", ORGANISATION),
+    NavigationEntry("ask", "Ask", "message-circle-question-mark"),
+    NavigationEntry("memory", "Memory", "list", also=("node",)),
+    NavigationEntry("graph", "Graph", "waypoints"),
+    NavigationEntry("care", "Care", "sparkles"),
+    NavigationEntry("timeline", "Timeline", "history"),
+    NavigationEntry("connect", "Connect", "plug", ORGANISATION),
+    NavigationEntry("erasure", "Erasure", "shield", ORGANISATION, Scope.TENANT_ADMIN),
+    NavigationEntry("jobs", "Jobs", "list-checks", ORGANISATION),
+    NavigationEntry("transfer", "Import and export", "arrow-right-left", ORGANISATION),
+    NavigationEntry("people", "People", "users", ORGANISATION, Scope.TENANT_ADMIN),
+    NavigationEntry("usage", "Usage", "chart-column", ORGANISATION),
+    NavigationEntry("audit", "Audit log", "scroll-text", ORGANISATION, Scope.TENANT_ADMIN),
+    NavigationEntry("webhooks", "Webhooks", "webhook", ORGANISATION, Scope.TENANT_ADMIN),
+    NavigationEntry("settings", "Settings", "settings", ORGANISATION),
 )
 
 SEARCH_PAGE, SEARCH_FIELD, SEARCH_LABEL = "memory", "prefix", "Find a name"

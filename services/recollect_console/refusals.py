@@ -26,7 +26,7 @@ _STATUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class FormRefusal:
     """Why nothing was changed, and the status of the page that says so. `is_outdated`: somebody else was faster."""
 
     status: int
@@ -34,12 +34,12 @@ class Refusal:
     is_outdated: bool = False
 
 
-def refusal_of(error: RecollectError) -> Refusal:
+def refusal_of(error: RecollectError) -> FormRefusal:
     """The refusal to show in a form; any other error is raised again, and becomes a page of its own."""
     status = _STATUSES.get(error.kind)
     if status is None:
         raise error
-    return Refusal(status, error.message, isinstance(error, PreconditionFailed))
+    return FormRefusal(status, error.message, isinstance(error, PreconditionFailed))
 
 
 def mark_of(thing: object) -> str:

@@ -7,31 +7,31 @@ from litestar.di import Provide
 
 from recollect.settings import Settings
 from recollect_console.access import VisitMiddleware, check_form, visit_of
-from recollect_console.pages.ask import AskController
-from recollect_console.pages.audit import AuditController
-from recollect_console.pages.care import CareController
-from recollect_console.pages.commands import CommandsController
-from recollect_console.pages.components import ComponentsController
-from recollect_console.pages.connect import ConnectController
-from recollect_console.pages.deliveries import DeliveryController
-from recollect_console.pages.email_domains import EmailDomainController
-from recollect_console.pages.erasure import ErasureController
-from recollect_console.pages.graph import GraphController
-from recollect_console.pages.graphs import GraphSettingsController
-from recollect_console.pages.identity_providers import IdentityProviderController
-from recollect_console.pages.index import IndexController
-from recollect_console.pages.invitations import InvitationController
-from recollect_console.pages.jobs import JobsController
-from recollect_console.pages.memory import MemoryController
-from recollect_console.pages.node import NodeController
-from recollect_console.pages.people import PeopleController
-from recollect_console.pages.settings import SettingsController
-from recollect_console.pages.take_back import TakeBackController
-from recollect_console.pages.timeline import TimelineController
-from recollect_console.pages.transfer import TransferController
-from recollect_console.pages.trusted_issuers import TrustedIssuerController
-from recollect_console.pages.usage import UsageController
-from recollect_console.pages.webhooks import WebhookController
+from recollect_console.pages.ask import AskPages
+from recollect_console.pages.audit import AuditPages
+from recollect_console.pages.care import CarePages
+from recollect_console.pages.commands import CommandsPages
+from recollect_console.pages.components import ComponentsPages
+from recollect_console.pages.connect import ConnectPages
+from recollect_console.pages.deliveries import DeliveryPages
+from recollect_console.pages.email_domains import EmailDomainPages
+from recollect_console.pages.erasure import ErasurePages
+from recollect_console.pages.graph import GraphPages
+from recollect_console.pages.graphs import GraphSettingsPages
+from recollect_console.pages.identity_providers import IdentityProviderPages
+from recollect_console.pages.index import IndexPages
+from recollect_console.pages.invitations import InvitationPages
+from recollect_console.pages.jobs import JobsPages
+from recollect_console.pages.memory import MemoryPages
+from recollect_console.pages.node import NodePages
+from recollect_console.pages.people import PeoplePages
+from recollect_console.pages.settings import SettingsPages
+from recollect_console.pages.take_back import TakeBackPages
+from recollect_console.pages.timeline import TimelinePages
+from recollect_console.pages.transfer import TransferPages
+from recollect_console.pages.trusted_issuers import TrustedIssuerPages
+from recollect_console.pages.usage import UsagePages
+from recollect_console.pages.webhooks import WebhookPages
 from recollect_console.rendering import PACKAGE, UNDER, error_page, templates
 from recollect_console.visit import Visit
 from recollect_gateway.web.styles import asset_routes
@@ -58,29 +58,29 @@ ASSETS = (
 )
 
 PAGES = (
-    AskController,
-    AuditController,
-    CareController,
-    CommandsController,
-    ConnectController,
-    DeliveryController,
-    EmailDomainController,
-    ErasureController,
-    GraphController,
-    GraphSettingsController,
-    IdentityProviderController,
-    InvitationController,
-    JobsController,
-    MemoryController,
-    NodeController,
-    PeopleController,
-    SettingsController,
-    TakeBackController,
-    TimelineController,
-    TransferController,
-    TrustedIssuerController,
-    UsageController,
-    WebhookController,
+    AskPages,
+    AuditPages,
+    CarePages,
+    CommandsPages,
+    ConnectPages,
+    DeliveryPages,
+    EmailDomainPages,
+    ErasurePages,
+    GraphPages,
+    GraphSettingsPages,
+    IdentityProviderPages,
+    InvitationPages,
+    JobsPages,
+    MemoryPages,
+    NodePages,
+    PeoplePages,
+    SettingsPages,
+    TakeBackPages,
+    TimelinePages,
+    TransferPages,
+    TrustedIssuerPages,
+    UsagePages,
+    WebhookPages,
 )
 """The pages of a tenant and its graphs."""
 
@@ -101,9 +101,9 @@ def console_routers(settings: Settings) -> list[Router]:
         Router(
             "/",
             route_handlers=[
-                IndexController,
+                IndexPages,
                 *asset_routes(PACKAGE, ASSETS, under=UNDER),
-                *([ComponentsController] if settings.is_local else []),
+                *([ComponentsPages] if settings.is_local else []),
             ],
             middleware=[WholeRequestMiddleware()],
             exception_handlers={Exception: error_page},

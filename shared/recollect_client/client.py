@@ -9,10 +9,10 @@ from typing import Self, TypeVar
 
 import httpx2
 
-from recollect_client.callers import AsyncCaller, SyncCaller
 from recollect_client.errors import ConfigurationError
 from recollect_client.graphs import GraphOperations
 from recollect_client.retries import Retries
+from recollect_client.senders import AsyncSender, SyncSender
 from recollect_client.tenants import TenantOperations
 from recollect_client.version import __version__
 
@@ -23,7 +23,7 @@ USER_AGENT = f"recollect-client-python/{__version__}"
 DEFAULT_GRAPH = "default"
 
 
-class Recollect(SyncCaller, GraphOperations, TenantOperations):
+class Recollect(SyncSender, GraphOperations, TenantOperations):
     """A client that blocks until an answer has come.
 
     `url` of the gateway (else `RECOLLECT_URL`), and an `api_key` (else `RECOLLECT_API_KEY`) or an OAuth access token: a
@@ -68,7 +68,7 @@ class Recollect(SyncCaller, GraphOperations, TenantOperations):
         self.close()
 
 
-class AsyncRecollect(AsyncCaller, GraphOperations, TenantOperations):
+class AsyncRecollect(AsyncSender, GraphOperations, TenantOperations):
     """A client for asyncio; as `Recollect` otherwise, whose methods it has, to be awaited.
 
     A function for `access_token` may be a coroutine function.

@@ -26,7 +26,7 @@ from recollect_client.answers.pages import Page
 from recollect_client.changes import FOLLOWING, ChangeFeed
 from recollect_client.errors import ConfigurationError
 from recollect_client.operations import following, listing, operation
-from recollect_client.requests import MAX_PAGE, Listing, Names, Request, get, given, listed, path_of
+from recollect_client.requests import MAX_PAGE, Names, PagedRequest, Request, get, given, listed, path_of
 from recollect_client.retries import Retries
 
 AsOf = int | str | datetime
@@ -268,7 +268,7 @@ class GraphOperations:
         include_outdated: bool | None = None,
         order: Literal["newest", "importance"] | None = None,
         graph: str | None = None,
-    ) -> Listing[RecalledMemory]:
+    ) -> PagedRequest[RecalledMemory]:
         """Every memory that passes the filter, of which there must be one; the newest first."""
         body = given(
             limit=MAX_LISTED_MEMORIES,
@@ -287,7 +287,7 @@ class GraphOperations:
             include_outdated=include_outdated,
             order=order,
         )
-        return Listing(Request("POST", self._path(graph, "recall"), Recalled, body=body))
+        return PagedRequest(Request("POST", self._path(graph, "recall"), Recalled, body=body))
 
     @listing
     def nodes(
@@ -300,12 +300,12 @@ class GraphOperations:
         as_of: AsOf | None = None,
         limit: int = MAX_PAGE,
         graph: str | None = None,
-    ) -> Listing[NodeItem]:
+    ) -> PagedRequest[NodeItem]:
         """The entities and facts, oldest first; `prefix` of an entity's name. `limit` is the size of a page."""
         query = given(
             kind=listed(kind), tag=listed(tag), status=status, prefix=prefix, as_of=_moment(as_of), limit=limit
         )
-        return Listing(get(self._path(graph, "nodes"), Page[NodeItem], **query))
+        return PagedRequest(get(self._path(graph, "nodes"), Page[NodeItem], **query))
 
     @operation
     def node(
@@ -323,9 +323,9 @@ class GraphOperations:
     @listing
     def history(
         self, name_or_id: str | UUID, *, limit: int = MAX_PAGE, graph: str | None = None
-    ) -> Listing[NodeVersion]:
+    ) -> PagedRequest[NodeVersion]:
         """The versions of a node, newest first; those of a deleted node by its id."""
-        return Listing(get(self._path(graph, "nodes", name_or_id, "history"), Page[NodeVersion], limit=limit))
+        return PagedRequest(get(self._path(graph, "nodes", name_or_id, "history"), Page[NodeVersion], limit=limit))
 
     @listing
     def relations(
@@ -337,10 +337,10 @@ class GraphOperations:
         as_of: AsOf | None = None,
         limit: int = MAX_PAGE,
         graph: str | None = None,
-    ) -> Listing[Relation]:
+    ) -> PagedRequest[Relation]:
         """The relations that start or end at a node."""
         query = given(type=type, direction=direction, as_of=_moment(as_of), limit=limit)
-        return Listing(get(self._path(graph, "nodes", name_or_id, "relations"), Page[Relation], **query))
+        return PagedRequest(get(self._path(graph, "nodes", name_or_id, "relations"), Page[Relation], **query))
 
     @listing
     def search(
@@ -353,10 +353,10 @@ class GraphOperations:
         as_of: AsOf | None = None,
         limit: int = 50,
         graph: str | None = None,
-    ) -> Listing[FoundNode]:
+    ) -> PagedRequest[FoundNode]:
         """The nodes for a question or a few words, best first; about a hundred at most."""
         query = given(q=q, kind=listed(kind), tag=listed(tag), status=status, as_of=_moment(as_of), limit=limit)
-        return Listing(get(self._path(graph, "search"), Page[FoundNode], **query))
+        return PagedRequest(get(self._path(graph, "search"), Page[FoundNode], **query))
 
     @listing
     def change_log(
@@ -367,10 +367,10 @@ class GraphOperations:
         tag: Names | None = None,
         limit: int = MAX_PAGE,
         graph: str | None = None,
-    ) -> Listing[Change]:
+    ) -> PagedRequest[Change]:
         """The changes until now, oldest first: who did what, on which ids, when."""
         query = given(after_revision=after_revision, kind=listed(kind), tag=listed(tag), limit=limit)
-        return Listing(get(self._path(graph, "changes"), Page[Change], **query))
+        return PagedRequest(get(self._path(graph, "changes"), Page[Change], **query))
 
     @following
     def changes(

@@ -5,9 +5,9 @@ from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from recollect_client.answers.graphs import Change
-from recollect_client.callers import AsyncCaller, SyncCaller
 from recollect_client.changes import ChangeFeed
-from recollect_client.requests import Listing, Request
+from recollect_client.requests import PagedRequest, Request
+from recollect_client.senders import AsyncSender, SyncSender
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,10 +23,10 @@ class operation(Generic[P, T]):
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, client: SyncCaller, owner: type) -> Callable[P, T]: ...
+    def __get__(self, client: SyncSender, owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: AsyncCaller, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, client: SyncCaller | AsyncCaller | None, owner: type) -> Any:
+    def __get__(self, client: AsyncSender, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: SyncSender | AsyncSender | None, owner: type) -> Any:
         if client is None:
             return self
         return _calling(client.send, self.describe.__get__(client))
@@ -35,17 +35,17 @@ class operation(Generic[P, T]):
 class listing(Generic[P, T]):
     """A method whose answer is a list in pages: called on a client, it returns an iterator over all items."""
 
-    def __init__(self, describe: Callable[Concatenate[Any, P], Listing[T]]) -> None:
+    def __init__(self, describe: Callable[Concatenate[Any, P], PagedRequest[T]]) -> None:
         self.describe = describe
         self.__doc__ = describe.__doc__
 
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, client: SyncCaller, owner: type) -> Callable[P, Iterator[T]]: ...
+    def __get__(self, client: SyncSender, owner: type) -> Callable[P, Iterator[T]]: ...
     @overload
-    def __get__(self, client: AsyncCaller, owner: type) -> Callable[P, AsyncGenerator[T, None]]: ...
-    def __get__(self, client: SyncCaller | AsyncCaller | None, owner: type) -> Any:
+    def __get__(self, client: AsyncSender, owner: type) -> Callable[P, AsyncGenerator[T, None]]: ...
+    def __get__(self, client: SyncSender | AsyncSender | None, owner: type) -> Any:
         return self if client is None else _calling(client.pages, self.describe.__get__(client))
 
 
@@ -59,10 +59,10 @@ class following(Generic[P]):
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, client: SyncCaller, owner: type) -> Callable[P, Iterator[Change]]: ...
+    def __get__(self, client: SyncSender, owner: type) -> Callable[P, Iterator[Change]]: ...
     @overload
-    def __get__(self, client: AsyncCaller, owner: type) -> Callable[P, AsyncGenerator[Change, None]]: ...
-    def __get__(self, client: SyncCaller | AsyncCaller | None, owner: type) -> Any:
+    def __get__(self, client: AsyncSender, owner: type) -> Callable[P, AsyncGenerator[Change, None]]: ...
+    def __get__(self, client: SyncSender | AsyncSender | None, owner: type) -> Any:
         return self if client is None else _calling(client.follow, self.describe.__get__(client))
 
 

@@ -54,7 +54,7 @@ class PageOf(Protocol[Item_co]):
 
 
 @dataclass(frozen=True)
-class Listing(Generic[Item]):
+class PagedRequest(Generic[Item]):
     """A list that comes in pages; `request` asks for the first one."""
 
     request: Request[PageOf[Item]]

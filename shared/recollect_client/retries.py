@@ -45,7 +45,7 @@ NO_RETRIES = Retries(attempts=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class SendAttempt:
     """Send the request with these headers, and hand in the response, or the error of the connection."""
 
     headers: dict[str, str]
@@ -58,7 +58,7 @@ class Wait:
     seconds: float
 
 
-Step = Attempt | Wait
+Step = SendAttempt | Wait
 Outcome = httpx2.Response | ConnectionError | None
 """What came of a step: of an attempt a response, which has been read, or an error; of a wait nothing."""
 
@@ -81,7 +81,7 @@ class Sending:
         """The steps to the response of a success. Raises ConnectionError or ApiError."""
         headers, attempt = self._headers(), 1
         while True:
-            outcome = yield Attempt(headers)
+            outcome = yield SendAttempt(headers)
             if isinstance(outcome, httpx2.Response) and outcome.is_success:
                 return outcome
             error = outcome if isinstance(outcome, ConnectionError) else refusal(outcome)

@@ -23,7 +23,18 @@ from recollect_client.answers.tenants import (
     Webhook,
 )
 from recollect_client.operations import listing, operation
-from recollect_client.requests import MAX_PAGE, Listing, Names, Request, changed, get, given, listed, path_of, write
+from recollect_client.requests import (
+    MAX_PAGE,
+    Names,
+    PagedRequest,
+    Request,
+    changed,
+    get,
+    given,
+    listed,
+    path_of,
+    write,
+)
 
 ConflictPolicy = Literal["lww", "manual"]
 
@@ -70,9 +81,9 @@ class TenantOperations:
         return get(path_of("plan"), Plan)
 
     @listing
-    def graphs(self, *, limit: int = MAX_PAGE) -> Listing[Graph]:
+    def graphs(self, *, limit: int = MAX_PAGE) -> PagedRequest[Graph]:
         """The graphs that the credential may use. `limit` is the size of a page."""
-        return Listing(get(path_of("graphs"), Page[Graph], limit=limit))
+        return PagedRequest(get(path_of("graphs"), Page[Graph], limit=limit))
 
     @operation
     def get_graph(self, name: str, *, as_of: int | str | None = None) -> Request[GraphDetail]:
@@ -123,9 +134,9 @@ class TenantOperations:
         return write("DELETE", path_of("graphs", name), Receipt, query=query, if_match=if_match)
 
     @listing
-    def keys(self, *, limit: int = MAX_PAGE) -> Listing[Key]:
+    def keys(self, *, limit: int = MAX_PAGE) -> PagedRequest[Key]:
         """The API keys."""
-        return Listing(get(path_of("keys"), Page[Key], limit=limit))
+        return PagedRequest(get(path_of("keys"), Page[Key], limit=limit))
 
     @operation
     def create_key(
@@ -172,9 +183,9 @@ class TenantOperations:
         return write("DELETE", path_of("keys", key_id), Key, if_match=if_match)
 
     @listing
-    def members(self, *, limit: int = MAX_PAGE) -> Listing[Member]:
+    def members(self, *, limit: int = MAX_PAGE) -> PagedRequest[Member]:
         """The people of the tenant."""
-        return Listing(get(path_of("members"), Page[Member], limit=limit))
+        return PagedRequest(get(path_of("members"), Page[Member], limit=limit))
 
     @listing
     def jobs(
@@ -184,9 +195,9 @@ class TenantOperations:
         kind: str | None = None,
         status: str | None = None,
         limit: int = MAX_PAGE,
-    ) -> Listing[Job]:
+    ) -> PagedRequest[Job]:
         """The jobs of the tenant, newest first."""
-        return Listing(get(path_of("jobs"), Page[Job], graph=graph, kind=kind, status=status, limit=limit))
+        return PagedRequest(get(path_of("jobs"), Page[Job], graph=graph, kind=kind, status=status, limit=limit))
 
     @operation
     def get_job(self, job_id: str | UUID) -> Request[Job]:
@@ -208,10 +219,10 @@ class TenantOperations:
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int = MAX_PAGE,
-    ) -> Listing[AuditEntry]:
+    ) -> PagedRequest[AuditEntry]:
         """The audit log, newest first."""
         query = given(actor=actor, action=action, object=object, since=_text(since), until=_text(until), limit=limit)
-        return Listing(get(path_of("audit"), Page[AuditEntry], **query))
+        return PagedRequest(get(path_of("audit"), Page[AuditEntry], **query))
 
     @listing
     def usage(
@@ -221,20 +232,20 @@ class TenantOperations:
         *,
         per: Literal["hour", "day", "month", "all"] | None = None,
         limit: int = MAX_PAGE,
-    ) -> Listing[UsageRow]:
+    ) -> PagedRequest[UsageRow]:
         """How often each tool and route was called, by hour (UTC) or in sums."""
         query = given(per=per, limit=limit) | {"from": _text(since), "to": _text(until)}
-        return Listing(get(path_of("usage"), Page[UsageRow], **query))
+        return PagedRequest(get(path_of("usage"), Page[UsageRow], **query))
 
     @listing
-    def stored(self, *, limit: int = MAX_PAGE) -> Listing[StoredCounts]:
+    def stored(self, *, limit: int = MAX_PAGE) -> PagedRequest[StoredCounts]:
         """What each graph holds."""
-        return Listing(get(path_of("usage", "stored"), Page[StoredCounts], limit=limit))
+        return PagedRequest(get(path_of("usage", "stored"), Page[StoredCounts], limit=limit))
 
     @listing
-    def webhooks(self, *, limit: int = MAX_PAGE) -> Listing[Webhook]:
+    def webhooks(self, *, limit: int = MAX_PAGE) -> PagedRequest[Webhook]:
         """The webhooks."""
-        return Listing(get(path_of("webhooks"), Page[Webhook], limit=limit))
+        return PagedRequest(get(path_of("webhooks"), Page[Webhook], limit=limit))
 
     @operation
     def create_webhook(

@@ -21,7 +21,7 @@ from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_gateway.mcp_endpoint.schema import json_schema, listed_schema
 from recollect_gateway.mcp_endpoint.server import definition
 from recollect_gateway.mcp_endpoint.tools import CATALOGUE
-from recollect_gateway.mcp_endpoint.tools.lineage.put_subgraph import EdgeIn, NodeIn
+from recollect_gateway.mcp_endpoint.tools.lineage.put_subgraph import EdgeIn, SubgraphNode
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway, revision_of, rpc_headers
 from tests.support.quick_embedder import OF_WORDLLAMA
@@ -890,7 +890,7 @@ class TestSubgraphs:
     async def test_the_schema_describes_the_items_of_a_subgraph(self) -> None:
         (tool,) = [tool for tool in CATALOGUE if tool.name == "put_subgraph"]
         listed, whole = definition(tool).input_schema["properties"], json_schema(tool.arguments)["properties"]
-        for name, item in (("nodes", NodeIn), ("edges", EdgeIn)):
+        for name, item in (("nodes", SubgraphNode), ("edges", EdgeIn)):
             assert listed[name]["items"] == listed_schema(item)
             assert whole[name]["items"] == json_schema(item)
             assert whole[name]["maxItems"] in (50, 100)

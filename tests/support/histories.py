@@ -28,7 +28,7 @@ from recollect.graph.observations.model import NewObservation
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewRelation
 from recollect.memory import remembering, revising, writing
-from recollect.memory.model import MemoryPatch, NewMemory, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory
 from recollect.postgres.sql import Query
 from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall.model import Question
@@ -170,7 +170,7 @@ def merge(names: Sequence[str], target: str | None) -> Write:
 
 def revise(place: int, name: str | None, amendment: MemoryPatch) -> Write:
     async def write(tx: Transaction, revision: Revision, known: Known) -> None:
-        target = Target(name=name) if name else Target(id=_chosen([*known.memories, *known.nodes], place))
+        target = MemoryRef(name=name) if name else MemoryRef(id=_chosen([*known.memories, *known.nodes], place))
         await revising.revise(tx, revision, target, amendment)
 
     return write
@@ -179,7 +179,7 @@ def revise(place: int, name: str | None, amendment: MemoryPatch) -> Write:
 def forget(places: Sequence[int], names: Sequence[str], whole: bool) -> Write:
     async def write(tx: Transaction, revision: Revision, known: Known) -> None:
         ids = [_chosen([*known.nodes, *known.memories], place) for place in places]
-        targets = [*(Target(id=i) for i in ids), *(Target(name=name) for name in names)]
+        targets = [*(MemoryRef(id=i) for i in ids), *(MemoryRef(name=name) for name in names)]
         await revising.forget(tx, revision, targets, reason="was wrong", delete=whole)
 
     return write

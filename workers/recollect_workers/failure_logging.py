@@ -10,7 +10,7 @@ from recollect.errors import ErrorCode, NotFound, RecollectError
 log = structlog.get_logger(__name__)
 
 
-class Attempt:
+class FailureLogger:
     """A tenant's turn. An error in it is logged with the message `failed`, and a traceback if it was not expected."""
 
     def __init__(self, failed: str, tenant_id: UUID, **fields: str) -> None:

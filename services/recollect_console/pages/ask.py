@@ -104,7 +104,7 @@ class Card:
     replaced_by: UUID | None
 
 
-class AskController(Controller):
+class AskPages(Controller):
     """One question to a graph."""
 
     path = "/ask"

@@ -27,7 +27,7 @@ OnObject = Annotated[str, QueryParameter(name="object", max_length=200)]
 NAMES = ("actor", "action", "object", "since", "until")
 
 
-class AuditController(Controller):
+class AuditPages(Controller):
     """The acts of administration, for admins."""
 
     path = "/audit"

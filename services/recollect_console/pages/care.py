@@ -92,7 +92,7 @@ class Pair:
     sides: tuple[Side, Side]
 
 
-class CareController(Controller):
+class CarePages(Controller):
     """What a graph needs a person for."""
 
     path = "/care"

@@ -28,7 +28,7 @@ class Command(msgspec.Struct, frozen=True):
     href: str
 
 
-class CommandsController(Controller):
+class CommandsPages(Controller):
     """What can be opened by its name."""
 
     path = "/commands"

@@ -12,7 +12,7 @@ AnyRequest = Request[Any, Any, Any]
 BEFORE, AFTER = "Ada likes tea, and deploys on Fridays.", "Ada likes green tea, and never deploys on Fridays."
 
 
-class ComponentsController(Controller):
+class ComponentsPages(Controller):
     """The components."""
 
     path = "/app/components"

@@ -32,7 +32,7 @@ OVERLAP = timedelta(hours=24)
 DONE = {"revoked": "It is revoked: it no longer works.", "ended": "The client's access has ended."}
 
 
-class ConnectController(Controller):
+class ConnectPages(Controller):
     """Clients, keys and grants. Members see how to connect; admins see who is connected."""
 
     path = "/connect"

@@ -13,7 +13,7 @@ from recollect.errors import RecollectError
 from recollect.webhooks.endpoints import service as webhooks
 from recollect_console.access import ADMIN
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import Refusal, refusal_of
+from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_http.pages import IdCursor
@@ -39,7 +39,7 @@ DONE = {
 }
 
 
-class DeliveryController(Controller):
+class DeliveryPages(Controller):
     """The deliveries of one webhook, for admins."""
 
     path = "/webhooks/{webhook_id:uuid}"
@@ -95,7 +95,7 @@ class DeliveryController(Controller):
 async def _page(
     visit: Visit,
     webhook_id: UUID,
-    refusal: Refusal | None = None,
+    refusal: FormRefusal | None = None,
     *,
     status: OfStatus = "",
     before: UUID | None = None,

@@ -13,7 +13,7 @@ from recollect.accounts.email_domains.model import JOINING_ROLES
 from recollect.errors import NotFound, RecollectError
 from recollect_console.access import ADMIN
 from recollect_console.pages.people import role_of
-from recollect_console.refusals import Refusal, refusal_of
+from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 
@@ -27,7 +27,7 @@ DONE = {
 ROLES = [(role.value, role.value) for role in JOINING_ROLES]
 
 
-class EmailDomainController(Controller):
+class EmailDomainPages(Controller):
     """Claim domains, verify them, and let them go."""
 
     path = "/people/domains"
@@ -78,7 +78,7 @@ class EmailDomainController(Controller):
         return visit.go(PAGE, done="dropped")
 
 
-async def _page(visit: Visit, refusal: Refusal | None = None) -> Response[str]:
+async def _page(visit: Visit, refusal: FormRefusal | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         claims = await domains.list_domains(tx)
     context: dict[str, Any] = {

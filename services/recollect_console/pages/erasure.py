@@ -20,7 +20,7 @@ REFUSALS = frozenset({ErrorKind.INVALID, ErrorKind.NOT_FOUND, ErrorKind.TOO_LARG
 """Why a person cannot be erased, as the form says it."""
 
 
-class ErasureController(Controller):
+class ErasurePages(Controller):
     """Erase what a graph knows of a person, for owners and admins."""
 
     path = "/erasure"

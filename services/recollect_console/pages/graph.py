@@ -63,7 +63,7 @@ class Drawn(msgspec.Struct, frozen=True):
     cut: str | None
 
 
-class GraphController(Controller):
+class GraphPages(Controller):
     """The neighbourhood of a node: of the most connected one, unless another is named."""
 
     path = "/graph"

@@ -19,7 +19,7 @@ from recollect.retention.erasure import service as erasure
 from recollect.times import MAX_ZONE
 from recollect_console.access import ADMIN
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import Refusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import DEFAULT_GRAPH, Visit
 from recollect_gateway.management.memory.graphs import Cursor
@@ -34,7 +34,7 @@ LIST = "settings/graphs"
 DONE = {"made": "The graph is made.", "saved": "The graph is changed.", "erased": "The graph is erased."}
 
 
-class GraphSettingsController(Controller):
+class GraphSettingsPages(Controller):
     """Graphs: everybody sees them, admins make, change and erase them."""
 
     path = "/settings/graphs"
@@ -114,7 +114,7 @@ class GraphSettingsController(Controller):
         return visit.go(LIST, done="erased")
 
 
-async def _form(visit: Visit, graph_id: UUID | None = None, refusal: Refusal | None = None) -> Response[str]:
+async def _form(visit: Visit, graph_id: UUID | None = None, refusal: FormRefusal | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         graph = None if graph_id is None else await graphs.get_graph(tx, str(graph_id))
     now = NEW if graph is None else _fields(graph)
@@ -129,7 +129,7 @@ async def _form(visit: Visit, graph_id: UUID | None = None, refusal: Refusal | N
     return render(visit, "settings/graph.html", status=refusal.status if refusal else 200, **context)
 
 
-async def _question(visit: Visit, graph_id: UUID, refusal: Refusal | None = None) -> Response[str]:
+async def _question(visit: Visit, graph_id: UUID, refusal: FormRefusal | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         graph = await graphs.get_graph(tx, str(graph_id))
         lost = (await erasure.erase_graph(tx, str(graph_id), dry_run=True)).erased

@@ -14,7 +14,7 @@ from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.postgres.transactions import Transaction
 from recollect_console.access import ADMIN
-from recollect_console.refusals import Refusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_gateway.web.providers import callback_of
@@ -32,7 +32,7 @@ DONE = {
 }
 
 
-class IdentityProviderController(Controller):
+class IdentityProviderPages(Controller):
     """Set up, change, disable and delete identity providers."""
 
     path = "/people/providers"
@@ -120,7 +120,7 @@ def _new(visit: Visit) -> NewProvider:
     return NewProvider(**entered, algorithm=visit.value("algorithm") or DEFAULT_ALGORITHM)
 
 
-async def _page(visit: Visit, refusal: Refusal | None = None) -> Response[str]:
+async def _page(visit: Visit, refusal: FormRefusal | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         found = await providers.list_providers(tx)
     base_url = visit.request.app.state.settings.base_url
@@ -133,7 +133,7 @@ async def _page(visit: Visit, refusal: Refusal | None = None) -> Response[str]:
     return render(visit, "people/providers.html", status=refusal.status if refusal else 200, done=DONE, **context)
 
 
-async def _form(visit: Visit, provider_id: UUID, refusal: Refusal | None = None) -> Response[str]:
+async def _form(visit: Visit, provider_id: UUID, refusal: FormRefusal | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         provider = await _provider(tx, provider_id)
     entered: dict[str, str] = {name: visit.value(name) if refusal else getattr(provider, name) for name in FIELDS}

@@ -17,7 +17,7 @@ AnyRequest = Request[Any, Any, Any]
 FIRST_PAGE = "memory"
 
 
-class IndexController(Controller):
+class IndexPages(Controller):
     """The way into the console."""
 
     path = "/app"

@@ -17,7 +17,7 @@ from recollect_console.access import ADMIN
 from recollect_console.authors import authors_of
 from recollect_console.pages.people import role_of, roles_to_give
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import Refusal, refusal_of
+from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_http.pages import IdCursor
@@ -25,7 +25,7 @@ from recollect_http.pages import IdCursor
 DONE = {"sent": "The invitation is sent.", "revoked": "The invitation is revoked: its link no longer works."}
 
 
-class InvitationController(Controller):
+class InvitationPages(Controller):
     """Invite people, invite them anew, and revoke invitations."""
 
     path = "/people/invitations"
@@ -62,7 +62,7 @@ class InvitationController(Controller):
 
 
 async def _page(
-    visit: Visit, refusal: Refusal | None = None, *, after: UUID | None = None, sent: SentInvitation | None = None
+    visit: Visit, refusal: FormRefusal | None = None, *, after: UUID | None = None, sent: SentInvitation | None = None
 ) -> Response[str]:
     async with visit.reading_tenant() as tx:
         found = await members.list_invitations(tx, after=after, limit=PAGE + 1)

@@ -75,7 +75,7 @@ class Poll:
     seconds: int
 
 
-class JobsController(Controller):
+class JobsPages(Controller):
     """The jobs of a tenant, and those that people start for a graph."""
 
     path = "/jobs"

@@ -14,7 +14,7 @@ from recollect.caller import Role
 from recollect.errors import InvalidInput, RecollectError
 from recollect_console.access import ADMIN
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import Refusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_gateway.web.pages import go_to
@@ -23,7 +23,7 @@ from recollect_http.pages import IdCursor
 DONE = {"role": "The role is changed. It applies at once.", "removed": "The person is no longer a member."}
 
 
-class PeopleController(Controller):
+class PeoplePages(Controller):
     """Members, for admins."""
 
     path = "/people"
@@ -75,7 +75,7 @@ def roles_to_give(visit: Visit) -> list[tuple[str, str]]:
     return [(role.value, role.value) for role in Role if role in given_by(visit.membership.role)]
 
 
-async def _page(visit: Visit, refusal: Refusal | None = None, *, after: UUID | None = None) -> Response[str]:
+async def _page(visit: Visit, refusal: FormRefusal | None = None, *, after: UUID | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         found = await members.list_members(tx, after=after, limit=PAGE + 1)
     shown = found[:PAGE]
@@ -88,7 +88,7 @@ async def _page(visit: Visit, refusal: Refusal | None = None, *, after: UUID | N
     return render(visit, "people/list.html", status=refusal.status if refusal else 200, done=DONE, **context)
 
 
-async def _question(visit: Visit, person_id: UUID, refusal: Refusal | None = None) -> Response[str]:
+async def _question(visit: Visit, person_id: UUID, refusal: FormRefusal | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         member = await members.get_member(tx, person_id)
     return render(

@@ -16,7 +16,7 @@ from recollect.times import MAX_ZONE
 from recollect_console.access import ADMIN
 from recollect_console.authors import MOST
 from recollect_console.paging import PAGE
-from recollect_console.refusals import Refusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 
@@ -24,7 +24,7 @@ FIELDS = ("name", "retention_days", "time_zone")
 DONE = {"saved": "The settings are changed."}
 
 
-class SettingsController(Controller):
+class SettingsPages(Controller):
     """The settings: everybody sees them, admins change them."""
 
     path = "/settings"
@@ -64,7 +64,7 @@ def _count(found: int, *, is_cut: bool = False) -> str:
     return f"more than {MOST}" if is_cut or found > MOST else f"{found:,}"
 
 
-async def _page(visit: Visit, refusal: Refusal | None = None) -> Response[str]:
+async def _page(visit: Visit, refusal: FormRefusal | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         tenant = await tenants.own_tenant(tx)
     context: dict[str, Any] = {

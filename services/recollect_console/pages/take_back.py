@@ -71,7 +71,7 @@ class UndoPreview:
         return not self.effects
 
 
-class TakeBackController(Controller):
+class TakeBackPages(Controller):
     """Take back the changes of an author since a revision or a time."""
 
     path = "/timeline/take-back"

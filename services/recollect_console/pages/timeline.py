@@ -39,7 +39,7 @@ DONE = {"nothing": "There was nothing to take back, so nothing was written."}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TimelineEntry:
     """A change, with what of its items is there at the moment: entities by id and name, and texts."""
 
     change: Change
@@ -53,10 +53,10 @@ class Group:
 
     hour: datetime
     actor: str
-    entries: Sequence[Entry]
+    entries: Sequence[TimelineEntry]
 
 
-class TimelineController(Controller):
+class TimelinePages(Controller):
     """The log of a graph."""
 
     path = "/timeline"
@@ -153,9 +153,9 @@ async def _groups(view: GraphView, changes: Sequence[Change]) -> list[Group]:
     return [Group(hour, actor, [_entry(each, names, texts) for each in found]) for (hour, actor), found in groups]
 
 
-def _entry(change: Change, names: Mapping[UUID, str], texts: Mapping[UUID, str]) -> Entry:
+def _entry(change: Change, names: Mapping[UUID, str], texts: Mapping[UUID, str]) -> TimelineEntry:
     named = [(id_, names[id_]) for id_ in change.ids if id_ in names]
-    return Entry(change, named, [texts[id_] for id_ in change.ids if id_ in texts])
+    return TimelineEntry(change, named, [texts[id_] for id_ in change.ids if id_ in texts])
 
 
 def _hour(at: datetime) -> datetime:

@@ -35,7 +35,7 @@ _BY_SUFFIX = {suffix: name for name in IMPORTED for suffix in FORMATS[name].suff
 _BY_TYPE = {FORMATS[name].media_type: name for name in IMPORTED} | {"application/xml": "graphml", "text/xml": "graphml"}
 
 
-class TransferController(Controller):
+class TransferPages(Controller):
     """Files in and out of a graph."""
 
     path = "/transfer"

@@ -21,7 +21,7 @@ from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.caller import Scope
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect_console.access import ADMIN
-from recollect_console.refusals import Refusal, refusal_of
+from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 
@@ -35,7 +35,7 @@ DONE = {
 }
 
 
-class TrustedIssuerController(Controller):
+class TrustedIssuerPages(Controller):
     """Trust issuers, disable them, and let them go; for admins."""
 
     path = "/settings/issuers"
@@ -83,7 +83,7 @@ class TrustedIssuerController(Controller):
         return visit.go(PAGE, done="deleted")
 
 
-async def _page(visit: Visit, refusal: Refusal | None = None) -> Response[str]:
+async def _page(visit: Visit, refusal: FormRefusal | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         found = await trusted.list_issuers(tx)
     context: dict[str, Any] = {

@@ -36,7 +36,7 @@ HOURLY = frozenset({"day", "week"})
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class QuotaUse:
     """A quota of the plan, and how much of it is used. `percent` None: it has no limit."""
 
     name: str
@@ -60,7 +60,7 @@ class Quota:
         return self.name.endswith("bytes")
 
 
-class UsageController(Controller):
+class UsagePages(Controller):
     """What the organisation uses."""
 
     path = "/usage"
@@ -111,5 +111,5 @@ def _by_calls(rows: Sequence[UsageRow]) -> list[UsageRow]:
     return sorted(rows, key=lambda row: (-row.calls, row.kind, row.name))
 
 
-def _quota(quota: QuotaBody) -> Quota:
-    return Quota(quota.quota, quota.used or 0, quota.limit)
+def _quota(quota: QuotaBody) -> QuotaUse:
+    return QuotaUse(quota.quota, quota.used or 0, quota.limit)

@@ -19,7 +19,7 @@ from recollect.webhooks.events.model import EventType
 from recollect_console.access import ADMIN, SEVERAL
 from recollect_console.authors import authors_of
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import Refusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_http.pages import IdCursor
@@ -36,7 +36,7 @@ DONE = {
 }
 
 
-class WebhookController(Controller):
+class WebhookPages(Controller):
     """Webhooks, for admins."""
 
     path = "/webhooks"
@@ -122,7 +122,7 @@ class WebhookController(Controller):
         return visit.go("webhooks", done="deleted")
 
 
-async def _form(visit: Visit, refusal: Refusal | None = None, *, webhook_id: UUID | None = None) -> Response[str]:
+async def _form(visit: Visit, refusal: FormRefusal | None = None, *, webhook_id: UUID | None = None) -> Response[str]:
     async with visit.reading_tenant() as tx:
         webhook = None if webhook_id is None else await webhooks.get_webhook(tx, webhook_id)
     names = {graph.id: graph.name for graph in visit.graphs}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from recollect.graph.relations.model import Relation, Subgraph
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
 
 PAGE_BYTES = 16_000
 """Bytes of a page's text, and of its structured content, at most: about 4,000 tokens."""
@@ -30,7 +30,7 @@ def paged(
     limit: int | None,
     offset: int = 0,
     next_offset: int | None = None,
-) -> Listing:
+) -> PagedReply:
     """List the rows that fit a page, or all of them where a limit was given.
 
     `reply` renders some rows and the offset of the next page, which is `next_offset` after the last of all rows.
@@ -39,7 +39,7 @@ def paged(
     def render(count: int) -> Reply:
         return reply(list(rows[:count]), next_offset if count == len(rows) else offset + count)
 
-    return Listing(len(rows), render, pages=_pages(limit))
+    return PagedReply(len(rows), render, pages=_pages(limit))
 
 
 def cut_short(
@@ -49,7 +49,7 @@ def cut_short(
     limit: int | None,
     cut: str | None = None,
     related_items: int = 0,
-) -> Listing:
+) -> PagedReply:
     """List the rows, nearest or best first, that fit a page, or all of them where a limit was given.
 
     For lists without further pages. `reply` renders some rows and the bound that left others out: CUT, or `cut` where
@@ -59,7 +59,7 @@ def cut_short(
     def render(count: int) -> Reply:
         return reply(list(rows[:count]), cut if count == len(rows) else CUT)
 
-    return Listing(len(rows), render, pages=_pages(limit), related_items=related_items)
+    return PagedReply(len(rows), render, pages=_pages(limit), related_items=related_items)
 
 
 def paged_graph(
@@ -69,7 +69,7 @@ def paged_graph(
     limit: int | None,
     offset: int = 0,
     within: bool = False,
-) -> Listing:
+) -> PagedReply:
     """List the entities that fit a page, with the relations that touch one, or (`within`) that join two of them.
 
     An entity with hundreds of relations may fill a page alone: then the page holds the oldest of them, and `cut` says
@@ -84,7 +84,7 @@ def paged_graph(
         return Subgraph(found.entities[:count], relations, offset + count, found.cut)
 
     first = first_entities(min(1, len(found.entities)))
-    return Listing(
+    return PagedReply(
         len(found.entities),
         lambda count: reply(first_entities(count), found.cut),
         len(first.relations),
@@ -94,18 +94,18 @@ def paged_graph(
     )
 
 
-def fit_page(listing: Listing, size: Callable[[Reply], int]) -> Reply:
+def fit_page(reply: PagedReply, size: Callable[[Reply], int]) -> Reply:
     """The reply with as many rows as fit, and the first row in any case; `size` is the size of a reply in bytes."""
-    if listing.pages is None:
-        return listing.render(listing.row_count)
-    max_bytes = PAGE_BYTES * listing.pages
-    count = _largest(listing.row_count, lambda count: size(listing.render(count)) <= max_bytes)
-    if count == 0 < listing.row_count:
+    if reply.pages is None:
+        return reply.render(reply.row_count)
+    max_bytes = PAGE_BYTES * reply.pages
+    count = _largest(reply.row_count, lambda count: size(reply.render(count)) <= max_bytes)
+    if count == 0 < reply.row_count:
         count = 1
-        if listing.attached_count and listing.render_first_row is not None:
-            render = listing.render_first_row
-            return render(_largest(listing.attached_count, lambda attached: size(render(attached)) <= max_bytes))
-    return listing.render(count)
+        if reply.attached_count and reply.render_first_row is not None:
+            render = reply.render_first_row
+            return render(_largest(reply.attached_count, lambda attached: size(render(attached)) <= max_bytes))
+    return reply.render(count)
 
 
 def _pages(limit: int | None) -> int | None:

@@ -12,7 +12,7 @@ from recollect.fairness.computing import compute, in_one_slice
 from recollect_gateway.mcp_endpoint.encoded_parts import EncodedParts
 from recollect_gateway.mcp_endpoint.pages import fit_page
 from recollect_gateway.mcp_endpoint.request import McpRequest
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec, require_within
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec, require_within
 from recollect_http.requests.bodies import LARGE
 
 MAX_ITEMS_ON_LOOP = 500
@@ -20,7 +20,7 @@ MAX_ITEMS_ON_LOOP = 500
 
 T = TypeVar("T", covariant=True)
 
-Answer = Reply | Listing | CallToolResult | InputRequiredResult
+Answer = Reply | PagedReply | CallToolResult | InputRequiredResult
 """The answer to a call: a reply, one that must fit a page, a finished result, or a question to the client."""
 
 
@@ -32,10 +32,10 @@ async def render_result(
     A reply's content is encoded here, once: the SDK is handed stand-ins for it. The SDK drops fields that the revision
     in use does not have.
     """
-    if not isinstance(answer, Reply | Listing):
+    if not isinstance(answer, Reply | PagedReply):
         return answer
     render = partial(_render_reply, request.parts, answer, max_bytes=max_bytes)
-    items = answer.row_count + answer.related_items if isinstance(answer, Listing) else 0
+    items = answer.row_count + answer.related_items if isinstance(answer, PagedReply) else 0
     return await _in_thread_if_large(request, render, items)
 
 
@@ -76,14 +76,14 @@ def _encode(value: Any, loop_bytes: float) -> bytes:
 
 
 def _render_reply(
-    parts: EncodedParts, answer: Reply | Listing, loop_bytes: float = inf, *, max_bytes: int | None
+    parts: EncodedParts, answer: Reply | PagedReply, loop_bytes: float = inf, *, max_bytes: int | None
 ) -> dict[str, Any]:
     def size(reply: Reply) -> int:
         """Bytes of the text or of the structured content, the larger: most clients pass on only one of them."""
         encoded = _encode(reply.structured, loop_bytes)
         return max(len(encoded), sum(len(text.encode()) for text in _texts(reply, encoded)))
 
-    reply = fit_page(answer, size) if isinstance(answer, Listing) else answer
+    reply = fit_page(answer, size) if isinstance(answer, PagedReply) else answer
     encoded = _encode(reply.structured, loop_bytes)
     require_within(encoded, max_bytes)
     texts = [_encode(text, loop_bytes) for text in _texts(reply, encoded)]

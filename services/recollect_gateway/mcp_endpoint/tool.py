@@ -64,7 +64,7 @@ def require_within(encoded: bytes, max_bytes: int | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class PagedReply:
     """A reply that may leave out its last rows.
 
     `render` makes the reply with the first rows: with so many, at least one if there are any. `render_first_row` makes
@@ -81,7 +81,7 @@ class Listing:
     related_items: int = 0
 
 
-Handler = Callable[[Call, Any], Awaitable[Reply | Listing | CallToolResult]]
+Handler = Callable[[Call, Any], Awaitable[Reply | PagedReply | CallToolResult]]
 """Answers a call with its arguments; a CallToolResult, which may hold more than text and structure, is sent as is."""
 
 Asker = Callable[[Call, Any, ElicitationRound], Awaitable[InputRequiredResult | None]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from authlib.oauth2.rfc6749 import OAuth2Request
 from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
 
-from recollect.accounts.oauth.clients.model import Client
+from recollect.accounts.oauth.clients.model import OAuthClient
 from recollect.accounts.oauth.grants.model import DEFAULT_SCOPES, SCOPES, PresentedCode, PresentedRefresh, TokenFacts
 
 
@@ -34,7 +34,7 @@ class AuthlibRequest(OAuth2Request):
 class AuthlibClient:
     """A client in the form that Authlib takes."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: OAuthClient) -> None:
         self.client = client
         self.client_id = client.id
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from authlib.oauth2.base import OAuth2Error
 from authlib.oauth2.rfc6749.errors import InvalidScopeError
 
-from recollect.accounts.oauth.clients.model import Client
+from recollect.accounts.oauth.clients.model import OAuthClient
 from recollect_gateway.oauth.authlib_adapters import AuthlibClient
 from recollect_gateway.oauth.grants import CodeGrant
 from recollect_gateway.oauth.protocol import InvalidTarget, RequestServer
@@ -18,7 +18,7 @@ from recollect_gateway.oauth.protocol import InvalidTarget, RequestServer
 class AuthorizationRequest:
     """A client's request for a person's approval, checked."""
 
-    client: Client
+    client: OAuthClient
     redirect_uri: str
     resource: str
     scopes: tuple[str, ...]
@@ -31,7 +31,7 @@ class AuthorizationRequest:
 class RedirectedError(Exception):
     """The request is refused before a person is asked. The client learns it from a browser sent to `location`."""
 
-    def __init__(self, client: Client, location: str, description: str) -> None:
+    def __init__(self, client: OAuthClient, location: str, description: str) -> None:
         super().__init__(description)
         self.client, self.location = client, location
 
@@ -47,7 +47,7 @@ class AuthorizationEndpoint:
     issuer: str | None
 
     def check(
-        self, parameters: Mapping[str, str], client: Client, find_resource: Callable[[str | None], str | None]
+        self, parameters: Mapping[str, str], client: OAuthClient, find_resource: Callable[[str | None], str | None]
     ) -> AuthorizationRequest:
         """The request. Raises Unanswerable, or RedirectedError once the address of its client is known."""
         server, grant = self._grant(parameters, client)
@@ -88,12 +88,14 @@ class AuthorizationEndpoint:
         error = OAuth2Error(description, error=code)
         return self._refusal(request.client, request.redirect_uri, request.state, error)
 
-    def _refusal(self, client: Client, redirect_uri: str, state: str | None, error: OAuth2Error) -> RedirectedError:
+    def _refusal(
+        self, client: OAuthClient, redirect_uri: str, state: str | None, error: OAuth2Error
+    ) -> RedirectedError:
         body = dict(error.get_body())
         location = self._location(redirect_uri, {**body, "state": state})
         return RedirectedError(client, location, body.get("error_description") or body["error"])
 
-    def _grant(self, parameters: Mapping[str, str], client: Client) -> tuple[RequestServer, Any]:
+    def _grant(self, parameters: Mapping[str, str], client: OAuthClient) -> tuple[RequestServer, Any]:
         server = RequestServer(parameters, client, method="GET")
         payload = server.request.payload.data
         try:

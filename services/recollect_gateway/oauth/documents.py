@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from recollect.accounts.oauth.clients import service as clients
-from recollect.accounts.oauth.clients.model import Client, client_name, client_uri, is_document_id, redirect_uris
+from recollect.accounts.oauth.clients.model import OAuthClient, client_name, client_uri, is_document_id, redirect_uris
 from recollect.errors import InvalidInput
-from recollect.outbound.http_client import Answer, Outbound, OutboundFailed
+from recollect.outbound.http_client import Outbound, OutboundFailed, OutboundResponse
 from recollect.postgres.database import Database
 from recollect_gateway.oauth.registration import require_codes, takes_refresh_tokens
 
@@ -40,7 +40,7 @@ class KnownClients:
     db: Database
     outbound: Outbound
 
-    async def get(self, client_id: str, *, on_behalf_of: Hashable) -> Client:
+    async def get(self, client_id: str, *, on_behalf_of: Hashable) -> OAuthClient:
         """The client; `on_behalf_of`: the person for whom a document is read. Raises NoClient."""
         client = await clients.find_client(self.db, client_id)
         if client is not None and clients.is_fresh(client):
@@ -49,7 +49,7 @@ class KnownClients:
             raise NoClient("No client has this id. It may have been removed: register the client again.")
         return await clients.keep_document(self.db, await self._read(client_id, on_behalf_of))
 
-    async def _read(self, client_id: str, on_behalf_of: Hashable) -> Client:
+    async def _read(self, client_id: str, on_behalf_of: Hashable) -> OAuthClient:
         try:
             answer = await self.outbound.get(
                 client_id, on_behalf_of=on_behalf_of, crowd=PEOPLE, max_bytes=MAX_DOCUMENT_BYTES
@@ -64,7 +64,7 @@ class KnownClients:
             raise NoClient(f"The description of the client is not valid. {error}") from None
 
 
-def described(client_id: str, answer: Answer) -> Client:
+def described(client_id: str, answer: OutboundResponse) -> OAuthClient:
     """The client that a document describes. Raises InvalidInput."""
     document = _object(answer.body)
     if document.get("client_id") != client_id:
@@ -76,7 +76,7 @@ def described(client_id: str, answer: Answer) -> Client:
             "It must be none: clients have no secrets and no keys here", path="token_endpoint_auth_method"
         )
     require_codes(document)
-    return Client(
+    return OAuthClient(
         client_id,
         client_name(document["client_name"]),
         client_uri(document.get("client_uri")),
@@ -97,6 +97,6 @@ def _is_json(media_type: str) -> bool:
     return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
 
 
-def _fresh_for(answer: Answer) -> timedelta:
+def _fresh_for(answer: OutboundResponse) -> timedelta:
     lifetime = FRESH if answer.max_age is None else timedelta(seconds=min(answer.max_age, 10**6))
     return min(max(lifetime, MIN_FRESH), MOST_FRESH)

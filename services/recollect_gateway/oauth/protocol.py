@@ -12,7 +12,7 @@ from typing import Any
 from authlib.oauth2.base import OAuth2Error
 from authlib.oauth2.rfc6749 import AuthorizationServer
 
-from recollect.accounts.oauth.clients.model import Client
+from recollect.accounts.oauth.clients.model import OAuthClient
 from recollect.accounts.oauth.grants.model import (
     SCOPES,
     GrantStatus,
@@ -67,7 +67,7 @@ class RequestServer(AuthorizationServer):
     def __init__(
         self,
         parameters: Mapping[str, str],
-        client: Client | None,
+        client: OAuthClient | None,
         *,
         presented: PresentedCode | PresentedRefresh | TokenFacts | None = None,
         issuer: str = "",

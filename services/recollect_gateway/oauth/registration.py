@@ -8,7 +8,7 @@ from litestar import Controller, Request, Response, post
 from litestar.datastructures import State
 
 from recollect.accounts.oauth.clients import service as clients
-from recollect.accounts.oauth.clients.model import Client
+from recollect.accounts.oauth.clients.model import OAuthClient
 from recollect.errors import InvalidInput
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.oauth.discovery import REGISTER
@@ -69,7 +69,7 @@ def require_codes(metadata: Mapping[str, Any]) -> None:
             raise InvalidInput(f"Must be a list that contains {needed}", path=name)
 
 
-def _registered(client: Client) -> dict[str, Any]:
+def _registered(client: OAuthClient) -> dict[str, Any]:
     grant_types = ["authorization_code", *(["refresh_token"] if client.refreshes else [])]
     registered = {
         "client_id": client.id,

@@ -9,7 +9,7 @@ from litestar.datastructures import State
 
 from recollect.accounts.identity.model import kind_of
 from recollect.accounts.oauth.clients import service as clients
-from recollect.accounts.oauth.clients.model import Client
+from recollect.accounts.oauth.clients.model import OAuthClient
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import (
     ACCESS,
@@ -69,7 +69,7 @@ class TokenController(Controller):
 
 
 async def _answer_form(
-    request: AnyRequest, handle: Callable[[Parameters, Client | None], Awaitable[OAuthAnswer]]
+    request: AnyRequest, handle: Callable[[Parameters, OAuthClient | None], Awaitable[OAuthAnswer]]
 ) -> Response[dict[str, Any]]:
     """The answer of `handle` to a form and the client that it names."""
     try:
@@ -83,7 +83,7 @@ async def _answer_form(
     return Response(answer.body, status_code=answer.status, headers=NOT_STORED)
 
 
-async def _tokens(state: State, parameters: Parameters, client: Client | None) -> OAuthAnswer:
+async def _tokens(state: State, parameters: Parameters, client: OAuthClient | None) -> OAuthAnswer:
     name, kind = SECRET_OF.get(parameters.get("grant_type", ""), ("", ""))
     secret = parameters.get(name, "")
     tenant_id = await grants.find_tenant(state.db, secret, pepper=state.pepper) if kind_of(secret) == kind else None
@@ -115,7 +115,7 @@ def _token_error(server: RequestServer, state: State) -> OAuthAnswer:
 
 
 async def _present(
-    state: State, tx: Transaction, kind: str, secret: str, client: Client, *, verifier: str | None
+    state: State, tx: Transaction, kind: str, secret: str, client: OAuthClient, *, verifier: str | None
 ) -> PresentedCode | PresentedRefresh | None:
     if kind == CODE:
         return await grants.present_code(tx, secret, client.id, verifier=verifier, pepper=state.pepper)
@@ -128,7 +128,7 @@ async def _issue(
     tx: Transaction,
     presented: PresentedCode | PresentedRefresh,
     parameters: Parameters,
-    client: Client,
+    client: OAuthClient,
 ) -> IssuedTokens:
     times, pepper = TokenTimes.of(state.settings), state.pepper
     if isinstance(presented, PresentedCode):
@@ -137,7 +137,9 @@ async def _issue(
     return await grants.refresh(tx, presented, scopes, times=times, pepper=pepper)
 
 
-async def _token_endpoint(state: State, parameters: Parameters, client: Client | None, endpoint: str) -> OAuthAnswer:
+async def _token_endpoint(
+    state: State, parameters: Parameters, client: OAuthClient | None, endpoint: str
+) -> OAuthAnswer:
     """The answer of an endpoint that takes a token. The client's `token_type_hint` is not needed."""
     token = parameters.get("token", "")
     unhinted = {name: value for name, value in parameters.items() if name != "token_type_hint"}
@@ -154,7 +156,7 @@ async def _token_endpoint(state: State, parameters: Parameters, client: Client |
     return answer
 
 
-async def _id_token(state: State, presented: PresentedCode, client: Client) -> str:
+async def _id_token(state: State, presented: PresentedCode, client: OAuthClient) -> str:
     now = int(time.time())
     claims = {
         "iss": state.resources.base,

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field
 
 from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring
-from recollect.memory.model import Explored, NeighbourNode, Target
+from recollect.memory.model import Explored, MemoryRef, NeighbourNode
 from recollect_gateway.calls import Call
 from recollect_http.requests.argument_types import AsOf, RelationType, as_text, hidden_status
 
@@ -107,7 +107,9 @@ def explored_body(found: Explored, nodes: Sequence[NeighbourNode], cut: str | No
     )
 
 
-async def _paths(call: Call, graph: str | None, body: ExploreBody, start: Target, to: Target, walk: Walk) -> Explored:
+async def _paths(
+    call: Call, graph: str | None, body: ExploreBody, start: MemoryRef, to: MemoryRef, walk: Walk
+) -> Explored:
     async with call.reading(graph, body.as_of, keyed=True) as view:
         search = await exploring.open_paths(view, start, to, walk, depth=body.depth)
     paths = await call.compute(search.all_paths(), advice="Narrow predicates or depth.")
@@ -115,12 +117,12 @@ async def _paths(call: Call, graph: str | None, body: ExploreBody, start: Target
         return await exploring.explored_paths(tx, search, paths)
 
 
-def target_of(text: str) -> Target:
+def target_of(text: str) -> MemoryRef:
     """The memory or node that a text names: by its id where the text is one, else by its name."""
     try:
-        return Target(id=UUID(text))
+        return MemoryRef(id=UUID(text))
     except ValueError:
-        return Target(name=text)
+        return MemoryRef(name=text)
 
 
 def _excerpt(node: NeighbourNode) -> str | None:

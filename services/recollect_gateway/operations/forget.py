@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.memory import revising
-from recollect.memory.model import Forgotten, Target
+from recollect.memory.model import Forgotten, MemoryRef
 from recollect_gateway.calls import Call
 from recollect_http.requests.argument_types import MAX_ITEMS, Name, Reason
 
@@ -21,9 +21,9 @@ class ForgetBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     mode: Literal["outdated", "delete"] = "outdated"
 
     @property
-    def targets(self) -> list[Target]:
+    def targets(self) -> list[MemoryRef]:
         """The memories and nodes that are to be forgotten."""
-        return [*(Target(id=id_) for id_ in self.ids), *(Target(name=name) for name in self.names)]
+        return [*(MemoryRef(id=id_) for id_ in self.ids), *(MemoryRef(name=name) for name in self.names)]
 
 
 class ForgottenMemories(Struct, frozen=True, omit_defaults=True):

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from recollect.errors import InvalidInput
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, Revised, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, Revised
 from recollect_gateway.calls import Call
 from recollect_http.requests.argument_types import VISIBLE, Importance, Name, Reason, Tag, Ttl
 
@@ -55,7 +55,7 @@ async def revise(call: Call, graph: str | None, body: ReviseBody) -> Revised:
         based_on=body.based_on_version,
     )
     async with call.writing(graph) as (tx, revision):
-        return await revising.revise(tx, revision, Target(body.id, body.name), patch)
+        return await revising.revise(tx, revision, MemoryRef(body.id, body.name), patch)
 
 
 def revised_body(revised: Revised) -> RevisedMemory:

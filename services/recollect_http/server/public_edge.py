@@ -73,7 +73,7 @@ def page_policy(*, form_targets: Sequence[str] = ()) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class EdgeRefusal:
     """Why a request goes no further."""
 
     status: int
@@ -177,12 +177,12 @@ class _Hosts:
         served = [*settings.allowed_hosts, settings.base_url]
         self._names = HostNames.of([entry.rpartition("://")[2] for entry in served])
 
-    def refuse(self, request: _Request) -> Refusal | None:
+    def refuse(self, request: _Request) -> EdgeRefusal | None:
         if len(request.hosts) != 1:
-            return Refusal(400, ErrorCode.INVALID_INPUT, "A request must have one Host header")
+            return EdgeRefusal(400, ErrorCode.INVALID_INPUT, "A request must have one Host header")
         if request.path.startswith(PROBE_PATH) or self._names.has(request.host):
             return None
-        return Refusal(421, ErrorCode.HOST_NOT_ALLOWED, "This host is not served here (RECOLLECT_ALLOWED_HOSTS)")
+        return EdgeRefusal(421, ErrorCode.HOST_NOT_ALLOWED, "This host is not served here (RECOLLECT_ALLOWED_HOSTS)")
 
 
 class _Origins:
@@ -193,13 +193,13 @@ class _Origins:
         self._secure = settings.base_url.startswith("https://")
         self._allowed = frozenset(settings.allowed_origins)
 
-    def refuse(self, request: _Request) -> Refusal | None:
+    def refuse(self, request: _Request) -> EdgeRefusal | None:
         if not request.origins:
             return None
         is_own = len(request.origins) == 1 and self._is_own(request)
         if is_own or (self._may_read(request) and not request.has_cookie):
             return None
-        return Refusal(
+        return EdgeRefusal(
             403, ErrorCode.ORIGIN_NOT_ALLOWED, "This origin may not send requests here (RECOLLECT_ALLOWED_ORIGINS)"
         )
 
@@ -235,23 +235,23 @@ class _Origins:
         return request.origin == self._own or host == without_default_port(request.host)
 
 
-def _odd_method(request: _Request) -> Refusal | None:
+def _odd_method(request: _Request) -> EdgeRefusal | None:
     if request.method in METHODS:
         return None
-    return Refusal(405, ErrorCode.METHOD_NOT_ALLOWED, "This method is not served anywhere")
+    return EdgeRefusal(405, ErrorCode.METHOD_NOT_ALLOWED, "This method is not served anywhere")
 
 
-def _encoded_body(request: _Request) -> Refusal | None:
+def _encoded_body(request: _Request) -> EdgeRefusal | None:
     if set(request.encodings) <= {"", "identity"}:
         return None
-    return Refusal(415, ErrorCode.INVALID_INPUT, "Send the body as it is: no Content-Encoding is accepted")
+    return EdgeRefusal(415, ErrorCode.INVALID_INPUT, "Send the body as it is: no Content-Encoding is accepted")
 
 
-def _odd_path(request: _Request) -> Refusal | None:
+def _odd_path(request: _Request) -> EdgeRefusal | None:
     if not _ODD_PATH.search(request.raw_path) and _is_text(request.raw_path):
         return None
     detail = "A path may have no empty or dotted parts, no encoded slashes and no control characters"
-    return Refusal(400, ErrorCode.INVALID_INPUT, detail)
+    return EdgeRefusal(400, ErrorCode.INVALID_INPUT, detail)
 
 
 def _is_text(raw_path: bytes) -> bool:
@@ -268,7 +268,7 @@ def _values(scope: dict[str, Any], name: bytes) -> tuple[str, ...]:
     return tuple(value.decode("latin-1").strip().lower() for header, value in scope["headers"] if header == name)
 
 
-def _refusal_headers(refusal: Refusal) -> HeaderList:
+def _refusal_headers(refusal: EdgeRefusal) -> HeaderList:
     headers = [(b"content-type", MEDIA_TYPE.encode())]
     if refusal.status == 405:
         headers.append((b"allow", ", ".join(METHODS).encode()))

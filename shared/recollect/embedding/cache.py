@@ -38,7 +38,7 @@ Key = tuple[UUID, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CachedRow:
     """The vector of a text and those of its tokens, and their size in bytes together with the key."""
 
     row: Vectors
@@ -56,13 +56,13 @@ class LruRows:
         self.max_entries = max_entries
         self.max_bytes = max_bytes
         self.bytes = 0
-        self._tenants: OrderedDict[UUID, OrderedDict[Key, Entry]] = OrderedDict()
+        self._tenants: OrderedDict[UUID, OrderedDict[Key, CachedRow]] = OrderedDict()
 
     def size(self, tenant_id: UUID) -> int:
         """How many rows the tenant has."""
         return len(self._tenants.get(tenant_id, ()))
 
-    def entries(self) -> dict[Key, Entry]:
+    def entries(self) -> dict[Key, CachedRow]:
         """All entries."""
         return {key: entry for rows in self._tenants.values() for key, entry in rows.items()}
 
@@ -79,7 +79,7 @@ class LruRows:
         """Store a row, which nobody else may change; one larger than `max_bytes` is not stored."""
         self._drop(key)
         tenant_id, model, text = key
-        entry = Entry(row, row.nbytes + 4 * (len(model) + len(text)))
+        entry = CachedRow(row, row.nbytes + 4 * (len(model) + len(text)))
         if entry.size > self.max_bytes:
             return
         rows = self._tenants.setdefault(tenant_id, OrderedDict())

@@ -20,7 +20,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation, each_tag_once
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import EdgeUpsert, NewEdge
-from recollect.memory.model import Target, expiry, reason_of
+from recollect.memory.model import MemoryRef, expiry, reason_of
 from recollect.postgres.transactions import Transaction
 
 
@@ -76,9 +76,9 @@ class WrittenNode:
 class RelationWrite:
     """A relation to write. Each end is a node's id or a name, which need not exist yet. `metadata` None: it stays."""
 
-    source: Target
+    source: MemoryRef
     type: str
-    target: Target
+    target: MemoryRef
     metadata: dict[str, Any] | None = None
 
 
@@ -277,7 +277,7 @@ def _missing_end(write: RelationWrite, homes: Mapping[UUID, UUID], graph_id: UUI
     return None
 
 
-def _end(end: Target, ids: Mapping[str, UUID]) -> UUID:
+def _end(end: MemoryRef, ids: Mapping[str, UUID]) -> UUID:
     if end.id is not None:
         return end.id
     assert end.name is not None

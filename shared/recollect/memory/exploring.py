@@ -25,9 +25,9 @@ from recollect.graph.traversal.model import MAX_PATH_DEPTH, Paths, PathSearch
 from recollect.memory.model import (
     EdgePage,
     Explored,
+    MemoryRef,
     NamedEdge,
     NeighbourNode,
-    Target,
     TraversedSubgraph,
 )
 from recollect.memory.reading import require_nodes
@@ -54,7 +54,7 @@ class Neighbourhood:
     cut: str | None = None
 
 
-async def explore(view: GraphView, start: Target, walk: Walk, *, depth: int = 1, max_nodes: int = 30) -> Explored:
+async def explore(view: GraphView, start: MemoryRef, walk: Walk, *, depth: int = 1, max_nodes: int = 30) -> Explored:
     """The neighbourhood of a node; raises NotFound. An observation as the start means the node that it is about."""
     graphs.require_there(view)
     start_id = await _node_id(view, start)
@@ -62,7 +62,7 @@ async def explore(view: GraphView, start: Target, walk: Walk, *, depth: int = 1,
     return await _explored(view, list(reached.depths), list(reached.edges.values()), [], reached.cut)
 
 
-async def open_paths(view: GraphView, start: Target, to: Target, walk: Walk, *, depth: int = 1) -> PathSearch:
+async def open_paths(view: GraphView, start: MemoryRef, to: MemoryRef, walk: Walk, *, depth: int = 1) -> PathSearch:
     """A search for the paths from one node to another, of at most `depth` edges; raises NotFound for either node."""
     graphs.require_there(view)
     start_id, end_id = await _node_id(view, start), await _node_id(view, to)
@@ -148,7 +148,7 @@ async def symlinks_of(view: GraphView, *, inbound: bool = False, offset: int, li
     return await _edge_page(view, found, limit, {link.id: 2 for link in found})
 
 
-async def _node_id(view: GraphView, target: Target) -> UUID:
+async def _node_id(view: GraphView, target: MemoryRef) -> UUID:
     if target.name is not None:
         named = (await nodes.find_named(view, [target.name])).get(target.name)
         if named is None:

@@ -67,7 +67,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class MemoryRef:
     """A memory or node, by its id or, for an entity, by its name."""
 
     id: UUID | None = None
@@ -82,7 +82,7 @@ class Forgotten:
     """
 
     ids: list[UUID]
-    unknown: list[Target]
+    unknown: list[MemoryRef]
     forms: Mapping[str, Sequence[str]]
 
 
@@ -177,8 +177,8 @@ class EdgeSpec:
     metadata and its ordinal where these are None.
     """
 
-    source: Target
-    target: Target
+    source: MemoryRef
+    target: MemoryRef
     type: str
     to_graph: str | None = None
     metadata: dict[str, Any] | None = None

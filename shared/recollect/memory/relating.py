@@ -27,7 +27,7 @@ from recollect.graph.relations.model import (
 )
 from recollect.memory.model import (
     EdgeSpec,
-    Target,
+    MemoryRef,
 )
 from recollect.memory.reading import require_nodes
 from recollect.postgres.transactions import Transaction
@@ -164,7 +164,7 @@ def _resolve(
     return NewEdge(source, target, edge.type, to_graph, edge.metadata, edge.ordinal, edge.actor)
 
 
-def _end(side: str, target: Target, refs: Mapping[str, UUID]) -> UUID:
+def _end(side: str, target: MemoryRef, refs: Mapping[str, UUID]) -> UUID:
     """The node that an end of an edge names, by a ref (the target's name) or by id."""
     if (target.id is None) == (target.name is None):
         raise InvalidInput(f"Give either {side}_ref or {side}_lineage", path=f"{side}_ref")

@@ -17,7 +17,15 @@ from recollect.graph.nodes.model import ACTIVE, NodeFields, NodeHead, Rewrite, u
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation, each_tag_once
 from recollect.graph.relations import service as relations
-from recollect.memory.model import Forgotten, MemoryPatch, Revised, Target, expiry, reason_of, require_short_name
+from recollect.memory.model import (
+    Forgotten,
+    MemoryPatch,
+    MemoryRef,
+    Revised,
+    expiry,
+    reason_of,
+    require_short_name,
+)
 from recollect.memory.reading import newest_version
 from recollect.postgres.transactions import Transaction
 
@@ -44,7 +52,7 @@ class NodePatch:
     said_at: datetime | None = None
 
 
-async def revise(tx: Transaction, revision: Revision, target: Target, amendment: MemoryPatch) -> Revised:
+async def revise(tx: Transaction, revision: Revision, target: MemoryRef, amendment: MemoryPatch) -> Revised:
     """Change a memory or a node; the former state stays in history.
 
     Each gets a new version under its id, unless nothing differs. An observation whose new text another observation of
@@ -78,7 +86,12 @@ async def revise(tx: Transaction, revision: Revision, target: Target, amendment:
 
 
 async def forget(
-    tx: Transaction, revision: Revision, targets: Sequence[Target], *, reason: str | None = None, delete: bool = False
+    tx: Transaction,
+    revision: Revision,
+    targets: Sequence[MemoryRef],
+    *,
+    reason: str | None = None,
+    delete: bool = False,
 ) -> Forgotten:
     """Mark memories and nodes as outdated (recall returns them on request only), or delete them.
 
@@ -155,11 +168,11 @@ async def delete(tx: Transaction, revision: Revision, node_id: UUID) -> None:
     await relations.delete_nodes(tx, revision, [head.id])
 
 
-async def _find_observation(tx: Transaction, graph: Graph, target: Target) -> Observation | None:
+async def _find_observation(tx: Transaction, graph: Graph, target: MemoryRef) -> Observation | None:
     return None if target.id is None else (await observations.observations_by_id(tx, graph, [target.id])).get(target.id)
 
 
-async def _find_head(tx: Transaction, graph: Graph, target: Target) -> NodeHead:
+async def _find_head(tx: Transaction, graph: Graph, target: MemoryRef) -> NodeHead:
     if target.id is not None:
         return await lineages.require_head(tx, graph, target.id)
     assert target.name is not None

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, Unavailable
-from recollect.outbound.http_client import Answer, Outbound, OutboundFailed
+from recollect.outbound.http_client import Outbound, OutboundFailed, OutboundResponse
 from recollect.outbound.retry_after import seconds_until
 
 MAX_ANSWER_BYTES = 256 * 1024
@@ -73,7 +73,7 @@ class LanguageModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ChatPrompt:
     """What a model is asked: the instructions, the data, and the JSON schema of the answer with its name."""
 
     instructions: str
@@ -96,11 +96,11 @@ class Completion:
     requests: int
 
 
-Send = Callable[[str, bytes, Mapping[str, str], float], Awaitable[Answer]]
+Send = Callable[[str, bytes, Mapping[str, str], float], Awaitable[OutboundResponse]]
 """Sends a POST to an address: its body, its headers, and the seconds for the whole answer."""
 
 
-async def send_directly(url: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Answer:
+async def send_directly(url: str, content: bytes, headers: Mapping[str, str], seconds: float) -> OutboundResponse:
     """Send to an address that the operator chose, which may be in a private network. Raises ModelFailed."""
     # Errors are raised without the client's exceptions, whose texts hold the address and any password in it.
     try:
@@ -113,7 +113,7 @@ async def send_directly(url: str, content: bytes, headers: Mapping[str, str], se
                 body += part
                 if len(body) > MAX_ANSWER_BYTES:
                     raise ModelFailed(f"answered with more than {MAX_ANSWER_BYTES} bytes", Cause.ANSWER)
-            return Answer(response.status_code, response.headers, bytes(body))
+            return OutboundResponse(response.status_code, response.headers, bytes(body))
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise ModelFailed(f"cannot be reached ({type(error).__name__})", Cause.AWAY) from None
 
@@ -121,7 +121,7 @@ async def send_directly(url: str, content: bytes, headers: Mapping[str, str], se
 def guarded_sender(outbound: Outbound, tenant_id: UUID) -> Send:
     """Sends to addresses that a tenant chose: to the public internet only, within the tenant's share of requests."""
 
-    async def send(url: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Answer:
+    async def send(url: str, content: bytes, headers: Mapping[str, str], seconds: float) -> OutboundResponse:
         try:
             return await outbound.post(
                 url, content, on_behalf_of=tenant_id, headers=headers, max_bytes=MAX_ANSWER_BYTES, seconds=seconds
@@ -133,7 +133,7 @@ def guarded_sender(outbound: Outbound, tenant_id: UUID) -> Send:
 
 
 async def complete(
-    send: Send, model: LanguageModel, question: Question, *, seconds: float, form: int = 0
+    send: Send, model: LanguageModel, question: ChatPrompt, *, seconds: float, form: int = 0
 ) -> Completion:
     """The model's answer. `form`: the form of requests to begin with; `seconds`: for all requests together.
 
@@ -170,7 +170,7 @@ def json_of(text: str) -> str:
     return fenced[1] if fenced else text
 
 
-def _forms(question: Question) -> tuple[dict[str, Any], ...]:
+def _forms(question: ChatPrompt) -> tuple[dict[str, Any], ...]:
     """The forms of a request, the strictest first; servers and models differ in what they accept."""
     schema = {"name": question.schema_name, "schema": question.schema, "strict": True}
     by_schema = {"response_format": {"type": "json_schema", "json_schema": schema}}
@@ -183,7 +183,7 @@ def _forms(question: Question) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _body(model: LanguageModel, question: Question, form: dict[str, Any]) -> bytes:
+def _body(model: LanguageModel, question: ChatPrompt, form: dict[str, Any]) -> bytes:
     messages = [
         {"role": "system", "content": question.instructions},
         {"role": "user", "content": question.data},
@@ -209,7 +209,7 @@ class _Reply(Struct):
     usage: _Usage | None = None
 
 
-def _read(answer: Answer) -> tuple[str, int]:
+def _read(answer: OutboundResponse) -> tuple[str, int]:
     if answer.status != HTTPStatus.OK:
         raise _refusal(answer)
     try:
@@ -224,7 +224,7 @@ def _read(answer: Answer) -> tuple[str, int]:
     return choice.message.content, reply.usage.total_tokens if reply.usage else 0
 
 
-def _refusal(answer: Answer) -> ModelFailed:
+def _refusal(answer: OutboundResponse) -> ModelFailed:
     cause = (
         Cause.REFUSED if answer.status in _REFUSALS else Cause.REQUEST if answer.status in _OF_REQUEST else Cause.AWAY
     )

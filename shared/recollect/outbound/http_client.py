@@ -72,7 +72,7 @@ class OutboundFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OutboundResponse:
     """The answer of an address, with any status: a redirect is an answer, too."""
 
     status: int
@@ -116,7 +116,7 @@ class Outbound:
         accept: str = "application/json",
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_BODY_BYTES,
-    ) -> Answer:
+    ) -> OutboundResponse:
         """Send GET and return the answer. `on_behalf_of`: the caller, such as a tenant, whose share it counts in.
 
         `crowd`: the name of a group of askers of whom anybody may make any number, such as people: the group as a whole
@@ -137,7 +137,7 @@ class Outbound:
         headers: Mapping[str, str],
         max_bytes: int = MAX_BODY_BYTES,
         seconds: float | None = None,
-    ) -> Answer:
+    ) -> OutboundResponse:
         """Send POST with a body, whose type is in `headers`, once at most; otherwise as `get`.
 
         `seconds`: for the whole answer, for an address that thinks for longer than others may.
@@ -161,7 +161,7 @@ class Outbound:
         content: bytes | None,
         max_bytes: int,
         seconds: float | None = None,
-    ) -> Answer:
+    ) -> OutboundResponse:
         wait, seconds = self._seconds, seconds or self._seconds
         try:
             async with (
@@ -213,7 +213,9 @@ class Outbound:
             self._require_https(url, "url")
         return found
 
-    async def _send(self, request: httpx2.Request, addresses: list[str], max_bytes: int, seconds: float) -> Answer:
+    async def _send(
+        self, request: httpx2.Request, addresses: list[str], max_bytes: int, seconds: float
+    ) -> OutboundResponse:
         """Send the request to the first of these addresses to which a connection is made."""
         candidates = addresses[:ADDRESSES]
         for address in candidates[:-1]:
@@ -225,7 +227,7 @@ class Outbound:
 
     async def _exchange(
         self, request: httpx2.Request, address: str, max_bytes: int, seconds: float, connect_seconds: float
-    ) -> Answer:
+    ) -> OutboundResponse:
         """Send one request on a connection of its own to this address, with TLS for the name."""
         host = request.url.host
         pinned = httpx2.Request(
@@ -241,7 +243,7 @@ class Outbound:
         async with httpx2.AsyncHTTPTransport(self._tls, trust_env=False, limits=_ONE_CONNECTION) as transport:
             response = await transport.handle_async_request(pinned)
             try:
-                return Answer(response.status_code, response.headers, await _body(response, max_bytes))
+                return OutboundResponse(response.status_code, response.headers, await _body(response, max_bytes))
             finally:
                 await response.aclose()
 

@@ -18,7 +18,7 @@ from recollect.accounts.identity.model import generate_secret, hash_secret
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import subject_of
 from recollect.accounts.oauth.clients import service as clients
-from recollect.accounts.oauth.clients.model import Client
+from recollect.accounts.oauth.clients.model import OAuthClient
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import (
     MAX_GRANTS,
@@ -413,9 +413,9 @@ class TestEnding:
             assert await grants.list_grants(tx, person_id=grace.person.id) == everybodys[1:2]
 
 
-def new_client(**changed: Any) -> Client:
+def new_client(**changed: Any) -> OAuthClient:
     client_id = generate_secret("client")
-    return replace(Client(client_id, "A client", None, ("https://client.example.com/cb",), True), **changed)
+    return replace(OAuthClient(client_id, "A client", None, ("https://client.example.com/cb",), True), **changed)
 
 
 class TestClients:

@@ -34,7 +34,7 @@ from recollect.graph.observations.model import NewObservation
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
 from recollect.memory import reading, revising
-from recollect.memory.model import MemoryPatch, NewMemory, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.retention.compaction import service as retention
@@ -426,11 +426,11 @@ async def test_later_changes_by_others_are_kept_and_reported(agent: Agent) -> No
     await wrong.create("Mine", "Shared", "Linked", "Above")
     await wrong.observe("Ada", "from wrong")
     async with wrong.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(name="Babbage"), MemoryPatch(importance=9.0))
+        await revising.revise(tx, revision, MemoryRef(name="Babbage"), MemoryPatch(importance=9.0))
     await agent.observe("Shared", "from agent")
     await agent.relate(("Ada", "Linked", "knows"))
     async with agent.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(name="Babbage"), MemoryPatch(tags=("engine",)))
+        await revising.revise(tx, revision, MemoryRef(name="Babbage"), MemoryPatch(tags=("engine",)))
         await hierarchy.set_parent(tx, revision, "Ada", "Above")
     done = await undo(agent, since, actor="wrong")
     assert {skipped.reason for skipped in done.skipped} == {Reason.CHANGED_LATER}
@@ -504,7 +504,7 @@ async def test_compacted_versions_are_reported(agent: Agent, owner: asyncpg.Conn
     await agent.create(NewEntity("Ada", "person", ("writes",)), "Babbage")
     since = await revision_of(agent)
     async with agent.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(name="Ada"), MemoryPatch(importance=1.0))
+        await revising.revise(tx, revision, MemoryRef(name="Ada"), MemoryPatch(importance=1.0))
     await agent.unobserve(("Ada", "writes"))
     ids = [entity.id for entity in (await agent.open("Ada")).entities]
     await owner.execute("DELETE FROM node_versions WHERE node_id = $1 AND version = 1", ids[0])
@@ -539,7 +539,7 @@ async def test_facts_and_observations_are_restored(agent: Agent) -> None:
     (fact,) = await agent.remember("the engine was never built")
     since = await revision_of(agent)
     async with other(agent).writing() as (tx, revision):
-        await revising.forget(tx, revision, [Target(id=fact.id)], delete=True)
+        await revising.forget(tx, revision, [MemoryRef(id=fact.id)], delete=True)
     await other(agent).remember(NewMemory("likes tea", about=("Ada",)))
     assert await agent.recalled("engine") == []
     done = await undo(agent, since)

@@ -21,7 +21,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.relations import service as relations
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, Target
+from recollect.memory.model import MemoryPatch, MemoryRef
 from recollect.postgres.database import Database
 from recollect.retention.erasure import service as erasure
 from recollect.settings import Settings
@@ -111,7 +111,7 @@ async def rename(agent: Agent, node_id: UUID) -> None:
 
 async def mark_outdated(agent: Agent, node_id: UUID) -> None:
     async with agent.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(id=node_id), MemoryPatch(status="outdated"))
+        await revising.revise(tx, revision, MemoryRef(id=node_id), MemoryPatch(status="outdated"))
 
 
 async def delete(agent: Agent, node_id: UUID) -> None:

@@ -24,7 +24,7 @@ from recollect.graph.lineages.model import Draft, PutOutcome, Version
 from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import exploring, relating, writing
-from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
+from recollect.memory.model import EdgeSpec, MemoryRef, NodeSpec, WrittenSubgraph
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.postgres.transactions import Transaction
@@ -213,7 +213,7 @@ class TestDeletingAGraph:
         monkeypatch.setattr(graphs, "DELETED_AT_ONCE", at_once)
         await agent.create(NewEntity("Ada", "person", ("stays",)))
         here, there = [(await one.open("Ada")).entities[0].id for one in (agent, notes)]
-        spec = EdgeSpec(Target(here), Target(there), "is", to_graph="notes")
+        spec = EdgeSpec(MemoryRef(here), MemoryRef(there), "is", to_graph="notes")
         async with agent.writing() as (tx, revision):
             await relating.put_edge(tx, revision, spec)
         kept, gone = [await owner.fetchval("SELECT graph_id FROM nodes WHERE id = $1", i) for i in (here, there)]
@@ -332,8 +332,8 @@ class TestSubgraphs:
                 nodes += [
                     NodeSpec(Draft(one, known[n], content_only=True), f"known {n}") for n, one in enumerate(fields)
                 ]
-                ends = [(Target(name=f"new {n}"), Target(name=f"known {n}")) for n in range(size)]
-                ends += [(Target(known[n]), Target(name=f"new {n}")) for n in range(size)]
+                ends = [(MemoryRef(name=f"new {n}"), MemoryRef(name=f"known {n}")) for n in range(size)]
+                ends += [(MemoryRef(known[n]), MemoryRef(name=f"new {n}")) for n in range(size)]
                 edges = [EdgeSpec(source, target, round_) for source, target in ends]
                 written, sent[round_] = await self.put(agent, nodes, edges)
                 assert all(isinstance(one, PutOutcome) for one in written.nodes)
@@ -343,7 +343,7 @@ class TestSubgraphs:
     async def test_a_subgraph_of_which_nothing_can_be_written_makes_no_revision(self, agent: Agent) -> None:
         await agent.create("Ada")
         lost = Draft(NodeFields(kind="note", content="x"), uuid4(), content_only=True)
-        nowhere = EdgeSpec(Target(uuid4()), Target(uuid4()), "cites")
+        nowhere = EdgeSpec(MemoryRef(uuid4()), MemoryRef(uuid4()), "cites")
         written, _ = await self.put(agent, [NodeSpec(lost)], [nowhere])
         assert all(isinstance(one, RecollectError) for one in (*written.nodes, *written.edges))
         assert (await agent.head()).revision == 1
@@ -358,7 +358,7 @@ class TestSubgraphs:
             await owner.fetchval(find, agent.caller.tenant_id, name) for name in ("Ada", "Old", "nobody yet")
         ]
         await owner.execute("UPDATE nodes SET expires_at = now() - interval '1 second' WHERE id = $1", old)
-        edges = [EdgeSpec(Target(ada), Target(end), "knows") for end in (old, nobody)]
-        edges += [EdgeSpec(Target(end), Target(ada), "knows") for end in (old, nobody)]
+        edges = [EdgeSpec(MemoryRef(ada), MemoryRef(end), "knows") for end in (old, nobody)]
+        edges += [EdgeSpec(MemoryRef(end), MemoryRef(ada), "knows") for end in (old, nobody)]
         written, _ = await self.put(agent, [], edges)
         assert [getattr(one, "code", None) for one in written.edges] == [ErrorCode.NODE_NOT_FOUND] * 4

@@ -19,7 +19,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, NewMemory, RememberOutcome, Revised, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory, RememberOutcome, Revised
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.retention.compaction import service as retention
@@ -54,12 +54,12 @@ async def observations_of(agent: Agent, *ids: UUID) -> list[Observation]:
 
 async def revise(agent: Agent, target: UUID, **amendment: Any) -> Revised:
     async with agent.writing() as (tx, revision):
-        return await revising.revise(tx, revision, Target(id=target), MemoryPatch(**amendment))
+        return await revising.revise(tx, revision, MemoryRef(id=target), MemoryPatch(**amendment))
 
 
 async def forget(agent: Agent, *ids: UUID, reason: str | None = None, delete: bool = False) -> list[UUID]:
     async with agent.writing() as (tx, revision):
-        forgotten = await revising.forget(tx, revision, [Target(id=i) for i in ids], reason=reason, delete=delete)
+        forgotten = await revising.forget(tx, revision, [MemoryRef(id=i) for i in ids], reason=reason, delete=delete)
     return forgotten.ids
 
 

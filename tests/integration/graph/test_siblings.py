@@ -21,7 +21,7 @@ from recollect.graph.lineages.model import Draft, PutOutcome
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, Target
+from recollect.memory.model import MemoryPatch, MemoryRef
 from recollect.postgres.database import Database
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
@@ -94,7 +94,7 @@ async def take_step(agent: Agent, node_id: UUID, step: str, number: int | None) 
             await put(agent, newest.content or "", node_id, based_on=1)
         case "outdated":
             async with agent.writing() as (tx, revision):
-                await revising.revise(tx, revision, Target(id=node_id), MemoryPatch(status="outdated"))
+                await revising.revise(tx, revision, MemoryRef(id=node_id), MemoryPatch(status="outdated"))
         case "reindex":
             await reindex(agent)
         case _:
@@ -153,6 +153,6 @@ async def test_a_deleted_node_is_found_by_none_of_its_heads(agent: Agent, owner:
     for content in ("the anvil is rusty", "the anvil is sold"):
         await put(agent, content, node_id, based_on=1)
     async with agent.writing() as (tx, revision):
-        await revising.forget(tx, revision, [Target(id=node_id)], delete=True)
+        await revising.forget(tx, revision, [MemoryRef(id=node_id)], delete=True)
     assert await agent.recalled("anvil") == []
     await assert_passages_of_heads(owner, agent, node_id)

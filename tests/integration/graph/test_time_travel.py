@@ -26,7 +26,7 @@ from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
 from recollect.memory import exploring, reading, revising
-from recollect.memory.model import Explored, NewMemory, Target
+from recollect.memory.model import Explored, MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.retrieval.search import service as search
@@ -51,11 +51,11 @@ Reading = Callable[[GraphView], Awaitable[Any]]
 
 
 async def _explore(view: GraphView, name: str, walk: Walk, to: str | None = None) -> Any:
-    start = Target(name=name)
+    start = MemoryRef(name=name)
     try:
         if to is None:
             return await exploring.explore(view, start, walk, depth=3, max_nodes=50)
-        searched = await exploring.open_paths(view, start, Target(name=to), walk, depth=3)
+        searched = await exploring.open_paths(view, start, MemoryRef(name=to), walk, depth=3)
         return await exploring.explored_paths(view.tx, searched, finish(searched.all_paths()))
     except NotFound:
         return None
@@ -173,7 +173,12 @@ async def test_explore_starts_at_nodes_as_they_were(agent: Agent) -> None:
     await agent.create("Ada")
     await agent.relate(("Ada", "Babbage", "knows"))
     (said,), (fact,) = [await agent.remember(item) for item in (NewMemory("likes tea", about=("Ada",)), "it rained")]
-    starts = [Target(name="Babbage"), Target(id=said.id), Target(id=fact.id), Target(name="Ada")]
+    starts = [
+        MemoryRef(name="Babbage"),
+        MemoryRef(id=said.id),
+        MemoryRef(id=fact.id),
+        MemoryRef(name="Ada"),
+    ]
 
     async def explored(as_of: str | None) -> list[Explored]:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:

@@ -10,7 +10,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import KindUse, SchemaDescription, TagPrefixUse, TagUse
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, NewMemory, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory
 from tests.support.memories import Agent
 
 
@@ -28,7 +28,7 @@ async def tags(agent: Agent, as_of: str | None = None) -> dict[str, tuple[int, i
 
 async def revise(agent: Agent, memory_id: UUID, patch: MemoryPatch) -> None:
     async with agent.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(memory_id), patch)
+        await revising.revise(tx, revision, MemoryRef(memory_id), patch)
 
 
 @pytest.mark.proves("memgraph: describe-schema")

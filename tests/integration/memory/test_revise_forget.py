@@ -23,7 +23,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, NewMemory, RememberOutcome, Revised, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory, RememberOutcome, Revised
 from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.invariants import assert_laws
@@ -48,8 +48,8 @@ async def forget(agent: Agent, *targets: UUID | str, delete: bool = False, reaso
     return forgotten.ids
 
 
-def _target(target: UUID | str) -> Target:
-    return Target(name=target) if isinstance(target, str) else Target(id=target)
+def _target(target: UUID | str) -> MemoryRef:
+    return MemoryRef(name=target) if isinstance(target, str) else MemoryRef(id=target)
 
 
 async def test_a_revision_replaces_an_observation(agent: Agent) -> None:
@@ -243,7 +243,7 @@ async def test_an_inactive_entity_with_too_many_observations_is_not_revived(
     (ada,) = (await agent.read()).entities
     assert (ada.status, ada.observations) == ("outdated", ("writes", "reads", "counts"))
     async with agent.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(id=ada.id), MemoryPatch(status="active"))
+        await revising.revise(tx, revision, MemoryRef(id=ada.id), MemoryPatch(status="active"))
     await agent.remember(NewMemory("likes tea", about=("Ada",)))
     assert await agent.recalled("tea") == ["likes tea"]
 

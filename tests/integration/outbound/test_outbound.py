@@ -23,9 +23,9 @@ from recollect.outbound.http_client import (
     LOOK_UPS_EACH,
     LOOK_UPS_OF_A_CROWD,
     MAX_BODY_BYTES,
-    Answer,
     Outbound,
     OutboundFailed,
+    OutboundResponse,
 )
 from recollect.settings import Settings
 from tests.support.gateway import until
@@ -82,7 +82,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> Resolver:
 
 async def get(
     outbound: Outbound, server: WebServer, path: str = "/", *, host: str = NAME, by: str = "a", crowd: str | None = None
-) -> Answer:
+) -> OutboundResponse:
     async with asyncio.timeout(MAX_WAIT_SECONDS):
         return await outbound.get(f"https://{host}:{server.port}{path}", on_behalf_of=by, crowd=crowd)
 

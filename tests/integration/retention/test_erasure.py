@@ -37,7 +37,7 @@ from recollect.graph.relations.model import NewRelation
 from recollect.jobs import service as jobs
 from recollect.jobs.model import Job, JobBounds, JobFilter, NewJob
 from recollect.memory import reading, revising
-from recollect.memory.model import MemoryPatch, NewMemory, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.retention.erasure import service as erasure
@@ -124,8 +124,8 @@ async def write_everywhere(agent: Agent, mark: str) -> None:
     await agent.remember(NewMemory("said elsewhere", about=("Bystander",), thread=f"talk with {mark}"))
     (amended,) = await agent.remember(f"{mark} came back")
     async with agent.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(id=amended.id), MemoryPatch(text="somebody came back"))
-        await revising.revise(tx, revision, Target(id=fact.id), MemoryPatch(text=f"the {SECRET} was eaten"))
+        await revising.revise(tx, revision, MemoryRef(id=amended.id), MemoryPatch(text="somebody came back"))
+        await revising.revise(tx, revision, MemoryRef(id=fact.id), MemoryPatch(text=f"the {SECRET} was eaten"))
     async with agent.writing() as (tx, revision):
         (head,) = (await _heads(agent, tx, revision.graph, ["Bystander"])).values()
         fields = replace(
@@ -314,7 +314,7 @@ async def test_an_observation_revised_by_another_subject_is_that_subjects(agent:
     other = replace(agent, caller=replace(agent.caller, subject="key:other"))
     (said,) = await other.remember(NewMemory("floats", about=("Boat",)))
     async with agent.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(id=said.id), MemoryPatch(text="sank"))
+        await revising.revise(tx, revision, MemoryRef(id=said.id), MemoryPatch(text="sank"))
     assert (await erase(agent, None, agent.caller.subject)).erased["observations"] == 1
     assert await agent.recalled("sank") == []
 

@@ -18,7 +18,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.graph.passages.model import MAX_WORDS
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, NewMemory, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
@@ -64,7 +64,7 @@ async def rename(agent: Agent) -> None:
 
 async def revise(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
-        await revising.revise(tx, revision, Target(name="Boat"), MemoryPatch(text="it floats"))
+        await revising.revise(tx, revision, MemoryRef(name="Boat"), MemoryPatch(text="it floats"))
 
 
 async def merge(agent: Agent) -> None:
@@ -428,7 +428,7 @@ async def test_a_deleted_turn_no_longer_makes_its_neighbours_found(agent: Agent)
     await agent.embed()
     assert len(await agent.recalled("zeppelin")) == 3
     async with agent.writing() as (tx, revision):
-        await revising.forget(tx, revision, [Target(id=remembered[1].id)], delete=True)
+        await revising.forget(tx, revision, [MemoryRef(id=remembered[1].id)], delete=True)
     await agent.embed()
     assert await agent.recalled("zeppelin") == []
 

@@ -23,7 +23,7 @@ from recollect.graph.passages import reembedding
 from recollect.graph.passages import service as passages
 from recollect.graph.passages import store as passages_store
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, NewMemory, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.transactions import Transaction
@@ -156,7 +156,7 @@ class TestEqualityWithSearch:
         )
         [archived] = await agent.remember("tea is a drug")
         async with agent.writing() as (tx, revision):
-            await revising.revise(tx, revision, Target(archived.id), MemoryPatch(status="archived"))
+            await revising.revise(tx, revision, MemoryRef(archived.id), MemoryPatch(status="archived"))
         asks: list[dict[str, Any]] = [
             {},
             {"kinds": ("person",)},

@@ -17,11 +17,11 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.memory import revising
-from recollect.memory.model import NewMemory, Target
+from recollect.memory.model import MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, plain
-from recollect.retrieval.recall.pages import BEFORE_ALL, ListPosition, Order, Page
+from recollect.retrieval.recall.pages import BEFORE_ALL, ListPosition, Order, PageRequest
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.histories import HISTORIES, HOURS, NAMED, NAMES, written
@@ -253,12 +253,12 @@ def _place_of(memory: LiveMemory, order: Order) -> tuple[float, datetime]:
 async def _listed(agent: Agent, only: RecallFilter, order: Order, as_of: str | None) -> list[Recalled]:
     """All pages of a list."""
     pages: list[Recalled] = []
-    page = Page(order)
+    page = PageRequest(order)
     while not pages or pages[-1].next_cursor:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, agent.graph, as_of)
             pages.append(await recall.recall(view, [], only, limit=5, token_budget=10_000, page=page))
-        page = Page(order, ListPosition.of_cursor(pages[-1].next_cursor) if pages[-1].next_cursor else None)
+        page = PageRequest(order, ListPosition.of_cursor(pages[-1].next_cursor) if pages[-1].next_cursor else None)
     return pages
 
 
@@ -313,7 +313,7 @@ async def test_the_past_is_recalled_with_its_texts_and_states(agent: Agent) -> N
     then = (await agent.head()).revision
 
     async with agent.writing() as (tx, revision):
-        await revising.forget(tx, revision, [Target(id=told[0].id)])
+        await revising.forget(tx, revision, [MemoryRef(id=told[0].id)])
     questions = [Question("tea", None, "none")]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         now, before = [
@@ -379,7 +379,7 @@ async def test_word_counts_are_those_of_live_memories(agent: Agent, owner: async
     told = await agent.remember(*(f"tea number {n}" for n in range(30)), "tea and cake", "cake again", "porcelain")
     await agent.embed()
     async with agent.writing() as (tx, revision):
-        await revising.forget(tx, revision, [Target(id=one.id) for one in told[:15]], delete=True)
+        await revising.forget(tx, revision, [MemoryRef(id=one.id) for one in told[:15]], delete=True)
     await agent.embed()
     rows = await owner.fetch("SELECT lexeme, passages FROM terms WHERE tenant_id = $1", agent.caller.tenant_id)
     counted = {row["lexeme"]: row["passages"] for row in rows}

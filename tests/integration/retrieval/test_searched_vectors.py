@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.memory import revising
-from recollect.memory.model import NewMemory, Target
+from recollect.memory.model import MemoryRef, NewMemory
 from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, session_settings
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
@@ -81,7 +81,7 @@ async def test_vectors_of_deleted_memories_leave_the_indexes_and_serve_the_past(
         kept, gone = await agent.remember("the violin is in the garden", "the engine was never built")
         await agent.embed()
         async with agent.writing() as (tx, revision):
-            await revising.forget(tx, revision, [Target(id=gone.id)], delete=True)
+            await revising.forget(tx, revision, [MemoryRef(id=gone.id)], delete=True)
         live = "SELECT p.memory_id FROM searched_vectors v JOIN passages p ON p.id = v.passage_id AND v.live = $2"
         for lives, memory in ((True, kept), (False, gone)):
             rows = await owner.fetch(f"{live} WHERE v.tenant_id = $1", agent.caller.tenant_id, lives)

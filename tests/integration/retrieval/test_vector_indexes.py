@@ -15,7 +15,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.memory import revising
-from recollect.memory.model import NewMemory, Target
+from recollect.memory.model import MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.sql import Query
@@ -337,7 +337,7 @@ class TestIndexes:
         await agent.embed()
         assert (await recalled_texts(agent, "owl figurines", exact=False))[0].startswith("a lighthouse keeper")
         async with agent.writing() as (tx, revision):
-            await revising.forget(tx, revision, [Target(id=kept.id)], delete=True)
+            await revising.forget(tx, revision, [MemoryRef(id=kept.id)], delete=True)
         assert not any("lighthouse" in text for text in await recalled_texts(agent, "owl figurines", exact=False))
 
     async def test_the_index_of_another_model_is_not_used(self, agent: Agent, settings: Settings) -> None:

@@ -19,7 +19,7 @@ from recollect.graph.passages import service as passages
 from recollect.graph.passages import store
 from recollect.graph.passages.model import ClaimedPassage
 from recollect.memory import revising
-from recollect.memory.model import MemoryPatch, NewMemory, Target
+from recollect.memory.model import MemoryPatch, MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from tests.conftest import NewTenant
@@ -172,7 +172,7 @@ async def test_neighbours_are_rebuilt_the_same_for_any_number_of_removed_passage
         monkeypatch.setattr(store, "MAX_NEIGHBOUR_LOOKUPS", each)
         async with agent.db.transaction(agent.caller, commit=False) as tx:
             async with graphs.write_graph(tx, agent.graph, "test") as revision:
-                await revising.forget(tx, revision, [Target(id=talks[place]) for place in doomed], delete=True)
+                await revising.forget(tx, revision, [MemoryRef(id=talks[place]) for place in doomed], delete=True)
             rows = await tx.fetch(
                 Query.compile("SELECT id FROM passages WHERE NOT settled AND removed_revision IS NULL ORDER BY id")
             )
@@ -198,7 +198,7 @@ async def test_a_passage_deleted_while_its_neighbours_are_settled_is_in_no_windo
     worker = Worker(agent)
     await worker.claim(9)
     async with agent.writing() as (tx, revision):
-        await revising.forget(tx, revision, [Target(id=told[1].id)], delete=True)
+        await revising.forget(tx, revision, [MemoryRef(id=told[1].id)], delete=True)
         task = await start_to_settle(agent, worker)
     await task
     await end_leases(owner, agent)
@@ -230,10 +230,10 @@ async def test_concurrent_workers_and_writers_lose_nothing_and_do_not_deadlock(
             turns = [NewMemory(f"{speaker}: turn {n} of {m}", thread="m", at=MONDAY + timedelta(m)) for m in range(6)]
             told = await agent.remember(*turns, NewMemory(f"said {n}", about=(speaker,)))
             async with agent.writing() as (tx, revision):
-                await revising.forget(tx, revision, [Target(id=one.id) for one in told[n % 2 :: 2]], delete=True)
+                await revising.forget(tx, revision, [MemoryRef(id=one.id) for one in told[n % 2 :: 2]], delete=True)
             kept = told[1 - n % 2]
             async with agent.writing() as (tx, revision):
-                await revising.revise(tx, revision, Target(id=kept.id), MemoryPatch(text=f"{speaker}: no, {n}"))
+                await revising.revise(tx, revision, MemoryRef(id=kept.id), MemoryPatch(text=f"{speaker}: no, {n}"))
 
     async def work(limit: int) -> None:
         while not done.is_set():

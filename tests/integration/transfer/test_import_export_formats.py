@@ -27,7 +27,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.memory import revising
-from recollect.memory.model import NewMemory, Target
+from recollect.memory.model import MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.transfer import batches, exports
@@ -234,7 +234,7 @@ class TestRoundTrips:
             [tea] = await first.remember(NewMemory("likes tea", about=("Ada",)))
             seen.append(await transfer_one_entity(first, await create_graph(new_graph()), format_name))
             async with first.writing() as (tx, revision):
-                await revising.forget(tx, revision, [Target(id=tea.id)], reason="was wrong")
+                await revising.forget(tx, revision, [MemoryRef(id=tea.id)], reason="was wrong")
             seen.append(await transfer_one_entity(first, await create_graph(new_graph()), format_name))
         assert seen == [["active"], ["outdated"], ["outdated", "active"], ["outdated"]]
 

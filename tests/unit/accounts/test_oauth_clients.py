@@ -2,13 +2,13 @@
 
 import pytest
 
-from recollect.accounts.oauth.clients.model import Client, is_client_id
+from recollect.accounts.oauth.clients.model import OAuthClient, is_client_id
 
 WEB, NATIVE = "https://client.example.com/cb?x=1", "http://127.0.0.1:3000/cb"
 
 
-def client(*uris: str) -> Client:
-    return Client("rcl_client_x", "A client", None, uris, refreshes=True)
+def client(*uris: str) -> OAuthClient:
+    return OAuthClient("rcl_client_x", "A client", None, uris, refreshes=True)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from recollect.accounts.oauth.clients.model import (
     MAX_URI,
-    Client,
+    OAuthClient,
     destination,
     is_loopback,
     private_scheme,
@@ -94,7 +94,7 @@ def test_an_address_that_is_no_programs_own_is_refused(subtests: pytest.Subtests
 @pytest.mark.proves("security: private-use-schemes")
 def test_only_exactly_the_named_address_of_a_program_is_redirected_to(subtests: pytest.Subtests) -> None:
     named = "vscode://localhost:1/cb"
-    client = Client("rcl_client_x", "A client", None, (named,), refreshes=True)
+    client = OAuthClient("rcl_client_x", "A client", None, (named,), refreshes=True)
     assert client.may_redirect_to(named)
     assert not is_loopback(named)
     for other in ("vscode://localhost:2/cb", "VSCODE://localhost:1/cb", "vscode://localhost:1/cb?x=1", "vscode:/cb"):

@@ -25,7 +25,7 @@ from recollect_client import (
 )
 from recollect_client.errors import Problem, error_of, stream_ended
 from recollect_client.requests import Request
-from recollect_client.retries import KEY_HEADER, Attempt, Sending, Wait, retry_after
+from recollect_client.retries import KEY_HEADER, SendAttempt, Sending, Wait, retry_after
 
 READ: Request[Any] = Request("GET", "/v1/tenant", dict)
 WRITE: Request[Any] = Request("POST", "/v1/keys", dict, body={}, is_write=True)
@@ -50,7 +50,7 @@ def played(sending: Sending, *outcomes: httpx2.Response | ConnectionError) -> tu
                 waits.append(step.seconds)
                 step = steps.send(None)
             else:
-                assert isinstance(step, Attempt)
+                assert isinstance(step, SendAttempt)
                 keys.append(step.headers.get(KEY_HEADER))
                 step = steps.send(to_come.pop(0))
     except StopIteration as done:

@@ -11,8 +11,8 @@ from recollect.distilling.threads.model import (
     MAX_INPUT_BYTES,
     MAX_TURNS_OF_FACT,
     Distilling,
-    Page,
-    Turn,
+    ThreadTurn,
+    TurnBatch,
     data_of,
     distilling_of,
     fitting,
@@ -27,13 +27,13 @@ from recollect.outbound.chat_completions import ModelFailed, json_of
 NOW = datetime(2027, 1, 31, 12, tzinfo=UTC)
 
 
-def turn(number: int, text: str = "Hello", *, days: float | None = None) -> Turn:
+def turn(number: int, text: str = "Hello", *, days: float | None = None) -> ThreadTurn:
     expires_at = None if days is None else NOW + timedelta(days=days)
-    return Turn(UUID(int=number), text, "thread", NOW + timedelta(minutes=number), expires_at, 1)
+    return ThreadTurn(UUID(int=number), text, "thread", NOW + timedelta(minutes=number), expires_at, 1)
 
 
-def page(*turns: Turn, context: tuple[Turn, ...] = ()) -> Page:
-    return Page(Graph.absent("x"), sequence_of("thread"), turns, context, more=False, total=len(turns))
+def page(*turns: ThreadTurn, context: tuple[ThreadTurn, ...] = ()) -> TurnBatch:
+    return TurnBatch(Graph.absent("x"), sequence_of("thread"), turns, context, more=False, total=len(turns))
 
 
 def answer(*facts: tuple[str, list[int]]) -> str:

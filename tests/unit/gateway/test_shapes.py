@@ -12,7 +12,7 @@ from recollect.transfer.records import FactKey, parsed
 from recollect_gateway.mcp_endpoint.schema import json_schema
 from recollect_gateway.mcp_endpoint.tool import ToolSpec
 from recollect_gateway.mcp_endpoint.tools import CATALOGUE, TOOLS
-from recollect_gateway.mcp_endpoint.tools.lineage.put_subgraph import EdgeIn, NodeIn
+from recollect_gateway.mcp_endpoint.tools.lineage.put_subgraph import EdgeIn, SubgraphNode
 from recollect_http.requests.argument_types import END
 from recollect_http.requests.parsing import parse
 
@@ -30,7 +30,7 @@ def patterns(schema: Any) -> Iterator[str]:
 
 def types_of(tool: ToolSpec) -> list[type[msgspec.Struct]]:
     """The types that a call is parsed as: the arguments, or each item where items are read one by one."""
-    return [NodeIn, EdgeIn] if getattr(tool.arguments, "read_one_by_one", ()) else [tool.arguments]
+    return [SubgraphNode, EdgeIn] if getattr(tool.arguments, "read_one_by_one", ()) else [tool.arguments]
 
 
 @pytest.mark.parametrize("tool", CATALOGUE, ids=lambda tool: tool.name)

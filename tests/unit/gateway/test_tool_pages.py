@@ -10,7 +10,7 @@ from msgspec import Struct, json
 from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation, Subgraph
 from recollect_gateway.mcp_endpoint.pages import CUT, PAGE_BYTES, cut_short, fit_page, paged, paged_graph
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
 
 NOW = datetime(2027, 1, 31, tzinfo=UTC)
 SIZES = st.lists(st.integers(1, 2 * PAGE_BYTES) | st.integers(1, 900), max_size=60)
@@ -28,9 +28,9 @@ def size(reply: Reply) -> int:
     return len(json.encode(reply.structured))
 
 
-def answer(given: Reply | Listing) -> Rows:
+def answer(given: Reply | PagedReply) -> Rows:
     """The rows of the reply; where no limit was given, as many as fit."""
-    reply = fit_page(given, size) if isinstance(given, Listing) else given
+    reply = fit_page(given, size) if isinstance(given, PagedReply) else given
     assert isinstance(reply.structured, Rows)
     return reply.structured
 
@@ -71,7 +71,7 @@ def test_a_reply_that_is_no_list_says_when_it_is_cut() -> None:
 
 def test_a_listing_may_fill_several_pages() -> None:
     rows = ["x" * 1_000] * 60
-    found = Listing(len(rows), lambda count: of_rows(rows[:count], None), pages=3)
+    found = PagedReply(len(rows), lambda count: of_rows(rows[:count], None), pages=3)
     assert PAGE_BYTES * 3 - 2_000 < size(Reply(answer(found))) <= PAGE_BYTES * 3
 
 

@@ -14,7 +14,7 @@ from recollect.webhooks.deliveries.model import (
     RETRY_WAITS,
     AttemptError,
     ClaimedDelivery,
-    Message,
+    DeliveryContent,
     Outcome,
     event_body,
     outcome_of,
@@ -91,7 +91,7 @@ def test_a_signature_equals_that_of_the_specification() -> None:
 def test_a_message_is_signed_with_each_valid_secret() -> None:
     secrets = [CIPHER.encrypt(secret, bound_to=secret_binding(TENANT, WEBHOOK)) for secret in (b"new", b"old")]
     at = datetime(2026, 11, 20, 1, 2, 3, 999_999, tzinfo=UTC)
-    message = Message(claimed(secret=secrets[0], previous=secrets[1]), b"{}")
+    message = DeliveryContent(claimed(secret=secrets[0], previous=secrets[1]), b"{}")
     headers = signed_headers(message, CIPHER, TENANT, at)
     signed = f"{UUID(int=7)}.1795136523.{{}}".encode()
     assert headers["webhook-timestamp"] == "1795136523"
@@ -103,7 +103,7 @@ def test_a_message_is_signed_with_each_valid_secret() -> None:
 
 
 def test_the_repr_of_a_message_shows_no_secrets() -> None:
-    assert "qzx" not in repr(Message(claimed(secret=b"qzx", previous=b"qzx"), b"{}"))
+    assert "qzx" not in repr(DeliveryContent(claimed(secret=b"qzx", previous=b"qzx"), b"{}"))
 
 
 def test_a_body_has_the_form_that_the_specification_recommends() -> None:

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from recollect.errors import ErrorCode, NotFound, Unavailable
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 
 TENANT = uuid4()
 
@@ -30,19 +30,19 @@ TENANT = uuid4()
     ],
 )
 def test_an_expected_failure_is_logged_with_its_reason(error: Exception, line: dict[str, str]) -> None:
-    with capture_logs() as logs, Attempt("nothing done", TENANT):
+    with capture_logs() as logs, FailureLogger("nothing done", TENANT):
         raise error
     assert logs == [{"tenant": str(TENANT), **line}]
 
 
 def test_an_unexpected_failure_is_logged_with_its_traceback() -> None:
     fault = ValueError("a fault")
-    with capture_logs() as logs, Attempt("nothing done", TENANT, graph="g"):
+    with capture_logs() as logs, FailureLogger("nothing done", TENANT, graph="g"):
         raise fault
     [line] = logs
     assert (line["log_level"], line["exc_info"], line["graph"]) == ("error", fault, "g")
 
 
 def test_a_cancellation_is_passed_on() -> None:
-    with pytest.raises(asyncio.CancelledError), Attempt("nothing done", TENANT):
+    with pytest.raises(asyncio.CancelledError), FailureLogger("nothing done", TENANT):
         raise asyncio.CancelledError

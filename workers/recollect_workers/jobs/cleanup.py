@@ -15,7 +15,7 @@ from recollect.accounts.usage import service as usage
 from recollect.postgres.transactions import Transaction
 from recollect.webhooks.deliveries import service as deliveries
 from recollect_workers.context import WorkerContext
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 
 MAX_STEPS = 100
 """The most steps of one tenant in one sweep: the rest waits for the next sweep."""
@@ -57,7 +57,7 @@ async def delete_old_deliveries(context: WorkerContext) -> None:
 
 async def _delete(context: WorkerContext, tenants: list[UUID], step: Step, *, failed: str) -> None:
     for tenant_id in context.until_stopping(tenants):
-        with Attempt(failed, tenant_id):
+        with FailureLogger(failed, tenant_id):
             await _take_steps(context, tenant_id, step)
 
 

@@ -12,7 +12,7 @@ from recollect.postgres.transactions import Transaction
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import FreedRows
 from recollect_workers.context import WorkerContext
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 
 MAX_ROUNDS = 100
 """The most checks of one tenant's graphs in one sweep: the rest waits for the next sweep."""
@@ -34,7 +34,7 @@ async def schedule(context: WorkerContext) -> None:
 
 async def _check(context: WorkerContext, tenant_id: UUID) -> bool:
     """Check some graphs of a tenant; whether others wait."""
-    with Attempt("compaction not scheduled", tenant_id):
+    with FailureLogger("compaction not scheduled", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             checked = await compaction.check_graphs(tx, retention_days=context.settings.retention_days)
         if checked.started:

@@ -25,7 +25,7 @@ from recollect.distilling.threads.model import (
     MAX_TURNS,
     SCHEMA,
     FoundFact,
-    Page,
+    TurnBatch,
     data_of,
     read_facts,
 )
@@ -35,9 +35,9 @@ from recollect.jobs.kinds import DISTIL_THREAD
 from recollect.jobs.model import Job, StepFunction, StepPostponed, StepRefused, StepResult
 from recollect.outbound.chat_completions import (
     Cause,
+    ChatPrompt,
     Completion,
     ModelFailed,
-    Question,
     Send,
     complete,
     guarded_sender,
@@ -106,7 +106,7 @@ async def write(
     tx: Transaction,
     job: Job,
     *,
-    page: Page,
+    page: TurnBatch,
     facts: list[FoundFact],
     refused: int,
     completion: Completion,
@@ -175,9 +175,9 @@ async def _choose(tx: Transaction, context: WorkerContext, job: Job) -> ChosenMo
     return chosen
 
 
-async def _ask(context: WorkerContext, caller: Caller, job: Job, page: Page, chosen: ChosenModel) -> Completion:
+async def _ask(context: WorkerContext, caller: Caller, job: Job, page: TurnBatch, chosen: ChosenModel) -> Completion:
     """The model's answer. Raises StepRefused, StepPostponed or ModelFailed where it gives none."""
-    question = Question(INSTRUCTIONS, data_of(page), "facts", SCHEMA, MAX_ANSWER_TOKENS)
+    question = ChatPrompt(INSTRUCTIONS, data_of(page), "facts", SCHEMA, MAX_ANSWER_TOKENS)
     settings = context.settings
     seconds = min(settings.distil_timeout_seconds, settings.job_lease_seconds * 0.75)
     send: Send
@@ -196,7 +196,7 @@ async def _ask(context: WorkerContext, caller: Caller, job: Job, page: Page, cho
 
 
 async def _read(
-    context: WorkerContext, caller: Caller, job: Job, page: Page, chosen: ChosenModel, completion: Completion
+    context: WorkerContext, caller: Caller, job: Job, page: TurnBatch, chosen: ChosenModel, completion: Completion
 ) -> tuple[list[FoundFact], int]:
     try:
         found = read_facts(completion.text, page)
@@ -228,7 +228,7 @@ def _consequence(job: Job, failed: ModelFailed) -> Exception:
     return failed
 
 
-def _require_quiet(job: Job, page: Page) -> None:
+def _require_quiet(job: Job, page: TurnBatch) -> None:
     """Raise StepPostponed while a conversation goes on, unless there is enough for a whole request."""
     if "quiet" not in job.cursor or page.more or not page.turns:
         return

@@ -15,7 +15,7 @@ from recollect.curation.duplicates.similarity import SimilarPair
 from recollect.jobs.model import Job, StepFunction, StepRefused, StepResult
 from recollect.postgres.transactions import Transaction
 from recollect_workers.context import WorkerContext
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 
 COUNTED = ("compared", "proposed", "merged")
 
@@ -26,7 +26,7 @@ async def schedule(context: WorkerContext) -> None:
     """Start a job for each graph that is due by its configuration. Raises Unavailable without a database."""
     due = await deduplication.tenants_with_deduplication_due(context.database)
     for tenant_id in context.until_stopping(due):
-        with Attempt("search for duplicates not scheduled", tenant_id):
+        with FailureLogger("search for duplicates not scheduled", tenant_id):
             async with context.database.transaction(worker_caller(tenant_id)) as tx:
                 started = await deduplication.schedule_passes(tx)
             if started:

@@ -32,7 +32,7 @@ from recollect.telemetry.metrics import record_embedded, record_refused
 from recollect.telemetry.tracing import continued_span
 from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
 from recollect_workers.context import WorkerContext
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 
 MAX_COUNTED = 10
 """Graphs of a tenant whose terms are counted after one run, each in a transaction of its own."""
@@ -291,7 +291,7 @@ def _adjust_backoff(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBat
 async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
     """Count the terms of the tenant's graphs that have changed much. Never raises, so that other tenants go on."""
     changed = list[UUID]()
-    with Attempt("terms not counted", tenant_id):
+    with FailureLogger("terms not counted", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             changed = await passages.graphs_to_count(tx, limit=MAX_COUNTED)
     for graph_id in context.until_stopping(changed):
@@ -300,7 +300,7 @@ async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
 
 
 async def _count_terms_of(context: WorkerContext, tenant_id: UUID, graph_id: UUID) -> None:
-    with Attempt("terms not counted", tenant_id, graph=str(graph_id)):
+    with FailureLogger("terms not counted", tenant_id, graph=str(graph_id)):
         async with context.database.transaction(worker_caller(tenant_id), durable=False) as tx:
             await passages.recount_terms(tx, graph_id)
 
@@ -310,7 +310,7 @@ async def _changed_or_left(context: WorkerContext, tenant_id: UUID) -> list[UUID
 
     Empty where passages still wait, and an embedder may be asked: then the sweep is started, which counts them, too.
     """
-    with Attempt("sweep not started", tenant_id):  # A regular sweep comes later in any case.
+    with FailureLogger("sweep not started", tenant_id):  # A regular sweep comes later in any case.
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             if not context.waiting and await passages.any_pending(tx):
                 context.backoff.due.set()
@@ -332,6 +332,6 @@ async def _attempt_embedding(
     """Embed a tenant's passages; whether there may be more."""
     if context.waiting:
         return False  # The sweep comes when the wait is over.
-    with Attempt("embedding failed", tenant_id):  # They come back when their lease ends.
+    with FailureLogger("embedding failed", tenant_id):  # They come back when their lease ends.
         return await embed_passages(context, tenant_id, carrier, small_only=small_only)
     return False

@@ -17,7 +17,7 @@ from recollect.postgres.transactions import Transaction
 from recollect.retention.expiry import service as expiry
 from recollect.retention.expiry.model import ExpiryStep
 from recollect_workers.context import WorkerContext
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 
 MAX_ROUNDS = 100
 """The most steps of one tenant in one sweep: the rest waits for the next sweep."""
@@ -64,7 +64,7 @@ async def _run_rounds(context: WorkerContext, tenants: list[UUID], find: Find, t
 
 
 async def _find_graphs(context: WorkerContext, tenant_id: UUID, find: Find) -> list[UUID]:
-    with Attempt("search for expired memories failed", tenant_id):
+    with FailureLogger("search for expired memories failed", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
             return await find(tx)
     return []
@@ -72,7 +72,10 @@ async def _find_graphs(context: WorkerContext, tenant_id: UUID, find: Find) -> l
 
 async def _take_step(context: WorkerContext, tenant_id: UUID, graph_id: UUID, take: Take, verb: str) -> bool:
     """Take one step of one graph; whether another may find more."""
-    with Attempt(f"expired memories not {verb}", tenant_id), suppress(NotFound):  # The graph may be deleted meanwhile.
+    with (
+        FailureLogger(f"expired memories not {verb}", tenant_id),
+        suppress(NotFound),
+    ):  # The graph may be deleted meanwhile.
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             step = await take(tx, graph_id)
         if step.nodes or step.observations:

@@ -11,7 +11,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import links
 from recollect.telemetry.tracing import continued_span
 from recollect_workers.context import WorkerContext
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 
 LINK_FACTS = "auto_link"
 """The operation that the change log names."""
@@ -34,7 +34,7 @@ async def sweep(context: WorkerContext) -> None:
 
 
 async def _run_slice(context: WorkerContext, tenant_id: UUID) -> bool:
-    with Attempt("facts not related", tenant_id):
+    with FailureLogger("facts not related", tenant_id):
         return await link_facts(context, tenant_id)
     return False
 

@@ -17,11 +17,11 @@ from recollect.accounts.identity.model import worker_caller
 from recollect.outbound.http_client import AT_ONCE_EACH, OutboundFailed
 from recollect.telemetry.metrics import record_webhook_attempt
 from recollect.webhooks.deliveries import service as deliveries
-from recollect.webhooks.deliveries.model import AttemptError, Message, Outcome, outcome_of, signed_headers
+from recollect.webhooks.deliveries.model import AttemptError, DeliveryContent, Outcome, outcome_of, signed_headers
 from recollect.webhooks.endpoints.service import cipher_of
 from recollect.webhooks.events import service as events
 from recollect_workers.context import WorkerContext
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 from recollect_workers.time_slices import TimeSlices, run_slices
 
 RECORDING = timedelta(seconds=60)
@@ -36,7 +36,7 @@ async def collect(context: WorkerContext) -> None:
     Any number of workers may do this at once: each takes webhooks that no other has locked.
     """
     for tenant_id in context.until_stopping(await events.tenants_with_news(context.database)):
-        with Attempt("webhook events not collected", tenant_id):
+        with FailureLogger("webhook events not collected", tenant_id):
             async with context.database.transaction(worker_caller(tenant_id)) as tx:
                 found = await events.collect(tx)
             if found:
@@ -70,22 +70,22 @@ async def _start_round(context: WorkerContext, slices: TimeSlices) -> bool:
     return started
 
 
-async def _claim(context: WorkerContext, tenant_id: UUID) -> list[Message]:
+async def _claim(context: WorkerContext, tenant_id: UUID) -> list[DeliveryContent]:
     lease = timedelta(seconds=context.settings.outbound_seconds) + RECORDING
-    with Attempt("deliveries not claimed", tenant_id):
+    with FailureLogger("deliveries not claimed", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             return await deliveries.claim(tx, lease=lease, limit=AT_ONCE_EACH)
     return []
 
 
-async def _run_slice(context: WorkerContext, tenant_id: UUID, messages: list[Message]) -> None:
+async def _run_slice(context: WorkerContext, tenant_id: UUID, messages: list[DeliveryContent]) -> None:
     """Send the claimed deliveries, and record their outcomes. Never raises."""
     await asyncio.gather(*(_deliver(context, tenant_id, message) for message in messages))
 
 
-async def _deliver(context: WorkerContext, tenant_id: UUID, message: Message) -> None:
+async def _deliver(context: WorkerContext, tenant_id: UUID, message: DeliveryContent) -> None:
     fields = {"webhook": str(message.delivery.webhook_id), "delivery": str(message.delivery.id)}
-    with Attempt("delivery attempt not recorded", tenant_id, **fields):
+    with FailureLogger("delivery attempt not recorded", tenant_id, **fields):
         outcome = await attempt(context, tenant_id, message)
         record_webhook_attempt(str(outcome.error or "delivered"))
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
@@ -96,7 +96,7 @@ async def _deliver(context: WorkerContext, tenant_id: UUID, message: Message) ->
             log.warning("webhook disabled", tenant=str(tenant_id), **fields, reason=disabled_reason)
 
 
-async def attempt(context: WorkerContext, tenant_id: UUID, message: Message) -> Outcome:
+async def attempt(context: WorkerContext, tenant_id: UUID, message: DeliveryContent) -> Outcome:
     """Send a delivery once; the outcome."""
     assert context.outbound is not None
     cipher = cipher_of(context.settings.pepper)

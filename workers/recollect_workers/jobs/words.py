@@ -7,7 +7,7 @@ from recollect.accounts.identity.model import worker_caller
 from recollect.graph.nodes import label_rebuild
 from recollect.graph.passages import word_rebuild
 from recollect_workers.context import WorkerContext
-from recollect_workers.failure_logging import Attempt
+from recollect_workers.failure_logging import FailureLogger
 
 MAX_PAGES = 10
 """Pages of one tenant before others have their turn."""
@@ -25,7 +25,7 @@ async def _round(context: WorkerContext) -> bool:
     random.shuffle(tenants)
     more = False
     for tenant_id in context.until_stopping(tenants):
-        with Attempt("words not analysed", tenant_id):
+        with FailureLogger("words not analysed", tenant_id):
             for _ in context.until_stopping(range(MAX_PAGES)):
                 if await _rebuild_page(context, tenant_id) < word_rebuild.REBUILT_AT_ONCE:
                     break

@@ -91,7 +91,7 @@ class Distilling(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ThreadTurn:
     """A turn of a conversation: an active fact of its thread, in its present version."""
 
     id: UUID
@@ -103,18 +103,18 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TurnBatch:
     """The next new turns of a thread, and those before them. `more`: others follow; `total`: all turns of the job."""
 
     graph: Graph
     sequence: UUID
-    turns: Sequence[Turn]
-    context: Sequence[Turn]
+    turns: Sequence[ThreadTurn]
+    context: Sequence[ThreadTurn]
     more: bool
     total: int
 
     @property
-    def numbered(self) -> dict[int, Turn]:
+    def numbered(self) -> dict[int, ThreadTurn]:
         """All turns, those before first, by the numbers that a model knows them by."""
         return dict(enumerate((*self.context, *self.turns), 1))
 
@@ -124,7 +124,7 @@ class FoundFact:
     """A fact that a model found in a page, and the turns that say it, in order."""
 
     text: str
-    turns: Sequence[Turn]
+    turns: Sequence[ThreadTurn]
 
     @property
     def said_at(self) -> datetime:
@@ -157,7 +157,7 @@ def sequence_of(thread: str) -> UUID:
     return UUID(hashlib.md5(thread.encode(), usedforsecurity=False).hexdigest())
 
 
-def fitting(turns: Sequence[Turn], *, most: int = MAX_INPUT_BYTES) -> Sequence[Turn]:
+def fitting(turns: Sequence[ThreadTurn], *, most: int = MAX_INPUT_BYTES) -> Sequence[ThreadTurn]:
     """The first turns, as many as have room in a request; one at least, where there is any."""
     size = 0
     for number, turn in enumerate(turns):
@@ -167,7 +167,7 @@ def fitting(turns: Sequence[Turn], *, most: int = MAX_INPUT_BYTES) -> Sequence[T
     return turns
 
 
-def data_of(page: Page) -> str:
+def data_of(page: TurnBatch) -> str:
     """A page as a model gets it: JSON, so that no turn can pretend to be more than one."""
     shown = [
         {"n": number, "at": f"{turn.said_at:%Y-%m-%d %H:%M}Z", "text": _cut(turn.text)}
@@ -190,7 +190,7 @@ class _Facts(Struct, forbid_unknown_fields=True):
     facts: Annotated[list[_Fact], Meta(max_length=MAX_FACTS)]
 
 
-def read_facts(answer: str, page: Page) -> tuple[list[FoundFact], int]:
+def read_facts(answer: str, page: TurnBatch) -> tuple[list[FoundFact], int]:
     """The facts in a model's answer, each once, and how many were refused.
 
     Refused are facts without text or with too much of it, and those that name no new turn of the page. Raises
@@ -211,7 +211,7 @@ def read_facts(answer: str, page: Page) -> tuple[list[FoundFact], int]:
     return list(found.values()), refused
 
 
-def _found(fact: _Fact, page: Page) -> FoundFact | None:
+def _found(fact: _Fact, page: TurnBatch) -> FoundFact | None:
     text, numbered = " ".join(fact.text.split()), page.numbered
     if not is_visible(text) or len(text) > MAX_FACT or "\x00" in text:
         return None

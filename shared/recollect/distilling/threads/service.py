@@ -21,7 +21,7 @@ from recollect.distilling.threads.model import (
     MAX_TURNS_OF_FACT,
     SOURCE,
     FoundFact,
-    Page,
+    TurnBatch,
     distilling_of,
     fitting,
     sequence_of,
@@ -111,7 +111,7 @@ async def start_by_itself(tx: Transaction, graph: Graph, thread: str, settings: 
     return None
 
 
-async def read_page(tx: Transaction, job: Job, *, limit: int) -> Page:
+async def read_page(tx: Transaction, job: Job, *, limit: int) -> TurnBatch:
     """The next page of a job's thread: `limit` turns at most, as many as have room. Raises NotFound for the graph."""
     graph, sequence = await _graph_of(tx, job), sequence_of_job(job)
     after = await _position(tx, graph, sequence, job)
@@ -120,10 +120,12 @@ async def read_page(tx: Transaction, job: Job, *, limit: int) -> Page:
     before = await store.list_turns_before(tx, graph, sequence, until=after, limit=CONTEXT_TURNS) if listed else []
     context = [turn for turn in fitting(before, most=CONTEXT_BYTES) if len(turn.text.encode()) <= CONTEXT_BYTES]
     total = job.total or await store.count_turns(tx, graph, sequence, after=after)
-    return Page(graph, sequence, turns, context[::-1], len(listed) > len(turns), total)
+    return TurnBatch(graph, sequence, turns, context[::-1], len(listed) > len(turns), total)
 
 
-async def write_facts(tx: Transaction, job: Job, page: Page, facts: Sequence[FoundFact], model: str) -> Written | None:
+async def write_facts(
+    tx: Transaction, job: Job, page: TurnBatch, facts: Sequence[FoundFact], model: str
+) -> Written | None:
     """Write what a model found in a page, as one revision, and note that the page was read.
 
     Nothing is written of a job that was cancelled meanwhile: what it found may just have been revoked. Raises
@@ -217,7 +219,7 @@ async def _cancel(tx: Transaction, graph: Graph, sequence: UUID | None, job_id: 
         await jobs.cancel_job(tx, found.id, bounds)
 
 
-async def _require_unchanged(tx: Transaction, graph: Graph, page: Page) -> None:
+async def _require_unchanged(tx: Transaction, graph: Graph, page: TurnBatch) -> None:
     read = [*page.context, *page.turns]
     heads = await nodes.read_heads(tx, graph, [turn.id for turn in read])
     for turn in read:
@@ -227,7 +229,7 @@ async def _require_unchanged(tx: Transaction, graph: Graph, page: Page) -> None:
 
 
 async def _write(
-    tx: Transaction, revision: Revision, job: Job, page: Page, facts: Sequence[FoundFact], model: str
+    tx: Transaction, revision: Revision, job: Job, page: TurnBatch, facts: Sequence[FoundFact], model: str
 ) -> int:
     """Write the facts that are not known; return how many are new."""
     if not facts:
@@ -247,12 +249,12 @@ async def _write(
     return len(new)
 
 
-def _is_of(derivation: Derivation | None, page: Page) -> bool:
+def _is_of(derivation: Derivation | None, page: TurnBatch) -> bool:
     return derivation is not None and derivation.sequence == page.sequence
 
 
 async def _create(
-    tx: Transaction, revision: Revision, job: Job, page: Page, facts: Sequence[FoundFact], model: str
+    tx: Transaction, revision: Revision, job: Job, page: TurnBatch, facts: Sequence[FoundFact], model: str
 ) -> None:
     if not facts:
         return
@@ -301,7 +303,7 @@ def _later(head: NodeHead, fact: FoundFact) -> datetime | None:
     return max(head.expires_at, fact.expires_at)
 
 
-def _new_fact(fact: FoundFact, job: Job, page: Page, model: str) -> NewFact:
+def _new_fact(fact: FoundFact, job: Job, page: TurnBatch, model: str) -> NewFact:
     return NewFact(
         fact.text,
         thread=page.turns[0].thread,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from recollect.distilling.threads.model import Turn
+from recollect.distilling.threads.model import ThreadTurn
 from recollect.graph.graphs.model import Graph
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Transaction
@@ -12,16 +12,18 @@ from recollect.postgres.transactions import Transaction
 queries = Queries(__package__)
 
 
-async def list_turns(tx: Transaction, graph: Graph, sequence: UUID, *, after: UUID, limit: int) -> list[Turn]:
+async def list_turns(tx: Transaction, graph: Graph, sequence: UUID, *, after: UUID, limit: int) -> list[ThreadTurn]:
     """The turns of a thread after the id `after`, in the order of their ids."""
     rows = await tx.fetch(queries.list_turns, graph_id=graph.id, sequence=sequence, after=after, limit=limit)
-    return [Turn(**row) for row in rows]
+    return [ThreadTurn(**row) for row in rows]
 
 
-async def list_turns_before(tx: Transaction, graph: Graph, sequence: UUID, *, until: UUID, limit: int) -> list[Turn]:
+async def list_turns_before(
+    tx: Transaction, graph: Graph, sequence: UUID, *, until: UUID, limit: int
+) -> list[ThreadTurn]:
     """The last turns of a thread up to the id `until`, the last first."""
     rows = await tx.fetch(queries.list_turns_before, graph_id=graph.id, sequence=sequence, until=until, limit=limit)
-    return [Turn(**row) for row in rows]
+    return [ThreadTurn(**row) for row in rows]
 
 
 async def count_turns(tx: Transaction, graph: Graph, sequence: UUID, *, after: UUID) -> int:

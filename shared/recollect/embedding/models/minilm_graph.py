@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from recollect.embedding.models.onnx_graph import OURS, Array, Graph
+from recollect.embedding.models.onnx_graph import OURS, Array, OnnxGraphBuilder
 
 _LAYERS = 6
 _HEADS = 12
@@ -26,7 +26,7 @@ def encoder(weights: bytes) -> bytes:
     `weights` is the package's ONNX file. It must have been checked: its names and their order are assumed.
     """
     parsed = Weights.of(weights)
-    graph = Graph()
+    graph = OnnxGraphBuilder()
     states = _embedded(graph, parsed)
     for layer in range(_LAYERS):
         states = _layer(graph, parsed, states, layer)
@@ -35,7 +35,7 @@ def encoder(weights: bytes) -> bytes:
     return graph.model("minilm", [tokens], states=(states, (1, "n", 384)), mean=(mean, (1, 384)))
 
 
-def _embedded(graph: Graph, weights: "Weights") -> str:
+def _embedded(graph: OnnxGraphBuilder, weights: "Weights") -> str:
     """The vector of each token, plus that of its position and of the one segment that there is."""
     table, positions = weights.tables
     steps = graph.op("Cast", graph.op("Gather", graph.constant(table.steps), "tokens"), to=TensorProto.FLOAT)
@@ -47,7 +47,7 @@ def _embedded(graph: Graph, weights: "Weights") -> str:
     return _normalised(graph, weights, states, "embeddings.LayerNorm")
 
 
-def _layer(graph: Graph, weights: "Weights", states: str, layer: int) -> str:
+def _layer(graph: OnnxGraphBuilder, weights: "Weights", states: str, layer: int) -> str:
     query, key, value, out, up, down = weights.matrices[6 * layer : 6 * layer + 6]
     name = f"encoder.layer.{layer}"
 
@@ -69,7 +69,7 @@ def _layer(graph: Graph, weights: "Weights", states: str, layer: int) -> str:
     return _normalised(graph, weights, lowered, f"{name}.output.LayerNorm")
 
 
-def _normalised(graph: Graph, weights: "Weights", states: str, name: str) -> str:
+def _normalised(graph: OnnxGraphBuilder, weights: "Weights", states: str, name: str) -> str:
     weight, bias = (graph.constant(weights.floats[f"{name}.{part}"]) for part in ("weight", "bias"))
     return graph.op("LayerNormalization", states, weight, bias, axis=-1, epsilon=_EPSILON)
 
@@ -109,7 +109,7 @@ class Weights:
         return cls(matrices[:2], matrices[2:], {name.removeprefix("inner."): array for name, array in arrays.items()})
 
 
-def _product(graph: Graph, states: str, matrix: Matrix, bias: Array) -> str:
+def _product(graph: OnnxGraphBuilder, states: str, matrix: Matrix, bias: Array) -> str:
     """`states @ matrix + bias`, with `states` brought to uint8 by one scale for all of them."""
     narrow = matrix.seven_bit()
     steps, scale, added = (graph.constant(part) for part in (narrow.steps, narrow.scale.reshape(-1), bias))

@@ -16,7 +16,7 @@ OURS = "com.microsoft"
 Shape = Sequence[int | str]
 
 
-class Graph:
+class OnnxGraphBuilder:
     """A graph under construction: operators in order, each named by its one result."""
 
     def __init__(self) -> None:

@@ -8,43 +8,43 @@ from recollect.graph.graphs.view import GraphView
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Listed, Question, QuestionWords, Recalled, RecallFilter, SearchScope
 from recollect.retrieval.recall.overviews import Overview, overview_of
-from recollect.retrieval.recall.pages import Holdings, Order, Page
+from recollect.retrieval.recall.pages import Holdings, Order, PageRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListRequest:
     """What to list: a page of the memories of the entities with one of these names, or of all.
 
     `is_sure`: where there are none of these entities, all are listed; else the question is searched for.
     """
 
-    page: Page
+    page: PageRequest
     subjects: tuple[str, ...] = ()
     is_sure: bool = True
 
 
 def listing_of(
-    questions: Sequence[Question], words: Sequence[QuestionWords], filters: RecallFilter, page: Page
-) -> Listing | None:
+    questions: Sequence[Question], words: Sequence[QuestionWords], filters: RecallFilter, page: PageRequest
+) -> ListRequest | None:
     """What to list for these questions, all of which ask for everything, or for a filter alone; None: search.
 
     `words`: those of each question, with the entities that it names.
     """
     if not questions:
-        return Listing(_in_order(page, None))
+        return ListRequest(_in_order(page, None))
     overviews = [_overview(question.text, filters) for question in questions]
     first = overviews[0]
     if first is None or any(overview is None or overview.subjects != first.subjects for overview in overviews):
         return None
     page, names_any = _in_order(page, first.order), any(each.entity_ids for each in words)
     if not names_any:
-        return Listing(page) if first.is_sure else None
+        return ListRequest(page) if first.is_sure else None
     if first.subjects:
-        return Listing(page, first.subjects, first.is_sure)
-    return Listing(page) if filters.narrows else None  # What is named "Summary" is searched for.
+        return ListRequest(page, first.subjects, first.is_sure)
+    return ListRequest(page) if filters.narrows else None  # What is named "Summary" is searched for.
 
 
-async def list_memories(scope: SearchScope, listing: Listing, *, limit: int) -> list[Listed] | None:
+async def list_memories(scope: SearchScope, listing: ListRequest, *, limit: int) -> list[Listed] | None:
     """The memories to list, and one more if there are more; None where the question is to be searched for after all."""
     found = await store.list_memories(scope, listing.page, listing.subjects, limit=limit + 1)
     if found or not listing.subjects or listing.page.after is not None:
@@ -52,7 +52,7 @@ async def list_memories(scope: SearchScope, listing: Listing, *, limit: int) -> 
     return await store.list_memories(scope, listing.page, (), limit=limit + 1) if listing.is_sure else None
 
 
-def require_first_page(page: Page | None) -> None:
+def require_first_page(page: PageRequest | None) -> None:
     """Raise InvalidInput for a further page of what is searched for: only lists have pages."""
     if page is not None and page.after is not None:
         raise InvalidInput("This question is searched for, and only lists have pages: raise limit", path="cursor")
@@ -72,5 +72,5 @@ def _overview(question: str, filters: RecallFilter) -> Overview | None:
     return overview_of(question, filtered=filters.narrows, values=values)
 
 
-def _in_order(page: Page, order: Order | None) -> Page:
+def _in_order(page: PageRequest, order: Order | None) -> PageRequest:
     return replace(page, order=page.order or order or Order.NEWEST)

@@ -143,7 +143,7 @@ class ClaimedDelivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class DeliveryContent:
     """The content of an attempt, without the signature, which depends on the time."""
 
     delivery: ClaimedDelivery
@@ -205,7 +205,7 @@ def changes_data(graph_id: UUID, after_revision: int, revision: int, changes: Se
     return {"graph": graph_id, "after_revision": after_revision, "revision": revision, "changes": entries}
 
 
-def signed_headers(message: Message, cipher: Cipher, tenant_id: UUID, at: datetime) -> dict[str, str]:
+def signed_headers(message: DeliveryContent, cipher: Cipher, tenant_id: UUID, at: datetime) -> dict[str, str]:
     """The headers of an attempt at a time, signed by the previous secret, too, while that is valid.
 
     Raises ValueError where a secret cannot be decrypted: it was encrypted under another RECOLLECT_KEY_SECRET.

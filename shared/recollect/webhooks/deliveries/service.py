@@ -24,8 +24,8 @@ from recollect.webhooks.deliveries.model import (
     AttemptError,
     ClaimedDelivery,
     Delivery,
+    DeliveryContent,
     DeliveryStatus,
-    Message,
     NewDelivery,
     Outcome,
     changes_data,
@@ -106,7 +106,7 @@ async def require_room(tx: Transaction, webhook_id: UUID) -> None:
         )
 
 
-async def claim(tx: Transaction, *, lease: timedelta, limit: int) -> list[Message]:
+async def claim(tx: Transaction, *, lease: timedelta, limit: int) -> list[DeliveryContent]:
     """Claim due deliveries of the tenant for one attempt each; no other worker gets them while the lease lasts."""
     await store.lock_claims(tx)
     claimed = await store.claim_deliveries(tx, lease=lease, each=AT_ONCE_EACH, limit=limit)
@@ -139,12 +139,12 @@ async def remove_old(tx: Transaction, *, retention: timedelta) -> bool:
     return await store.remove_old(tx, retention=retention, limit=REMOVED_AT_ONCE)
 
 
-async def _message(tx: Transaction, delivery: ClaimedDelivery) -> Message:
+async def _message(tx: Transaction, delivery: ClaimedDelivery) -> DeliveryContent:
     if delivery.graph_id is None:
-        return Message(delivery, event_body(delivery, delivery.data or {}))
+        return DeliveryContent(delivery, event_body(delivery, delivery.data or {}))
     assert delivery.after_revision is not None
     assert delivery.revision is not None
     found = await graphs.changes_of(tx, delivery.graph_id, since=delivery.after_revision, limit=MAX_CHANGES)
     changes = [change for change in found if change.revision <= delivery.revision]
     data = changes_data(delivery.graph_id, delivery.after_revision, delivery.revision, changes)
-    return Message(delivery, event_body(delivery, data))
+    return DeliveryContent(delivery, event_body(delivery, data))

@@ -11,7 +11,7 @@ from recollect.jobs.kinds import known_kind
 from recollect.jobs.model import JobFilter, Status
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.job_answers import JobOut, job_out
 
 MAX_LISTED = 20
@@ -42,7 +42,7 @@ class Jobs(Struct, frozen=True):
     more: bool
 
 
-async def list_jobs(call: Call, arguments: ListJobs) -> Reply | Listing:
+async def list_jobs(call: Call, arguments: ListJobs) -> Reply | PagedReply:
     """List jobs, newest first."""
     limit = arguments.limit or MAX_LISTED
     kind = known_kind(arguments.kind)

@@ -9,7 +9,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Change
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, PagedReply, Reply, ToolSpec
 
 RevisionNumber = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -40,7 +40,7 @@ class Changes(Struct, frozen=True):
     more: bool
 
 
-async def recent_changes(call: Call, arguments: RecentChanges) -> Reply | Listing:
+async def recent_changes(call: Call, arguments: RecentChanges) -> Reply | PagedReply:
     """Read the log of a graph."""
     limit = arguments.limit or PAGE_ROWS
     async with call.transaction() as tx:

@@ -12,7 +12,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, PagedReply, Reply, ToolSpec
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
 from recollect_http.requests.argument_types import Time, Until
@@ -45,7 +45,7 @@ class UsageReport(Struct, frozen=True):
     plan: PlanBody | None
 
 
-async def read_usage(call: Call, arguments: Usage) -> Reply | Listing:
+async def read_usage(call: Call, arguments: Usage) -> Reply | PagedReply:
     """Report calls and, on the first page, stored counts and the plan."""
     now, cursor, limit = datetime.now(UTC), arguments.cursor, arguments.limit or PAGE_ROWS
     span = usage_span(arguments.since, arguments.until, arguments.per, now=now, cursor=cursor)

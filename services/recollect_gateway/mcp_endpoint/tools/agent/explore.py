@@ -4,7 +4,7 @@ from recollect.memory.model import NeighbourNode
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import CUT, cut_short
 from recollect_gateway.mcp_endpoint.prompts_and_resources.resource_uris import GRAPH_VIEW
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.agent.lines import in_one_line
 from recollect_gateway.operations.explore import ExploreBody, ExploredGraph, ExploredNode, explore, explored_body
 from recollect_http.requests.argument_types import GraphChoice
@@ -16,7 +16,7 @@ class Explore(ExploreBody, frozen=True):
     graph: GraphChoice | None = None
 
 
-async def explore_graph(call: Call, arguments: Explore) -> Reply | Listing:
+async def explore_graph(call: Call, arguments: Explore) -> Reply | PagedReply:
     """Show what lies around a node, or the paths to another."""
     found = await explore(call, arguments.graph, arguments)
 

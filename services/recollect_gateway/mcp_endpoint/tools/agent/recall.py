@@ -8,7 +8,7 @@ from recollect.retrieval.recall.model import MemoryAttributes, Recalled
 from recollect.retrieval.recall.ranking import Hit
 from recollect.times import in_zone, with_offset, zone_of
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.agent.lines import in_one_line, under_its_line
 from recollect_gateway.operations.recall import (
     DEFAULT_LIMIT,
@@ -28,7 +28,7 @@ class Recall(RecallBody, frozen=True):
     graph: GraphChoice | None = None
 
 
-async def recall_memories(call: Call, arguments: Recall) -> Reply | Listing:
+async def recall_memories(call: Call, arguments: Recall) -> Reply | PagedReply:
     """Find memories by words and meaning; a call that asks for more than the defaults may fill as many pages more."""
     recalled = await recall(call, arguments.graph, arguments)
     zone = None if arguments.time_zone is None else zone_of(arguments.time_zone)
@@ -39,7 +39,7 @@ async def recall_memories(call: Call, arguments: Recall) -> Reply | Listing:
         return Reply(recalled_body(page, explain=arguments.explain), _recalled_text(page, arguments.explain, zone))
 
     pages = ceil(max(arguments.most / DEFAULT_LIMIT, arguments.token_budget / DEFAULT_TOKENS))
-    return Listing(len(recalled.hits), render, pages=pages)
+    return PagedReply(len(recalled.hits), render, pages=pages)
 
 
 RECALL = ToolSpec(

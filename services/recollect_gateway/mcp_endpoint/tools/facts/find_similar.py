@@ -10,7 +10,7 @@ from recollect.memory.searching import SimilarFact
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.schema import default_of
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     MAX_FOUND,
@@ -55,7 +55,7 @@ class SimilarNodes(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def find_similar(call: Call, arguments: FindSimilar) -> Reply | Listing:
+async def find_similar(call: Call, arguments: FindSimilar) -> Reply | PagedReply:
     """Find facts that mean nearly the same."""
     offset, limit = arguments.offset, arguments.limit or MAX_SIMILAR
     end = min(offset + limit, MAX_FOUND)

@@ -9,7 +9,7 @@ from recollect.memory import exploring
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
 from recollect_gateway.mcp_endpoint.schema import default_of
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     EdgeOut,
@@ -33,7 +33,7 @@ class GetContext(OwnedReadArguments, frozen=True, rename=None):
     )
 
 
-class Context(Struct, frozen=True, omit_defaults=True):
+class NodeContext(Struct, frozen=True, omit_defaults=True):
     """Result of `get_context`; `cut` says which bound ended it early."""
 
     success: bool
@@ -42,11 +42,11 @@ class Context(Struct, frozen=True, omit_defaults=True):
     cut: str | None = None
 
 
-async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
+async def get_context(call: Call, arguments: GetContext) -> Reply | PagedReply:
     """Show the surroundings of a node; nothing if no node is named."""
     graph = graph_of(arguments)
     if not arguments.node_id:
-        return Reply(Context(True, [], []))
+        return Reply(NodeContext(True, [], []))
     async with call.reading(graph, arguments.as_of, keyed=True) as view:
         found = await exploring.neighbourhood(
             view,
@@ -60,7 +60,9 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | Listing:
 
     def reply(page: list[NodeOut], cut: str | None) -> Reply:
         ids = {node.id for node in page}
-        return Reply(Context(True, page, [edge for edge in edges if edge.from_id in ids and edge.to_id in ids], cut))
+        return Reply(
+            NodeContext(True, page, [edge for edge in edges if edge.from_id in ids and edge.to_id in ids], cut)
+        )
 
     return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
 
@@ -71,7 +73,7 @@ GET_CONTEXT = ToolSpec(
     description="Show the nodes and relations around a node.",
     toolsets=frozenset({"facts"}),
     arguments=GetContext,
-    result=Context,
+    result=NodeContext,
     handler=get_context,
     read_only=True,
     idempotent=True,

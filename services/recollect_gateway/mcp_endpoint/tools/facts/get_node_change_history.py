@@ -9,7 +9,7 @@ from recollect.memory import reading
 from recollect.times import milliseconds
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     DEFAULT_SOURCE,
@@ -57,7 +57,7 @@ class Versions(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -> Reply | Listing:
+async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -> Reply | PagedReply:
     """List a node's versions."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(graph_of(arguments)) as view:

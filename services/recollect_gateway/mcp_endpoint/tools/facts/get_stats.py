@@ -6,7 +6,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import reading
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import OwnedArguments, graph_of
 
@@ -42,7 +42,7 @@ class StatsResult(Struct, frozen=True, omit_defaults=True):
     cut: str | None = None
 
 
-async def get_stats(call: Call, arguments: GetStats) -> Reply | Listing:
+async def get_stats(call: Call, arguments: GetStats) -> Reply | PagedReply:
     """Count what a graph holds."""
     graph = graph_of(arguments)
     async with call.reading(graph) as view:

@@ -10,7 +10,7 @@ from recollect.memory import exploring
 from recollect.memory.exploring import Neighbourhood
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     EdgeOut,
@@ -51,7 +51,7 @@ class Trace(Struct, frozen=True, omit_defaults=True):
     cut: str | None = None
 
 
-async def get_trace(call: Call, arguments: GetTrace) -> Reply | Listing:
+async def get_trace(call: Call, arguments: GetTrace) -> Reply | PagedReply:
     """Show the paths between two nodes."""
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)

@@ -13,7 +13,7 @@ from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.schema import default_of
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     MAX_FOUND,
@@ -41,7 +41,7 @@ class Search(OwnedReadArguments, frozen=True, rename=None):
     offset: Passed = 0
 
 
-class FoundNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
+class ScoredNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
     """A node that a search found; `matches` are the statements about an entity that answer the query."""
 
     score: float
@@ -53,13 +53,13 @@ class SearchResults(Struct, frozen=True, omit_defaults=True):
     """Result of `search`: everything best first, then the same by type; `next_offset` where more follow."""
 
     success: bool
-    results: list[FoundNode]
-    facts: list[FoundNode]
-    entities: list[FoundNode]
+    results: list[ScoredNode]
+    facts: list[ScoredNode]
+    entities: list[ScoredNode]
     next_offset: int | None = None
 
 
-async def search(call: Call, arguments: Search) -> Reply | Listing:
+async def search(call: Call, arguments: Search) -> Reply | PagedReply:
     """Find facts and entities by words, meaning and name."""
     graph = graph_of(arguments)
     types = set(arguments.node_types or ())
@@ -105,9 +105,9 @@ SEARCH = ToolSpec(
 )
 
 
-def _to_result(match: NodeMatch, owner_id: str) -> FoundNode:
+def _to_result(match: NodeMatch, owner_id: str) -> ScoredNode:
     """A node that a search found, with its scores and matching statements."""
-    return FoundNode(
+    return ScoredNode(
         **node_fields(match.node, owner_id),
         score=round(match.score, 4),
         similarity=round(match.similarity, 4),
@@ -115,7 +115,7 @@ def _to_result(match: NodeMatch, owner_id: str) -> FoundNode:
     )
 
 
-def _search_results(nodes: Sequence[FoundNode], next_offset: int | None) -> SearchResults:
+def _search_results(nodes: Sequence[ScoredNode], next_offset: int | None) -> SearchResults:
     """The nodes that a search found, all of them and by type."""
     facts = [node for node in nodes if node.node_type == "Fact"]
     entities = [node for node in nodes if node.node_type == "Entity"]

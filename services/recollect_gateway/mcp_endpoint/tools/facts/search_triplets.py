@@ -9,7 +9,7 @@ from recollect.graph.relations.model import RelationFilter
 from recollect.memory import relating
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     Offset,
@@ -39,7 +39,7 @@ class Triplets(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | Listing:
+async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | PagedReply:
     """Find relations between names."""
     graph = graph_of(arguments)
     filter_ = RelationFilter(arguments.subject, arguments.object_value, arguments.predicate)

@@ -6,7 +6,7 @@ from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import (
     EdgeKinds,
     EdgeLimit,
@@ -34,7 +34,7 @@ class EdgeList(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def outgoing(call: Call, arguments: Adjacent) -> Reply | Listing:
+async def outgoing(call: Call, arguments: Adjacent) -> Reply | PagedReply:
     """Show the edges that start at a node."""
     return await _adjacent(call, arguments, Direction.OUTGOING)
 
@@ -52,7 +52,7 @@ OUTGOING = ToolSpec(
 )
 
 
-async def incoming(call: Call, arguments: Adjacent) -> Reply | Listing:
+async def incoming(call: Call, arguments: Adjacent) -> Reply | PagedReply:
     """Show the edges that end at a node."""
     return await _adjacent(call, arguments, Direction.INCOMING)
 
@@ -70,7 +70,7 @@ INCOMING = ToolSpec(
 )
 
 
-async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply | Listing:
+async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply | PagedReply:
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     walk = Walk(direction, tuple(arguments.edge_kinds))
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:

@@ -11,7 +11,7 @@ from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import Kinds, NodeVersionOut, Tags, node_out
 
 MAX_QUERIES = 8
@@ -78,7 +78,7 @@ class BatchHits(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def batch_search(call: Call, arguments: BatchSearch) -> Reply | Listing:
+async def batch_search(call: Call, arguments: BatchSearch) -> Reply | PagedReply:
     """Find nodes by several questions."""
     offset, limit = arguments.offset, _bounded(arguments.limit or 0, MAX_TOTAL)
     questions = await call.questions([query.text for query in arguments.queries])

@@ -9,7 +9,7 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import TagUse
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import Offset
 
 MAX_TAGS = 100
@@ -76,7 +76,7 @@ class TagList(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | Listing:
+async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | PagedReply:
     """Show the kinds and tags that a graph uses, as many as a page takes."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await graph_schema(view)
@@ -118,7 +118,7 @@ async def graph_schema(view: GraphView) -> DescribedSchema:
     )
 
 
-async def list_tags(call: Call, arguments: ListTags) -> Reply | Listing:
+async def list_tags(call: Call, arguments: ListTags) -> Reply | PagedReply:
     """List the tags in use."""
     offset, limit = arguments.offset, min(arguments.limit or MAX_TAGS, MAX_TAGS)
     async with call.reading(arguments.graph, arguments.as_of) as view:

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from recollect.graph.lineages import service as lineages
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import LineageId, NodeVersionOut, Offset, node_out
 
 
@@ -27,7 +27,7 @@ class VersionHistory(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def history(call: Call, arguments: History) -> Reply | Listing:
+async def history(call: Call, arguments: History) -> Reply | PagedReply:
     """Show the versions of a node."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(arguments.graph, keyed=True) as view:

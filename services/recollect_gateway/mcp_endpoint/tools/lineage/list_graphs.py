@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from recollect.graph.graphs import service as graphs
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import GraphOut, graph_out
 
 
@@ -25,7 +25,7 @@ class Graphs(Struct, frozen=True):
     more: bool
 
 
-async def list_graphs(call: Call, arguments: ListGraphs) -> Reply | Listing:
+async def list_graphs(call: Call, arguments: ListGraphs) -> Reply | PagedReply:
     """List the graphs that the caller may use."""
     limit = arguments.limit or PAGE_ROWS
     async with call.transaction() as tx:

@@ -9,7 +9,7 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import Kinds, NodeVersionOut, Offset, Tags, node_out
 
 
@@ -31,7 +31,7 @@ class Nodes(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def list_nodes(call: Call, arguments: ListNodes) -> Reply | Listing:
+async def list_nodes(call: Call, arguments: ListNodes) -> Reply | PagedReply:
     """List nodes by kinds and tags."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     filter_ = VersionFilter(tuple(arguments.kinds), tuple(arguments.tags), limit, offset)

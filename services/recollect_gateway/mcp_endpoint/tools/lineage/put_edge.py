@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from recollect.graph.graphs import service as graphs
 from recollect.memory import relating
-from recollect.memory.model import EdgeSpec, NamedEdge, Target
+from recollect.memory.model import EdgeSpec, MemoryRef, NamedEdge
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import (
@@ -52,8 +52,8 @@ async def put_edge(call: Call, arguments: PutEdge) -> Reply:
     """Create an edge, or replace the properties of one that exists."""
     require_small(call, arguments.metadata, "metadata")
     spec = EdgeSpec(
-        Target(arguments.from_lineage),
-        Target(arguments.to_lineage),
+        MemoryRef(arguments.from_lineage),
+        MemoryRef(arguments.to_lineage),
         arguments.kind,
         arguments.to_graph,
         arguments.metadata,

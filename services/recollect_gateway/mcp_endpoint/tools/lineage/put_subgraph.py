@@ -11,7 +11,7 @@ from recollect.errors import InvalidInput, RecollectError
 from recollect.graph.lineages.model import PutOutcome
 from recollect.graph.relations.model import EdgeUpsert
 from recollect.memory import writing
-from recollect.memory.model import EdgeSpec, NodeSpec, Target, WrittenSubgraph
+from recollect.memory.model import EdgeSpec, MemoryRef, NodeSpec, WrittenSubgraph
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.schema import items_schema
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
@@ -49,7 +49,7 @@ class Named(Struct, frozen=True):
     ref: Ref | None = None
 
 
-class NodeIn(Struct, forbid_unknown_fields=True, frozen=True):
+class SubgraphNode(Struct, forbid_unknown_fields=True, frozen=True):
     """A node to write."""
 
     kind: Kind
@@ -80,7 +80,7 @@ class EdgeIn(Struct, forbid_unknown_fields=True, frozen=True):
     created_by: CreatedBy | None = None
 
 
-ItemIn = TypeVar("ItemIn", NodeIn, EdgeIn)
+ItemIn = TypeVar("ItemIn", SubgraphNode, EdgeIn)
 Spec = TypeVar("Spec", NodeSpec, EdgeSpec)
 
 
@@ -91,7 +91,9 @@ class PutSubgraph(Arguments, frozen=True, rename=None):
 
     nodes: Annotated[
         list[Any],
-        Meta(max_length=MAX_NODES, description="Nodes to write, in order", extra_json_schema=items_schema(NodeIn)),
+        Meta(
+            max_length=MAX_NODES, description="Nodes to write, in order", extra_json_schema=items_schema(SubgraphNode)
+        ),
     ] = []
     edges: Annotated[
         list[Any],
@@ -136,7 +138,7 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
     """Write nodes and edges in one revision; an item that is at fault fails alone."""
     if not arguments.nodes and not arguments.edges:
         raise InvalidInput("Give nodes or edges", path="nodes")
-    nodes = [_parse_item(item, NodeIn, partial(_node_spec, call)) for item in arguments.nodes]
+    nodes = [_parse_item(item, SubgraphNode, partial(_node_spec, call)) for item in arguments.nodes]
     edges = [_parse_item(item, EdgeIn, partial(_edge_spec, call)) for item in arguments.edges]
     node_specs = [node for node in nodes if isinstance(node, NodeSpec)]
     edge_specs = [edge for edge in edges if isinstance(edge, EdgeSpec)]
@@ -185,7 +187,7 @@ def _ref_of(item: Any) -> str | None:
         return None
 
 
-def _node_spec(call: Call, node: NodeIn) -> NodeSpec:
+def _node_spec(call: Call, node: SubgraphNode) -> NodeSpec:
     require_small(call, node.metadata, "metadata")
     return NodeSpec(draft_of(node, node.lineage_id, path=""), node.ref)
 
@@ -193,8 +195,8 @@ def _node_spec(call: Call, node: NodeIn) -> NodeSpec:
 def _edge_spec(call: Call, edge: EdgeIn) -> EdgeSpec:
     require_small(call, edge.metadata, "metadata")
     return EdgeSpec(
-        Target(edge.from_lineage, edge.from_ref),
-        Target(edge.to_lineage, edge.to_ref),
+        MemoryRef(edge.from_lineage, edge.from_ref),
+        MemoryRef(edge.to_lineage, edge.to_ref),
         edge.kind,
         edge.to_graph,
         edge.metadata,

@@ -10,7 +10,7 @@ from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import Kinds, NodeVersionOut, Tags, node_out
 
 MAX_HITS = 20
@@ -56,7 +56,7 @@ class SearchHits(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def search_graph(call: Call, arguments: SearchGraph) -> Reply | Listing:
+async def search_graph(call: Call, arguments: SearchGraph) -> Reply | PagedReply:
     """Find nodes by words and meaning."""
     offset, limit = arguments.offset, arguments.limit or MAX_HITS
     (question,) = await call.questions([arguments.text])

@@ -10,7 +10,7 @@ from recollect.memory import exploring
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Arguments, Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import EdgeLimit, LineageEdgeOut, Offset, edge_out
 
 
@@ -46,7 +46,7 @@ class Symlinks(Struct, frozen=True, omit_defaults=True):
     next_offset: int | None = None
 
 
-async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | Listing:
+async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | PagedReply:
     """List the edges that lead from this graph into others, and from others into this one."""
     name, offset, limit = arguments.graph, arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(name) as view:

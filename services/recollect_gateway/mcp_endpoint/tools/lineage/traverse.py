@@ -9,7 +9,7 @@ from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import (
     EdgeKinds,
     LineageEdgeOut,
@@ -65,7 +65,7 @@ class Traversal(Struct, frozen=True):
     cut: str
 
 
-async def traverse(call: Call, arguments: Traverse) -> Reply | Listing:
+async def traverse(call: Call, arguments: Traverse) -> Reply | PagedReply:
     """Walk from a node along its edges."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.edge_kinds), arguments.follow_symlinks)
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:

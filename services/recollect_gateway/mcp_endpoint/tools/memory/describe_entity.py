@@ -9,7 +9,7 @@ from recollect.graph.nodes.model import unique
 from recollect.memory import reading
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import EntityOut, RelationOut, entity_out, relation_out
 from recollect_http.requests.argument_types import Name
 
@@ -30,7 +30,7 @@ class DescribedEntity(Struct, omit_defaults=True, frozen=True):
     cut: str | None = None
 
 
-async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | Listing:
+async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | PagedReply:
     """Show an entity with its relations and neighbours, as far as they fill a page; raises NotFound."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await reading.describe(view, arguments.name)

@@ -8,7 +8,7 @@ from recollect.fairness.computing import map_yielding
 from recollect.graph.traversal import service as traversal
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import (
     MAX_BATCH,
     EntityOut,
@@ -37,7 +37,7 @@ class ExtractedGraph(Struct, omit_defaults=True, frozen=True):
     cut: str | None = None
 
 
-async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Listing:
+async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | PagedReply:
     """Show the entities and relations around some entities."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await traversal.extract_subgraph(

@@ -9,7 +9,7 @@ from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import NamedPaths, Paths, PathSearch
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, cut_note
 from recollect_http.requests.argument_types import Name
 
@@ -77,7 +77,7 @@ FIND_PATH = ToolSpec(
 )
 
 
-async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | Listing:
+async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | PagedReply:
     """Find simple paths, shortest first, whichever way relations point."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         search = await traversal.open_paths_between(

@@ -10,7 +10,7 @@ from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import (
     EntityOut,
     Limit,
@@ -49,7 +49,7 @@ class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
     cut: str | None = None
 
 
-async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | Listing:
+async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | PagedReply:
     """Show the entities one relation away, including names that occur in relations only."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.relation_types))
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:

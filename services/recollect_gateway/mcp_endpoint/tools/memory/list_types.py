@@ -8,7 +8,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.relations import service as relations
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import bare, cut_note, more_note
 
 MAX_TYPES = 1_000
@@ -48,7 +48,7 @@ class TypeCounts(Struct, rename="camel", omit_defaults=True, frozen=True):
     cut: str | None = None
 
 
-async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply | Listing:
+async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply | PagedReply:
     """Count entities by type."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         counts = await entities.count_kinds(view, limit=MAX_TYPES + 1)
@@ -68,7 +68,7 @@ LIST_ENTITY_TYPES = ToolSpec(
 )
 
 
-async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply | Listing:
+async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply | PagedReply:
     """Count relations by type."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         counts = await relations.count_named_types(view, limit=MAX_TYPES + 1)
@@ -88,7 +88,7 @@ LIST_RELATION_TYPES = ToolSpec(
 )
 
 
-def _types(counts: list[tuple[str, int]], arguments: ListTypes) -> Reply | Listing:
+def _types(counts: list[tuple[str, int]], arguments: ListTypes) -> Reply | PagedReply:
     listed, offset = counts[:MAX_TYPES], arguments.offset
     end = offset + (arguments.limit or PAGE_ROWS)
     cut = "types" if len(counts) > MAX_TYPES else None

@@ -9,7 +9,7 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged_graph
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import (
     KnowledgeGraph,
     Limit,
@@ -40,7 +40,7 @@ class SearchNodes(ReadArguments, frozen=True):
     limit: Limit | None = None
 
 
-async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | Listing:
+async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | PagedReply:
     """Find entities by a substring."""
     query = SubstringQuery(
         arguments.query,

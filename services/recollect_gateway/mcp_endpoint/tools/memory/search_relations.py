@@ -8,7 +8,7 @@ from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import RelationFilter
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_OFFSET, RelationOut, bare, more_note, relation_out
 from recollect_http.requests.argument_types import SoughtName
 
@@ -34,7 +34,7 @@ class FoundRelations(Struct, rename="camel", omit_defaults=True, frozen=True):
     next_offset: int | None = None
 
 
-async def search_relations(call: Call, arguments: SearchRelations) -> Reply | Listing:
+async def search_relations(call: Call, arguments: SearchRelations) -> Reply | PagedReply:
     """Find relations by their ends and type, oldest first."""
     filter_ = RelationFilter(arguments.from_ or None, arguments.to or None, arguments.relation_type or None)
     async with call.reading(arguments.graph, arguments.as_of) as view:

@@ -30,7 +30,7 @@ class Fetch(Struct, forbid_unknown_fields=True, frozen=True):
     id: Annotated[str, Meta(max_length=256, description="The id of a search result, or `next` of a document")]
 
 
-class Document(Struct, frozen=True):
+class FetchedDocument(Struct, frozen=True):
     """Result of `fetch`. `metadata`: what else is known of the memory, as texts; its `next`: the id of what follows."""
 
     id: str
@@ -55,7 +55,7 @@ async def fetch(call: Call, arguments: Fetch) -> Reply:
     title = title_of(node.name, text)
     metadata = _metadata(node, observation) | ({"next": further} if further else {})
     document_id = f"{memory_id}{PAGE_MARK}{skipped}" if skipped else str(memory_id)
-    return Reply(Document(document_id, title, text or title, url_of(call, node.node_id, memory_id), metadata))
+    return Reply(FetchedDocument(document_id, title, text or title, url_of(call, node.node_id, memory_id), metadata))
 
 
 FETCH = ToolSpec(
@@ -64,7 +64,7 @@ FETCH = ToolSpec(
     description="Get the whole text of a memory that search found.",
     toolsets=frozenset({"openai"}),
     arguments=Fetch,
-    result=Document,
+    result=FetchedDocument,
     handler=fetch,
     read_only=True,
     idempotent=True,

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.openai.documents import title_of, url_of
 from recollect_gateway.operations.recall import Query, RecallBody, recall
 
@@ -33,14 +33,14 @@ class FoundDocuments(Struct, frozen=True):
     results: list[FoundDocument]
 
 
-async def search(call: Call, arguments: Search) -> Listing:
+async def search(call: Call, arguments: Search) -> PagedReply:
     """Find memories by words and meaning, in the credential's graph."""
     recalled = await recall(call, None, RecallBody(query=arguments.query, limit=MAX_FOUND, token_budget=MAX_TOKENS))
     found = [
         FoundDocument(str(hit.memory_id), title_of(hit.name, hit.text), url_of(call, hit.node_id, hit.memory_id))
         for hit in recalled.hits
     ]
-    return Listing(len(found), lambda count: Reply(FoundDocuments(found[:count])))
+    return PagedReply(len(found), lambda count: Reply(FoundDocuments(found[:count])))
 
 
 SEARCH_IN_OPENAI = ToolSpec(

@@ -8,7 +8,7 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit
 from recollect_gateway.mcp_endpoint.tools.organize.searches import FilteredSearch, found_page, query_fields
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_error
@@ -29,7 +29,7 @@ class BooleanSearch(FilteredSearch, frozen=True, kw_only=True):
     limit: Limit | None = None
 
 
-async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply | Listing:
+async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply | PagedReply:
     """Find entities that match a boolean expression."""
     query = BooleanQuery(arguments.query, **query_fields(arguments, arguments.limit or PAGE_ROWS))
     async with call.reading(arguments.graph, arguments.as_of) as view:

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from recollect.curation.duplicates import service as duplicates
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, more_note
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import STEP_BY_STEP, Threshold, organize_error
 
@@ -29,7 +29,7 @@ class Duplicates(Struct, rename="camel", omit_defaults=True, frozen=True):
     next_offset: int | None = None
 
 
-async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | Listing:
+async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | PagedReply:
     """Find groups of similar entities."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     async with call.reading(arguments.graph, arguments.as_of) as view:

@@ -8,7 +8,7 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import FuzzyQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit
 from recollect_gateway.mcp_endpoint.tools.organize.searches import FilteredSearch, found_page, query_fields
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_error
@@ -24,7 +24,7 @@ class FuzzySearch(FilteredSearch, frozen=True, kw_only=True):
     limit: Limit | None = None
 
 
-async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply | Listing:
+async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply | PagedReply:
     """Find entities in spite of typos."""
     query = FuzzyQuery(arguments.query, arguments.threshold, **query_fields(arguments, arguments.limit or PAGE_ROWS))
     async with call.reading(arguments.graph, arguments.as_of) as view:

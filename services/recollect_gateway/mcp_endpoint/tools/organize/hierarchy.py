@@ -8,7 +8,7 @@ from recollect.graph.hierarchy.model import EntityPage, PageRequest
 from recollect.graph.relations.model import Subgraph
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit, Offset, bare, more_note
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
     EntityName,
@@ -55,7 +55,7 @@ class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
     cut: str | None = None
 
 
-async def get_ancestors(call: Call, arguments: Around) -> Reply | Listing:
+async def get_ancestors(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the ancestors of an entity."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
@@ -75,7 +75,7 @@ GET_ANCESTORS = ToolSpec(
 )
 
 
-async def get_children(call: Call, arguments: Around) -> Reply | Listing:
+async def get_children(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the children of an entity."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         return await _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
@@ -95,7 +95,7 @@ GET_CHILDREN = ToolSpec(
 )
 
 
-async def get_descendants(call: Call, arguments: Around) -> Reply | Listing:
+async def get_descendants(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the descendants of an entity."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
@@ -115,7 +115,7 @@ GET_DESCENDANTS = ToolSpec(
 )
 
 
-async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | Listing:
+async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | PagedReply:
     """Read the entities without a parent."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         return await _entities(arguments, await hierarchy.get_roots(view, arguments.page))
@@ -135,7 +135,7 @@ GET_ROOT_ENTITIES = ToolSpec(
 )
 
 
-async def get_subtree(call: Call, arguments: Around) -> Reply | Listing:
+async def get_subtree(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read an entity with all below it, and the relations among them."""
     async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
         found = await hierarchy.get_subtree(view, arguments.entity_name, arguments.page)
@@ -156,7 +156,7 @@ GET_SUBTREE = ToolSpec(
 )
 
 
-async def _entities(arguments: Paged, found: EntityPage) -> Reply | Listing:
+async def _entities(arguments: Paged, found: EntityPage) -> Reply | PagedReply:
     return paged(
         await map_yielding(found.entities, organized),
         lambda rows, next_offset: bare(OrganizedEntities(rows, next_offset), more_note(next_offset)),

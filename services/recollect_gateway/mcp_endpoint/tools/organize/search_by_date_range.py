@@ -8,7 +8,7 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import DateQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit, Offset
 from recollect_gateway.mcp_endpoint.tools.organize.searches import Tags, found_page
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, moment, organize_error
@@ -28,7 +28,7 @@ class SearchByDateRange(ReadArguments, frozen=True):
     limit: Limit | None = None
 
 
-async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Reply | Listing:
+async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Reply | PagedReply:
     """Find entities by the time when they were created or last changed."""
     query = DateQuery(
         moment(arguments.start_date, "startDate"),

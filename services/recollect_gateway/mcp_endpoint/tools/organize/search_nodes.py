@@ -8,7 +8,7 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit
 from recollect_gateway.mcp_endpoint.tools.organize.searches import FilteredSearch, found_page, query_fields
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_error
@@ -25,7 +25,7 @@ class SearchOrganizedNodes(FilteredSearch, frozen=True, kw_only=True):
     limit: Limit | None = None
 
 
-async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | Listing:
+async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | PagedReply:
     """Find entities by a substring."""
     query = SubstringQuery(
         arguments.query, kind=arguments.entity_type, **query_fields(arguments, arguments.limit or PAGE_ROWS)

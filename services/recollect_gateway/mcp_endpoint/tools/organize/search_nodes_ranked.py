@@ -8,7 +8,7 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import RankedHit, RankedQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
-from recollect_gateway.mcp_endpoint.tool import Listing, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import bare, more_note
 from recollect_gateway.mcp_endpoint.tools.organize.searches import FilteredSearch, query_fields
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import OrganizedEntity, organize_error, organized
@@ -56,7 +56,7 @@ class RankedResults(Struct, rename="camel", omit_defaults=True, frozen=True):
     next_offset: int | None = None
 
 
-async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply | Listing:
+async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply | PagedReply:
     """Find entities by words, of which rare ones weigh more."""
     query = RankedQuery(arguments.query, **query_fields(arguments, arguments.limit or _RANKED))
     async with call.reading(arguments.graph, arguments.as_of) as view:

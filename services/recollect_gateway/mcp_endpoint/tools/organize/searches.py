@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from recollect.graph.relations.model import Subgraph
 from recollect_gateway.mcp_endpoint.pages import paged_graph
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Offset, more_note
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organized, organized_relation
 from recollect_http.requests.argument_types import Importance, Tag
@@ -39,7 +39,7 @@ def query_fields(arguments: FilteredSearch, limit: int) -> dict[str, Any]:
     }
 
 
-def found_page(found: Subgraph, *, limit: int | None, offset: int) -> Reply | Listing:
+def found_page(found: Subgraph, *, limit: int | None, offset: int) -> Reply | PagedReply:
     """A page of what a search found, with the relations among it."""
 
     def reply(page: Subgraph, cut: str | None) -> Reply:

@@ -8,7 +8,7 @@ from recollect.curation.validation import service as validation
 from recollect.curation.validation.model import IntegrityIssue
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
-from recollect_gateway.mcp_endpoint.tool import Listing, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import more_note
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
 
@@ -70,7 +70,7 @@ class Validation(Struct, rename="camel", omit_defaults=True, frozen=True):
     next_offset: int | None = None
 
 
-async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | Listing:
+async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | PagedReply:
     """Count integrity issues of a graph, and list a page of them."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         issues = await validation.validate_graph(view)

@@ -56,7 +56,7 @@ _RESERVED_PREFIXES = ("ms-", "web+", "x-apple")
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class OAuthClient:
     """A client as it described itself. `refreshes`: it takes refresh tokens.
 
     `fresh_until`: when its document has to be read again; None for a client that registered.

@@ -6,7 +6,7 @@ from recollect.accounts.identity.model import generate_secret
 from recollect.accounts.oauth.clients import store
 from recollect.accounts.oauth.clients.model import (
     CLIENT_KIND,
-    Client,
+    OAuthClient,
     client_name,
     client_uri,
     is_client_id,
@@ -15,22 +15,24 @@ from recollect.accounts.oauth.clients.model import (
 from recollect.postgres.database import Database
 
 
-async def register(db: Database, *, name: object, uri: object, uris: object, refreshes: bool) -> Client:
+async def register(db: Database, *, name: object, uri: object, uris: object, refreshes: bool) -> OAuthClient:
     """Register a new client under an id of ours. Raises InvalidInput with the path of the fault in its metadata."""
-    client = Client(generate_secret(CLIENT_KIND), client_name(name), client_uri(uri), redirect_uris(uris), refreshes)
+    client = OAuthClient(
+        generate_secret(CLIENT_KIND), client_name(name), client_uri(uri), redirect_uris(uris), refreshes
+    )
     async with db.system() as session:
         await store.keep_client(session, client)
     return client
 
 
-async def keep_document(db: Database, client: Client) -> Client:
+async def keep_document(db: Database, client: OAuthClient) -> OAuthClient:
     """Store a client as its document describes it, until the document is to be read again."""
     async with db.system() as session:
         await store.keep_client(session, client)
     return client
 
 
-async def find_client(db: Database, client_id: str) -> Client | None:
+async def find_client(db: Database, client_id: str) -> OAuthClient | None:
     """The client with this id, even if its document is to be read again; None if there is no such client."""
     if not is_client_id(client_id):
         return None
@@ -44,6 +46,6 @@ async def note_used(db: Database, client_id: str) -> None:
         await store.touch_client(session, client_id)
 
 
-def is_fresh(client: Client) -> bool:
+def is_fresh(client: OAuthClient) -> bool:
     """Whether a client's document need not be read again."""
     return client.fresh_until is None or client.fresh_until > datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Who sends requests: one caller that blocks, and one for asyncio. The rest of the client is written once for both."""
+"""Who sends requests: a sender that blocks, and one for asyncio. The rest of the client is written once for both."""
 
 import asyncio
 import time
@@ -13,8 +13,8 @@ from recollect_client.answers.graphs import Change
 from recollect_client.answers.pages import Tagged
 from recollect_client.changes import ChangeFeed
 from recollect_client.errors import UnexpectedAnswerError
-from recollect_client.requests import Listing, Request
-from recollect_client.retries import Attempt, Outcome, Retries, Sending, Wait, connection_error, refusal
+from recollect_client.requests import PagedRequest, Request
+from recollect_client.retries import Outcome, Retries, SendAttempt, Sending, Wait, connection_error, refusal
 
 T = TypeVar("T")
 
@@ -29,8 +29,8 @@ WITHOUT_KEYS_SECONDS = 600.0
 """How long a client does without idempotency keys, where it can, after the gateway had no room for more."""
 
 
-class Caller:
-    """What both callers know: the gateway's address, when to repeat, and whether idempotency keys are used up."""
+class Sender:
+    """What both senders know: the gateway's address, when to repeat, and whether idempotency keys are used up."""
 
     def __init__(self, url: str, retries: Retries) -> None:
         self.url = url
@@ -45,7 +45,7 @@ class Caller:
             self._without_keys_until = time.monotonic() + WITHOUT_KEYS_SECONDS
 
 
-class SyncCaller(Caller):
+class SyncSender(Sender):
     """Sends requests and waits for the answers."""
 
     def __init__(self, http: httpx2.Client, url: str, token: Token, retries: Retries) -> None:
@@ -66,11 +66,11 @@ class SyncCaller(Caller):
                 self._note(sending)
             if isinstance(step, Wait):
                 time.sleep(step.seconds)
-            outcome = self._attempt(request, step) if isinstance(step, Attempt) else None
+            outcome = self._attempt(request, step) if isinstance(step, SendAttempt) else None
 
-    def pages(self, listing: Listing[T]) -> Iterator[T]:
+    def pages(self, listing: PagedRequest[T]) -> Iterator[T]:
         """Every item of a list; a page is asked for when it is needed."""
-        following: Listing[T] | None = listing
+        following: PagedRequest[T] | None = listing
         while following:
             page = self.send(following.request)
             yield from page.items
@@ -95,7 +95,7 @@ class SyncCaller(Caller):
                 if change := feed.take(event):
                     yield change
 
-    def _attempt(self, request: Request[Any], attempt: Attempt) -> Outcome:
+    def _attempt(self, request: Request[Any], attempt: SendAttempt) -> Outcome:
         headers = self._authorized(attempt.headers)
         try:
             return self.http.request(request.method, self.url + request.path, **_parts(request, headers))
@@ -107,7 +107,7 @@ class SyncCaller(Caller):
         return {**headers, "Authorization": f"Bearer {token}"}
 
 
-class AsyncCaller(Caller):
+class AsyncSender(Sender):
     """Sends requests and awaits the answers."""
 
     def __init__(self, http: httpx2.AsyncClient, url: str, token: AsyncToken, retries: Retries) -> None:
@@ -128,11 +128,11 @@ class AsyncCaller(Caller):
                 self._note(sending)
             if isinstance(step, Wait):
                 await asyncio.sleep(step.seconds)
-            outcome = await self._attempt(request, step) if isinstance(step, Attempt) else None
+            outcome = await self._attempt(request, step) if isinstance(step, SendAttempt) else None
 
-    async def pages(self, listing: Listing[T]) -> AsyncGenerator[T, None]:
+    async def pages(self, listing: PagedRequest[T]) -> AsyncGenerator[T, None]:
         """Every item of a list; a page is asked for when it is needed."""
-        following: Listing[T] | None = listing
+        following: PagedRequest[T] | None = listing
         while following:
             page = await self.send(following.request)
             for item in page.items:
@@ -161,7 +161,7 @@ class AsyncCaller(Caller):
                 if change := feed.take(event):
                     yield change
 
-    async def _attempt(self, request: Request[Any], attempt: Attempt) -> Outcome:
+    async def _attempt(self, request: Request[Any], attempt: SendAttempt) -> Outcome:
         headers = await self._authorized(attempt.headers)
         try:
             return await self.http.request(request.method, self.url + request.path, **_parts(request, headers))
