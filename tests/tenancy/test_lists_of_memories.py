@@ -12,14 +12,14 @@ from recollect.memory.model import NewMemory
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import Recalled, RecallFilter
-from recollect.retrieval.recall.pages import ListPosition, Order, PageRequest
+from recollect.retrieval.recall.pages import ListPosition, MemoryPage, Order
 from tests.support.memories import Agent, embedded_questions
 from tests.tenancy.conftest import Neighbour, contents
 
 Neighbours = tuple[Neighbour, Neighbour]
 
 
-async def listed(agent: Agent, *questions: str, page: PageRequest, **only: object) -> Recalled:
+async def listed(agent: Agent, *questions: str, page: MemoryPage, **only: object) -> Recalled:
     """A page of what is listed, or what the graph holds."""
     filters = RecallFilter(**only)  # type: ignore[arg-type]
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
@@ -41,18 +41,18 @@ async def test_a_list_has_the_tenants_own_memories_only(neighbours: Neighbours) 
             ((), {"about": ("Zuse",)}),
             ((), {"not_kinds": ("x",)}),
         ):
-            own = await listed(mine, *questions, page=PageRequest(order), **only)
+            own = await listed(mine, *questions, page=MemoryPage(order), **only)
             assert known.id in {hit.memory_id for hit in own.hits}
-            others = await listed(theirs, *questions, page=PageRequest(order), **only)
+            others = await listed(theirs, *questions, page=MemoryPage(order), **only)
             assert "my platypus" not in {hit.text for hit in others.hits}
 
 
 async def test_a_place_in_the_list_of_another_tenant_is_a_time_like_any(neighbours: Neighbours) -> None:
     mine, theirs = neighbours
-    own = await listed(mine, "everything", page=PageRequest())
+    own = await listed(mine, "everything", page=MemoryPage())
     last = own.positions[own.hits[-1].key]
     for place in (last, ListPosition(last.importance, last.at, uuid4())):
-        found = await listed(theirs, "everything", page=PageRequest(after=place))
+        found = await listed(theirs, "everything", page=MemoryPage(after=place))
         assert {hit.memory_id for hit in found.hits}.isdisjoint(hit.memory_id for hit in own.hits)
 
 
@@ -73,7 +73,7 @@ async def test_the_graph_of_another_tenant_is_empty(neighbours: Neighbours) -> N
 async def test_what_a_graph_holds_names_the_tenants_own_subjects(neighbours: Neighbours) -> None:
     mine, theirs = neighbours
     await theirs.remember(NewMemory("a secret platypus", about=("Secret Agent",)))
-    found = await listed(mine, page=PageRequest(), tags=("nothing has it",))
+    found = await listed(mine, page=MemoryPage(), tags=("nothing has it",))
     assert found.holdings is not None
     assert "Secret Agent" not in found.holdings.subjects
     assert found.holdings.subjects == ("Ada",)

@@ -16,7 +16,7 @@ from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
 from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.model import RecallFilter
-from recollect.retrieval.recall.pages import ListPosition, Order, PageRequest
+from recollect.retrieval.recall.pages import ListPosition, MemoryPage, Order
 from recollect_console.authors import authors_of, writers_of
 from recollect_console.filters import day_of, importance_of, values_of
 from recollect_console.paging import PAGE, paging_of
@@ -97,7 +97,7 @@ class MemoryPages(Controller):
         context: dict[str, Any] = {"items": [], "authors": {}, "paging": None, "fault": "", "filters": filters}
         try:
             recall_filter = _recall_filter(filters)
-            page = PageRequest(Order(order), ListPosition.of_cursor(cursor) if cursor else None)
+            page = MemoryPage(Order(order), ListPosition.of_cursor(cursor) if cursor else None)
         except InvalidInput as error:
             async with visit.reading_tenant():
                 return render(visit, "memory/said.html", status=400, **(context | {"fault": error.message}))

@@ -20,7 +20,7 @@ from recollect.memory import exploring, reading, searching
 from recollect.memory.model import NamedEdge
 from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.model import RecallFilter
-from recollect.retrieval.recall.pages import ListPosition, Order, PageRequest
+from recollect.retrieval.recall.pages import ListPosition, MemoryPage, Order
 from recollect_console.authors import authors_of
 from recollect_console.diffs import diff_words
 from recollect_console.paging import PAGE, paging_of
@@ -140,7 +140,7 @@ async def _observations(visit: Visit, view: GraphView, node: Version, cursor: st
         limit=PAGE,
         token_budget=MAX_TOKENS,
         described=True,
-        page=PageRequest(Order.NEWEST, position),
+        page=MemoryPage(Order.NEWEST, position),
     )
     ids = [hit.memory_id for hit in found.hits if hit.memory_id != node.node_id]
     written = await observations.observations_by_id(view.tx, view.graph, ids)

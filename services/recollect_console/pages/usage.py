@@ -36,7 +36,7 @@ HOURLY = frozenset({"day", "week"})
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaUse:
+class QuotaRow:
     """A quota of the plan, and how much of it is used. `percent` None: it has no limit."""
 
     name: str
@@ -111,5 +111,5 @@ def _by_calls(rows: Sequence[UsageRow]) -> list[UsageRow]:
     return sorted(rows, key=lambda row: (-row.calls, row.kind, row.name))
 
 
-def _quota(quota: QuotaBody) -> QuotaUse:
-    return QuotaUse(quota.quota, quota.used or 0, quota.limit)
+def _quota(quota: QuotaBody) -> QuotaRow:
+    return QuotaRow(quota.quota, quota.used or 0, quota.limit)

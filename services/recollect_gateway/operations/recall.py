@@ -13,7 +13,7 @@ from recollect.graph.graphs.model import local_as_of
 from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import MemoryAttributes, Recalled, RecallFilter
-from recollect.retrieval.recall.pages import Holdings, ListPosition, Order, PageRequest
+from recollect.retrieval.recall.pages import Holdings, ListPosition, MemoryPage, Order
 from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect.retrieval.recall.ranking import Hit
 from recollect.times import require_zone, with_offset, zone_of
@@ -192,7 +192,7 @@ async def _recall(
             f"Give query, or queries with 1 to {MAX_QUERIES} entries, or a filter such as about or tags, which lists",
             path="query",
         )
-    page = PageRequest(
+    page = MemoryPage(
         body.order and Order(body.order), None if body.cursor is None else ListPosition.of_cursor(body.cursor)
     )
     zone = None if body.time_zone is None else require_zone(body.time_zone, FIELD)

@@ -21,7 +21,7 @@ from recollect.memory.model import MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter, plain
-from recollect.retrieval.recall.pages import BEFORE_ALL, ListPosition, Order, PageRequest
+from recollect.retrieval.recall.pages import BEFORE_ALL, ListPosition, MemoryPage, Order
 from tests.conftest import NewTenant
 from tests.support.examples import examples
 from tests.support.histories import HISTORIES, HOURS, NAMED, NAMES, written
@@ -253,12 +253,12 @@ def _place_of(memory: LiveMemory, order: Order) -> tuple[float, datetime]:
 async def _listed(agent: Agent, only: RecallFilter, order: Order, as_of: str | None) -> list[Recalled]:
     """All pages of a list."""
     pages: list[Recalled] = []
-    page = PageRequest(order)
+    page = MemoryPage(order)
     while not pages or pages[-1].next_cursor:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, agent.graph, as_of)
             pages.append(await recall.recall(view, [], only, limit=5, token_budget=10_000, page=page))
-        page = PageRequest(order, ListPosition.of_cursor(pages[-1].next_cursor) if pages[-1].next_cursor else None)
+        page = MemoryPage(order, ListPosition.of_cursor(pages[-1].next_cursor) if pages[-1].next_cursor else None)
     return pages
 
 

@@ -12,7 +12,7 @@ from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.listing import with_holdings
 from recollect.retrieval.recall.model import Recalled, RecallFilter
-from recollect.retrieval.recall.pages import ListPosition, PageRequest
+from recollect.retrieval.recall.pages import ListPosition, MemoryPage
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from tests.conftest import NewTenant
@@ -64,11 +64,11 @@ async def watching(
         yield replace(crowd, db=db), watch
 
 
-async def listed(agent: Agent, page: PageRequest | None = None, **only: object) -> Recalled:
+async def listed(agent: Agent, page: MemoryPage | None = None, **only: object) -> Recalled:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, None)
         filters = RecallFilter(**only)  # type: ignore[arg-type]
-        return await recall.recall(view, [], filters, limit=LIMIT, token_budget=9_999, page=page or PageRequest())
+        return await recall.recall(view, [], filters, limit=LIMIT, token_budget=9_999, page=page or MemoryPage())
 
 
 async def test_a_page_reads_little_more_than_it_holds(watching: tuple[Agent, Watch]) -> None:
@@ -80,7 +80,7 @@ async def test_a_page_reads_little_more_than_it_holds(watching: tuple[Agent, Wat
     last = first.positions[first.hits[-1].key]
     watch.clear()
     far = ListPosition(last.importance, last.at.replace(year=2026, month=1, day=20), last.passage_id)
-    assert len((await listed(agent, PageRequest(after=far))).hits) == LIMIT
+    assert len((await listed(agent, MemoryPage(after=far))).hits) == LIMIT
     assert watch.rows["recall.list_memories"] < SIZE / 4
 
 

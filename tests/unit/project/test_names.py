@@ -123,3 +123,22 @@ def test_a_denied_word_is_found_in_any_form_of_a_name(name: str) -> None:
 def test_each_exception_is_a_name_that_exists() -> None:
     names = {name for path in _files() for name in _names(path)}
     assert EXCEPTIONS.keys() <= names
+
+
+SERVICE = ("shared/recollect/", "services/", "workers/", "infra/")
+"""What runs together. Clients and plugins are packages of their own, with the names of the API."""
+
+SHARED_NAMES = {"Search": "the arguments of `search`, in two dialects: a title that clients read in its schema"}
+"""Names that several public classes have, each with its reason."""
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    """Else a reader, or a search, takes one for the other."""
+    files: dict[str, list[str]] = {}
+    for path in _files():
+        name = str(path.relative_to(ROOT))
+        if path.suffix == ".py" and name.startswith(SERVICE):
+            for found in re.findall(r"^class ([A-Z]\w*)", path.read_text(), re.MULTILINE):
+                files.setdefault(found, []).append(name)
+    assert len(files) > 1_000, "The files are not found"
+    assert {name for name, found in files.items() if len(found) > 1} == SHARED_NAMES.keys(), files

@@ -8,7 +8,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Listed, Question, QuestionWords, Recalled, RecallFilter, SearchScope
 from recollect.retrieval.recall.overviews import Overview, overview_of
-from recollect.retrieval.recall.pages import Holdings, Order, PageRequest
+from recollect.retrieval.recall.pages import Holdings, MemoryPage, Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +18,13 @@ class ListRequest:
     `is_sure`: where there are none of these entities, all are listed; else the question is searched for.
     """
 
-    page: PageRequest
+    page: MemoryPage
     subjects: tuple[str, ...] = ()
     is_sure: bool = True
 
 
 def listing_of(
-    questions: Sequence[Question], words: Sequence[QuestionWords], filters: RecallFilter, page: PageRequest
+    questions: Sequence[Question], words: Sequence[QuestionWords], filters: RecallFilter, page: MemoryPage
 ) -> ListRequest | None:
     """What to list for these questions, all of which ask for everything, or for a filter alone; None: search.
 
@@ -52,7 +52,7 @@ async def list_memories(scope: SearchScope, listing: ListRequest, *, limit: int)
     return await store.list_memories(scope, listing.page, (), limit=limit + 1) if listing.is_sure else None
 
 
-def require_first_page(page: PageRequest | None) -> None:
+def require_first_page(page: MemoryPage | None) -> None:
     """Raise InvalidInput for a further page of what is searched for: only lists have pages."""
     if page is not None and page.after is not None:
         raise InvalidInput("This question is searched for, and only lists have pages: raise limit", path="cursor")
@@ -72,5 +72,5 @@ def _overview(question: str, filters: RecallFilter) -> Overview | None:
     return overview_of(question, filtered=filters.narrows, values=values)
 
 
-def _in_order(page: PageRequest, order: Order | None) -> PageRequest:
+def _in_order(page: MemoryPage, order: Order | None) -> MemoryPage:
     return replace(page, order=page.order or order or Order.NEWEST)

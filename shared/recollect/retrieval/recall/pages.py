@@ -62,7 +62,7 @@ class ListPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class PageRequest:
+class MemoryPage:
     """A page of a list: the memories after a place, from the beginning where that is None.
 
     `order`: None for the order that the question asks for, or else the newest first.

@@ -44,7 +44,7 @@ from recollect.retrieval.recall.model import (
     within_budget,
     without_repeats,
 )
-from recollect.retrieval.recall.pages import PageRequest
+from recollect.retrieval.recall.pages import MemoryPage
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import (
     Candidate,
@@ -88,7 +88,7 @@ async def recall(
     whole_days: bool = False,
     last_search: bool = False,
     correcting: bool = False,
-    page: PageRequest | None = None,
+    page: MemoryPage | None = None,
 ) -> Recalled:
     """Memories that match the questions, best first, as many as fit `limit` and `token_budget` (tokens).
 

@@ -46,8 +46,8 @@ from recollect.retrieval.recall.pages import (
     MAX_SUBJECTS,
     Holdings,
     ListPosition,
+    MemoryPage,
     Order,
-    PageRequest,
 )
 from recollect.retrieval.recall.question_analysis import ASSISTANT_SPEAKERS, FIRST_PERSON_SPEAKERS, is_first_person
 from recollect.retrieval.recall.ranking import (
@@ -130,7 +130,7 @@ async def find_candidates(
     return [Candidate(*row) for row in rows]  # By name it takes ten times as long (measured).
 
 
-async def list_memories(scope: SearchScope, page: PageRequest, subjects: Sequence[str], *, limit: int) -> list[Listed]:
+async def list_memories(scope: SearchScope, page: MemoryPage, subjects: Sequence[str], *, limit: int) -> list[Listed]:
     """The memories of a page that pass the filter, of the entities that `subjects` name, if there are any."""
     after = page.after
     rows = await scope.view.fetch(
