@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from recollect.settings import Settings
-from recollect_http.server.http_protocol import FEW_CONNECTIONS
+from recollect_http.server.connection_limits import FEW_CONNECTIONS
 from tests.faults.test_hostile_clients import GET, POST, Connection, connected
 from tests.support.gateway import RunningGateway, serving
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.settings import Settings
-from recollect_http.server.http_protocol import ConnectionBounds
+from recollect_http.server.connection_limits import ConnectionBounds
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
