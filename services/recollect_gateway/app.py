@@ -73,7 +73,8 @@ from recollect_gateway.management.tenants.sessions import SessionController
 from recollect_gateway.management.tenants.tenant import TenantController
 from recollect_gateway.management.tenants.trusted_issuers import TrustedIssuerController
 from recollect_gateway.management.tenants.usage import UsageController
-from recollect_gateway.management.tenants.webhooks import DeliveryController, WebhookController
+from recollect_gateway.management.tenants.webhook_deliveries import DeliveryController
+from recollect_gateway.management.tenants.webhooks import WebhookController
 from recollect_gateway.mcp_endpoint.server_catalogue import RECOLLECT, ServerCatalogue
 from recollect_gateway.mcp_endpoint.transport.endpoint import McpEndpoint
 from recollect_gateway.oauth.authorization import AuthorizationController

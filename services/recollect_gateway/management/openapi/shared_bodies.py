@@ -1,4 +1,7 @@
-"""Descriptions of the bodies that tools have, too. They are not at the types: tools would show them to models."""
+"""Descriptions of the bodies that tools have, too. They are not at the types: tools would show them to models.
+
+This is one table, in the order of the operations, and has no code: its length is that of what the API describes.
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""/v1/webhooks: addresses to which the tenant's events are sent, and the deliveries to them."""
+"""/v1/webhooks: addresses to which the tenant's events are sent."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -7,17 +7,14 @@ from uuid import UUID
 from litestar import Controller, Request, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import JSONBody, PathParameter, QueryParameter
+from litestar.params import JSONBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from recollect.caller import Caller
-from recollect.errors import InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.outbound.http_client import MAX_URL_LENGTH, Outbound
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
-from recollect.times import storable
-from recollect.webhooks.deliveries.model import Delivery, DeliveryStatus
 from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
 from recollect.webhooks.events.model import EventType
@@ -53,8 +50,6 @@ Events = Annotated[
     Meta(min_length=1, max_length=20, description=_OF_EVENTS, examples=[["graph.changed", "job.finished"]]),
 ]
 Graphs = Annotated[GraphNames, Meta(min_length=1, max_length=MAX_GRAPHS)]
-OfStatus = Annotated[DeliveryStatus | None, QueryParameter(description="Only deliveries with this status")]
-DeliveryInPath = Annotated[UUID, PathParameter(description="Id of the delivery")]
 
 
 class WebhookBody(Struct, frozen=True):
@@ -116,54 +111,6 @@ class RotateSecret(Struct, frozen=True, forbid_unknown_fields=True):
         float,
         Meta(ge=0, le=168, description="Hours for which the current secret signs beside the new one, at most 168"),
     ] = 24
-
-
-class ReplayFailed(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which failed deliveries to send again."""
-
-    since: Annotated[
-        datetime,
-        Meta(
-            tz=True,
-            description="Time, with its offset from UTC, from which on the events occurred",
-            examples=["2026-11-20T00:00:00Z"],
-        ),
-    ]
-
-
-class ReplayedBody(Struct, frozen=True):
-    """How many deliveries are sent again."""
-
-    replayed: Annotated[int, Meta(description="Number of deliveries that are sent again")]
-    more: Annotated[bool, Meta(description="Whether others may be left, for which there was no room")]
-
-
-class DeliveryBody(Struct, frozen=True):
-    """A delivery: an event for a webhook, and the state of sending it."""
-
-    id: Annotated[str, Meta(description="Id of the delivery, a UUID, which each attempt sends as `webhook-id`")]
-    event: Annotated[str, Meta(description="Type of the event, such as `graph.changed`")]
-    status: Annotated[
-        DeliveryStatus,
-        Meta(description="`pending` (an attempt is due), `delivered`, or `failed` (no further attempt is due)"),
-    ]
-    occurred_at: Annotated[datetime, Meta(description="Time at which the event occurred")]
-    created_at: CreatedAt
-    attempts: Annotated[int, Meta(description="Number of attempts so far")]
-    next_attempt_at: Annotated[datetime | None, Meta(description="Time of the next attempt; null: none is due")]
-    last_attempt_at: Annotated[datetime | None, Meta(description="Time of the last attempt; null: none yet")]
-    last_status: Annotated[
-        int | None,
-        Meta(description="HTTP status of the response to the last attempt; null: no attempt, or no response"),
-    ]
-    last_error: Annotated[
-        str | None,
-        Meta(
-            description="Why the last attempt failed: `no_answer`, `refused`, `redirected`, `gone` or "
-            "`secret_unreadable`; null: it did not"
-        ),
-    ]
-    delivered_at: Annotated[datetime | None, Meta(description="Time at which it was delivered; null: not yet")]
 
 
 class WebhookController(Controller):
@@ -283,104 +230,9 @@ class WebhookController(Controller):
         return IssuedWebhookBody(**_fields(issued.webhook), secret=issued.secret)
 
 
-class DeliveryController(Controller):
-    """List deliveries to a webhook, send them again, send a test."""
-
-    path = "/webhooks/{webhook_id:uuid}"
-    tags = ("webhooks",)
-    guards = (requires_admin,)
-    opt = BY_SCOPE
-
-    @post(
-        "/test",
-        responses=ACT_RESPONSES,
-        response_description="The delivery of the test event, which will be sent.",
-        summary="Test a webhook",
-        status_code=202,
-    )
-    async def test_webhook(
-        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
-    ) -> DeliveryBody:
-        """Send a `webhook.test` event to a webhook, whichever events it receives.
-
-        The response is 409 `webhook_disabled` if the webhook is disabled.
-        """
-        async with db.transaction(request.user) as tx:
-            return _delivery(await webhooks.test_webhook(tx, webhook_id))
-
-    @get(
-        "/deliveries",
-        responses=RESPONSES,
-        response_description="A page of deliveries to the webhook.",
-        summary="List deliveries",
-    )
-    async def list_deliveries(
-        self,
-        request: AnyRequest,
-        db: NamedDependency[Database],
-        webhook_id: WebhookInPath,
-        status: OfStatus = None,
-        cursor: IdCursor = None,
-        limit: Limit = 50,
-    ) -> Page[DeliveryBody]:
-        """List the events that were sent to a webhook or are waiting to be sent, newest first."""
-        async with db.transaction(request.user, read_only=True) as tx:
-            found = await webhooks.list_deliveries(tx, webhook_id, status=status, before=cursor, limit=limit + 1)
-        return page_of(found, limit, _delivery, lambda delivery: str(delivery.id))
-
-    @post(
-        "/deliveries/{delivery_id:uuid}/replay",
-        responses=ACT_RESPONSES,
-        response_description="The delivery, which will be sent again.",
-        summary="Replay a delivery",
-        status_code=202,
-    )
-    async def replay_delivery(
-        self,
-        request: AnyRequest,
-        db: NamedDependency[Database],
-        webhook_id: WebhookInPath,
-        delivery_id: DeliveryInPath,
-    ) -> DeliveryBody:
-        """Send a delivery again under its id, whatever its result was."""
-        async with db.transaction(request.user) as tx:
-            return _delivery(await webhooks.replay(tx, webhook_id, delivery_id))
-
-    @post(
-        "/replay",
-        responses=ACT_RESPONSES,
-        response_description="The number of deliveries that will be sent again.",
-        summary="Replay failed deliveries",
-        status_code=202,
-        before_request=valid_body(ReplayFailed),
-    )
-    async def replay_failed_deliveries(
-        self,
-        request: AnyRequest,
-        db: NamedDependency[Database],
-        webhook_id: WebhookInPath,
-        data: JSONBody[ReplayFailed],
-    ) -> ReplayedBody:
-        """Send the failed deliveries of events since a time again, each under its id, oldest first.
-
-        A delivery has failed when no further attempt is due. If `more` is true, others may be left, for which there was
-        no room.
-        """
-        async with db.transaction(request.user) as tx:
-            replayed, more = await webhooks.replay_failed(tx, webhook_id, since=_moment(data.since))
-        return ReplayedBody(replayed, more)
-
-
 def _require_address(state: State, url: str) -> None:
     outbound: Outbound = state.outbound
     outbound.require_address(url, path="url")
-
-
-def _moment(since: datetime) -> datetime:
-    try:
-        return storable(since)
-    except OverflowError:
-        raise InvalidInput("Outside the years 1 to 9999", path="since") from None
 
 
 async def _ids(tx: Transaction, names: list[str] | None) -> tuple[UUID, ...] | None:
@@ -417,19 +269,3 @@ def _fields(webhook: Webhook) -> dict[str, Any]:
         "created_at": webhook.created_at,
         "created_by": webhook.created_by,
     }
-
-
-def _delivery(delivery: Delivery) -> DeliveryBody:
-    return DeliveryBody(
-        id=str(delivery.id),
-        event=delivery.event_type,
-        status=delivery.status,
-        occurred_at=delivery.occurred_at,
-        created_at=delivery.created_at,
-        attempts=delivery.attempts,
-        next_attempt_at=delivery.next_attempt_at,
-        last_attempt_at=delivery.last_attempt_at,
-        last_status=delivery.last_status,
-        last_error=delivery.last_error,
-        delivered_at=delivery.delivered_at,
-    )
