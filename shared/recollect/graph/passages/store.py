@@ -1,18 +1,15 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
-from unicodedata import normalize
 from uuid import UUID
 
 from pgvector import HalfVector
 
-from recollect.embedding import NOTHING_PREPARED, Vectors
-from recollect.fairness.computing import batches, map_yielding
+from recollect.embedding import Vectors
+from recollect.fairness.computing import batches
 from recollect.graph.graphs.model import Revision
-from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence, make_evidence
+from recollect.graph.passages.evidence import EVIDENCE_GENERATION, Evidence
 from recollect.graph.passages.model import (
     FAR_WORDS,
     MAX_BUSY_GRAPHS,
@@ -30,21 +27,20 @@ from recollect.graph.passages.model import (
     Reanalysis,
     RefusedPassage,
     Source,
-    is_dated,
-    speaker,
-    split,
-    text_to_embed,
+)
+from recollect.graph.passages.rows import (
+    columns_of,
+    count_pieces,
+    integers,
+    multirange,
+    passages_of,
+    prepared_columns,
+    split_all,
 )
 from recollect.graph.passages.windows import Window, WindowWords
-from recollect.ids import new_id
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Session, Transaction
-from recollect.times import with_offset
-from recollect.words.analysis import WORDS_VERSION, passage_vector
-from recollect.words.dates.day_numbers import named_days
-from recollect.words.dates.phrase_tables import LANGUAGES
-from recollect.words.dates.phrases import TimePhrase, ranges_of, times_in
-from recollect.words.dates.ranges import DateRange
+from recollect.words.analysis import WORDS_VERSION
 
 queries = Queries(__package__)
 
@@ -61,15 +57,15 @@ MAX_RENEWED = 50
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
     """Store the passages of these memories, with the vectors that were prepared; more than MAX_SMALL are bulk."""
-    pieces = await _split_all(memories)
-    is_bulk = _count(memories, pieces) > MAX_SMALL
-    for batch in tx.batches(_passages(memories, pieces), MAX_INSERTED):
-        columns = await _columns(batch, revision.at)
+    pieces = await split_all(memories)
+    is_bulk = count_pieces(memories, pieces) > MAX_SMALL
+    for batch in tx.batches(passages_of(memories, pieces), MAX_INSERTED):
+        columns = await columns_of(batch, revision.at)
         rows = await tx.fetch(
             queries.insert_passages,
             **revision.parameters,
             **columns,
-            **await _prepared_columns(tx, revision, batch, columns["ids"]),
+            **await prepared_columns(tx, revision, batch, columns["ids"]),
             bulk=is_bulk,
             words_version=WORDS_VERSION,
         )
@@ -83,8 +79,8 @@ async def renew_passages(
 
     Returns the replaced passages of memories whose time of saying changed: their neighbours are others now.
     """
-    pieces = await _split_all(memories)
-    is_bulk = bulk or _count(memories, pieces) > MAX_SMALL
+    pieces = await split_all(memories)
+    is_bulk = bulk or count_pieces(memories, pieces) > MAX_SMALL
     by_memory: dict[UUID, list[IndexedText]] = {}
     for memory in memories:
         by_memory.setdefault(memory.memory_id, []).append(memory)
@@ -94,7 +90,7 @@ async def renew_passages(
         rows = await tx.fetch(
             queries.renew_passages,
             **revision.parameters,
-            **await _columns(list(_passages(renewed, pieces)), revision.at),
+            **await columns_of(list(passages_of(renewed, pieces)), revision.at),
             renewed_memory_ids=batch,
             bulk=is_bulk,
             words_version=WORDS_VERSION,
@@ -198,7 +194,7 @@ async def insert_embeddings(
         ids=ids,
         vectors=[HalfVector(vector) for vector in vectors],
         tokens=[item.tokens for item in evidence],
-        dates=[_multirange(item.dates) for item in evidence],
+        dates=[multirange(item.dates) for item in evidence],
     )
     return [row["passage_id"] for row in rows]
 
@@ -363,7 +359,7 @@ async def replace_words(tx: Transaction, graph_id: UUID, analysed: Sequence[Rean
         graph_id=graph_id,
         ids=[passage.id for passage in analysed],
         words=[passage.words for passage in analysed],
-        named_days=[_integers(passage.named_days) for passage in analysed],
+        named_days=[integers(passage.named_days) for passage in analysed],
         words_version=WORDS_VERSION,
     )
     return len(rows)
@@ -418,114 +414,3 @@ async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     """How many live passages of a graph have no vector yet, counted up to `limit`."""
     count: int = await tx.fetchval(queries.count_waiting, graph_id=graph_id, limit=limit)
     return count
-
-
-async def _split_all(memories: Iterable[IndexedText]) -> dict[str, list["_Piece"]]:
-    """The pieces of each text. A text that several memories have is split once."""
-    texts = list(dict.fromkeys(memory.text for memory in memories))
-    return dict(zip(texts, await map_yielding(texts, _split), strict=True))
-
-
-def _count(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["_Piece"]]) -> int:
-    return sum(len(pieces[memory.text]) for memory in memories)
-
-
-def _passages(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["_Piece"]]) -> Iterator["_Passage"]:
-    """The passages of memories, in order, one at a time: a call may write 40,000, and the garbage collector holds the
-    event loop for as long as it takes to look at all that exist."""
-    return ((memory, position, piece) for memory in memories for position, piece in enumerate(pieces[memory.text]))
-
-
-async def _columns(passages: Sequence["_Passage"], now: datetime) -> dict[str, list[Any]]:
-    """Passages, column by column; those without a time of saying are said now."""
-    return {
-        "ids": [new_id() for _ in passages],
-        "node_ids": [memory.node_id for memory, _, _ in passages],
-        "memory_ids": [memory.memory_id for memory, _, _ in passages],
-        "sources": [memory.source for memory, _, _ in passages],
-        "positions": [position for _, position, _ in passages],
-        "threads": [memory.thread for memory, _, _ in passages],
-        "said_at": [memory.said_at for memory, _, _ in passages],
-        "expires_at": [memory.expires_at for memory, _, _ in passages],
-        "texts": [piece.text for _, _, piece in passages],
-        "words": await map_yielding(passages, lambda passage: _words(*passage, now)),
-        "speakers": [piece.speaker for _, _, piece in passages],
-        "dated": [piece.dated for _, _, piece in passages],
-        "created_by": [memory.created_by for memory, _, _ in passages],
-        "attributes": await map_yielding(passages, lambda passage: _attributes(passage[0], passage[2], now)),
-        "version_ids": [memory.version_id for memory, _, _ in passages],
-    }
-
-
-def _attributes(memory: IndexedText, piece: "_Piece", now: datetime) -> dict[str, Any] | None:
-    """A memory's own attributes, its clock, and the days that a piece of it names; None without any."""
-    said = with_offset(memory.said_at or now, memory.said_offset)
-    days = [] if memory.source == Source.NAME else named_days(ranges_of(piece.times, said.date()))
-    own = {"said_offset": memory.said_offset, "named_days": days or None}
-    return {**(memory.attributes or {}), **{name: value for name, value in own.items() if value is not None}} or None
-
-
-async def _prepared_columns(
-    tx: Transaction, revision: Revision, passages: Sequence["_Passage"], ids: Sequence[UUID]
-) -> dict[str, Any]:
-    """The vectors and the evidence of the passages whose texts were embedded before, column by column."""
-    prepared = tx.prepared or NOTHING_PREPARED
-    rows = zip(ids, passages, strict=True) if prepared.embedded else ()
-    found = [
-        (passage_id, text, _said_at(memory, revision), prepared.embedded[text])
-        for passage_id, (memory, _, piece) in rows
-        if (text := text_to_embed(memory.name, piece.text)) in prepared.embedded
-    ]
-    evidence = await map_yielding(found, lambda row: make_evidence(row[1], row[2], row[3].tokens))
-    return {
-        "model": prepared.model,
-        "generation": EVIDENCE_GENERATION,
-        "embedded_ids": [passage_id for passage_id, *_ in found],
-        "vectors": [HalfVector(embedded.vector) for *_, embedded in found],
-        "tokens": [item.tokens for item in evidence],
-        "dates": [_multirange(item.dates) for item in evidence],
-    }
-
-
-def _said_at(memory: IndexedText, revision: Revision) -> datetime | None:
-    """When a memory was said, by the clock of who said it; None for a name."""
-    return None if memory.source == Source.NAME else with_offset(memory.said_at or revision.at, memory.said_offset)
-
-
-def _integers(numbers: Sequence[int]) -> str | None:
-    """Numbers as the text of a PostgreSQL array: a list of arrays of several lengths is none. None without any."""
-    return f"{{{','.join(map(str, numbers))}}}" if numbers else None
-
-
-def _multirange(ranges: Sequence[DateRange]) -> str:
-    """Ranges of days as the text of a PostgreSQL datemultirange."""
-    return f"{{{','.join(f'[{days.first},{days.last}]' for days in ranges)}}}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A piece of a text, its speaker, whether it has a time (`is_dated`), and the times that it names."""
-
-    text: str
-    speaker: str | None
-    dated: bool
-    times: Sequence[TimePhrase]
-
-
-_Passage = tuple[IndexedText, int, _Piece]
-"""A memory, and one of its pieces with its number among them, from 0."""
-
-
-def _split(text: str) -> list[_Piece]:
-    text_speaker = speaker(text)
-    return [
-        _Piece(piece, text_speaker, is_dated(piece), times_in(LANGUAGES, normalize("NFC", piece)))
-        for piece in split(text)
-    ]
-
-
-def _words(memory: IndexedText, position: int, piece: _Piece, written_at: datetime) -> str:
-    said = with_offset(memory.said_at or written_at, memory.said_offset)
-    said_on = None if memory.source == Source.NAME else said.date()
-    labels = memory.labels if position == 0 else ()  # Once: else all passages of a long text would match a tag.
-    return passage_vector(piece.text, about=memory.about, said_on=said_on, labels=labels)
