@@ -13,6 +13,7 @@ from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Walk
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -139,9 +140,9 @@ async def test_a_walk_reads_no_metadata(client: Client, caller: Caller, db: Data
             hub = (await nodes.find_named(view, ["hub"]))["hub"].id
             edges = await relations.edges_of(view, [hub], Walk(), within=[view.graph.id], limit=100)
             assert [edge.metadata for edge in edges] == [{}] * COUNT
-            told = await relations.edges_within_reply(view, edges)
+            told = await subgraphs.edges_within_reply(view, edges)
             assert [(edge.id, edge.metadata["number"]) for edge in told] == [(edges[n].id, n) for n in range(2)]
-            twice = await relations.edges_within_reply(view, edges, {edge.id: 2 for edge in edges})
+            twice = await subgraphs.edges_within_reply(view, edges, {edge.id: 2 for edge in edges})
             assert twice == told[:1]
 
 

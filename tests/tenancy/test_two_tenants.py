@@ -23,6 +23,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.evidence import Evidence
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.jobs import leases
 from recollect.jobs import service as jobs
 from recollect.jobs.model import JobBounds, JobFilter, LeaseLost, NewJob, StepResult
@@ -94,7 +95,7 @@ async def test_ids_of_another_tenant_open_nothing(neighbours: Neighbours, owner:
         graph = await graphs.get_graph(tx, "default")
         assert await entities.entities_by_id(GraphView(tx, graph), foreign) == []
         assert (
-            await relations.subgraph_within(
+            await subgraphs.subgraph_within(
                 GraphView(tx, graph), await entities.entities_by_id(GraphView(tx, graph), foreign)
             )
         ).relations == []

@@ -19,6 +19,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Edge, EdgePosition, Walk
 from recollect.graph.traversal import service as traversal
 from recollect.graph.traversal.model import MAX_PATH_DEPTH, Paths, PathSearch
@@ -82,7 +83,7 @@ async def neighbourhood(view: GraphView, node_id: UUID, *, depth: int, max_nodes
     reached = await traversal.neighbourhood(view, [node_id], Walk(), depth=depth, max_nodes=max_nodes)
     found = await lineages.get_nodes(view, list(reached.depths))
     among = _edges_among(found, reached.edges.values())
-    listed = await relations.edges_within_reply(view, among)
+    listed = await subgraphs.edges_within_reply(view, among)
     return Neighbourhood(found, listed, cut=_cut(listed, among) or reached.cut)
 
 
@@ -99,7 +100,7 @@ async def traced(tx: Transaction, search: PathSearch, found: Paths) -> Neighbour
     """
     view = await traversal.view_of_paths(tx, search)
     edges = _in_order_of(found)
-    listed = await relations.edges_within_reply(view, edges, _times_on(found))
+    listed = await subgraphs.edges_within_reply(view, edges, _times_on(found))
     left_out = {frozenset((edge.from_node, edge.to_node)) for edge in edges[len(listed) :]}
     whole = [path for path in found.paths if not left_out & _steps(path)] or found.paths[:1]
     # A path may lead over a placeholder, which no other read returns: it is shown by its name, as find_path shows it.
@@ -135,7 +136,7 @@ async def traverse_from(view: GraphView, start: UUID, walk: Walk, *, depth: int,
         found = await lineages.get_nodes_across(view.tx, list(names), list(reached.depths))
     else:
         found = await lineages.get_nodes(view, list(reached.depths))
-    listed = await relations.edges_within_reply(view, edges[:MAX_EDGES])
+    listed = await subgraphs.edges_within_reply(view, edges[:MAX_EDGES])
     links = await _links(view, listed, names)
     cut = _cut(listed, edges) or reached.cut
     return TraversedSubgraph([(node, reached.depths[node.node_id]) for node in found], links, names, cut)
@@ -171,7 +172,7 @@ async def _explored(
     named = [edge for edge in edges if edge.from_node in labels and edge.to_node in labels]
     triples = [(labels[edge.from_node], labels[edge.to_node], edge.type) for edge in named]
     explored = [_neighbour(node, texts.get(node.node_id, ())) for node in live]
-    count = await relations.count_fitting(view, triples, taken=sum(await map_yielding(explored, _listed_bytes)))
+    count = await subgraphs.count_fitting(view, triples, taken=sum(await map_yielding(explored, _listed_bytes)))
     return Explored(
         nodes=explored,
         labels=labels,
@@ -190,14 +191,14 @@ def _neighbour(node: Version, observations: tuple[str, ...]) -> NeighbourNode:
 def _listed_bytes(node: NeighbourNode) -> int:
     """Bytes that a node takes in an exploration, about: its name and kind, an excerpt of its texts, and the rest."""
     texts = ((node.content or "")[:EXCERPT], *(text[:EXCERPT] for text in node.observations[-1:]))
-    return len(msgspec.json.encode((node.name, node.kind, texts))) + 2 * relations.ITEM_BYTES
+    return len(msgspec.json.encode((node.name, node.kind, texts))) + 2 * subgraphs.ITEM_BYTES
 
 
 async def _edge_page(
     view: GraphView, found: Sequence[Edge], limit: int, times: Mapping[UUID, int] | None = None
 ) -> EdgePage:
     """The first `limit` edges, or those that fit a reply with their metadata. `times`: as for `edges_within_reply`."""
-    listed = await relations.edges_within_reply(view, found[:limit], times)
+    listed = await subgraphs.edges_within_reply(view, found[:limit], times)
     return EdgePage(await _links(view, listed, await _names(view, listed)), more=len(found) > len(listed))
 
 

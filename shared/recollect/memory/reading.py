@@ -18,6 +18,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Subgraph
 from recollect.postgres.transactions import Transaction
 
@@ -50,7 +51,7 @@ async def open_nodes(view: GraphView, names: Sequence[str], *, skipped: int = 0)
 
     `skipped`: how many newer observations of each have been read before.
     """
-    return await relations.subgraph_of(view, await entities.open_entities(view, names, skipped=skipped))
+    return await subgraphs.subgraph_of(view, await entities.open_entities(view, names, skipped=skipped))
 
 
 async def describe(view: GraphView, name: str) -> Subgraph:
@@ -58,7 +59,7 @@ async def describe(view: GraphView, name: str) -> Subgraph:
     found = await entities.open_entities(view, [name])
     if not found:
         raise EntityNotFound(name)
-    return await relations.described(view, found[0])
+    return await subgraphs.described(view, found[0])
 
 
 async def get_entities(view: GraphView, names: Sequence[str], *, skipped: int = 0) -> list[Entity | None]:
@@ -97,10 +98,10 @@ async def read_graph(
     page = found if limit is None else found[:limit]
     next_offset = None if limit is None or len(found) <= limit else offset + limit
     if kind is not None:
-        return await relations.subgraph_within(view, page, next_offset=next_offset)
+        return await subgraphs.subgraph_within(view, page, next_offset=next_offset)
     if limit is None and offset == 0:
         return Subgraph(page, await relations.list_relations(view))
-    return await relations.subgraph_of(view, page, next_offset=next_offset)
+    return await subgraphs.subgraph_of(view, page, next_offset=next_offset)
 
 
 async def get_node(view: GraphView, node_id: UUID, *, skipped: int = 0) -> tuple[Version, ListedObservations]:

@@ -11,6 +11,7 @@ from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import unique, unique_by
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Edge, Walk
 from recollect.memory.model import (
     UNBOUNDED,
@@ -109,7 +110,7 @@ async def find_similar(
             view, list(scores), Walk(), within=[view.graph.id], limit=MAX_SIMILAR_EDGES
         )
         ends = {edge.id: sum(end in scores for end in (edge.from_node, edge.to_node)) for edge in own_edges}
-        own_edges = await relations.edges_within_reply(view, own_edges, ends)
+        own_edges = await subgraphs.edges_within_reply(view, own_edges, ends)
     return [
         SimilarFact(n, scores[n.node_id], tuple(e for e in own_edges if n.node_id in (e.from_node, e.to_node)))
         for n in found

@@ -21,6 +21,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.graph.passages.store import MAX_INSERTED
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import NewRelation
 from recollect.memory import reading, remembering, writing
 from recollect.memory.model import NewMemory
@@ -334,10 +335,10 @@ async def test_a_graph_too_large_for_one_reply_is_read_in_pages(agent: Agent) ->
 
 async def test_of_too_many_relations_the_oldest_come_and_a_mark(agent: Agent) -> None:
     await agent.create("hub")
-    for start in range(0, relations.MAX_RELATIONS, 2_000):
+    for start in range(0, subgraphs.MAX_RELATIONS, 2_000):
         await agent.relate(*(("hub", "knows", f"friend {n}") for n in range(start, start + 2_000)))
     found = await agent.open("hub")
-    assert (len(found.relations), found.cut) == (relations.MAX_RELATIONS, None)
+    assert (len(found.relations), found.cut) == (subgraphs.MAX_RELATIONS, None)
     await agent.relate(("hub", "knows", "one more"))
     cut = await agent.open("hub")
     assert (cut.relations, cut.cut) == (found.relations, "relations")

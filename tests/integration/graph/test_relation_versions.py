@@ -15,6 +15,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import occurrences
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Edge, EdgeUpsert, NewEdge, NewRelation, RelationFilter, Walk
 from recollect.memory import relating
 from recollect.postgres.database import Database
@@ -240,7 +241,7 @@ async def test_edges_of_a_node_are_read_as_they_were(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, "default", "1")
         found = await relations.edges_of(view, [made.edge.from_node], Walk(), within=None, limit=9)
-        told = await relations.edges_within_reply(view, found)
+        told = await subgraphs.edges_within_reply(view, found)
     assert found == [replace(made.edge, metadata={})], "a walk reads no metadata"
     assert told == [made.edge]
 

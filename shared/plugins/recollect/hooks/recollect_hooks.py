@@ -6,6 +6,9 @@
 
 It needs Python 3.9 or newer and nothing else. It never blocks an agent: whatever happens, it ends with 0 and within
 RECOLLECT_HOOKS_SECONDS, and without a service it says nothing. docs/memory-by-itself.md explains it and its settings.
+
+It is one file: installers copy it by itself, and `python3 -I`, by which clients run it so that nothing in a repository
+is imported, finds no modules beside it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from recollect.graph.hierarchy import store
 from recollect.graph.hierarchy.model import MAX_SUBTREE, EntityPage, PageRequest
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, Rewrite, unique
-from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Subgraph
 from recollect.postgres.transactions import Transaction
 
@@ -131,7 +131,7 @@ async def get_subtree(view: GraphView, name: str, page: PageRequest) -> Subgraph
     below = PageRequest(max(page.offset - 1, 0), page.limit + 1 - len(first))
     ids = [*first, *await store.list_descendants(view, node_id, below)]
     found = await _page(view, page, ids)
-    return await relations.subgraph_within(view, found.entities, next_offset=found.next_offset)
+    return await subgraphs.subgraph_within(view, found.entities, next_offset=found.next_offset)
 
 
 async def subtree_ids(view: GraphView, name: str) -> list[UUID]:

@@ -1,21 +1,13 @@
 """Use cases of relations: create, change, remove and find them."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import replace
-from fractions import Fraction
-from itertools import accumulate, chain
-from math import inf
-from typing import TypeVar
+from itertools import chain
 from uuid import UUID
-
-import msgspec
 
 from recollect.errors import RecollectError, TooLarge
 from recollect.fairness.computing import map_yielding
 from recollect.graph.derivations import service as derivations
-from recollect.graph.entities.model import Entity
 from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import not_found
@@ -32,38 +24,19 @@ from recollect.graph.relations.model import (
     NewRelation,
     Relation,
     RelationFilter,
-    Subgraph,
     Symlink,
     Walk,
 )
 from recollect.graph.relations.store import RemovedRelation
+from recollect.graph.relations.subgraphs import MAX_RELATIONS
 from recollect.postgres.transactions import Transaction
 
 Key = tuple[UUID, UUID, str]
 """Both ends and the type: two edges with the same key are the same edge."""
 
-E = TypeVar("E", bound=Edge)
-
-EDGE_BYTES = 250
-"""Bytes that an edge takes in a reply besides its metadata, at least: its ids, its times, and names of fields."""
-
-EDGES_SHARE = Fraction(1, 2)
-"""The part of a reply that edges with metadata may take: nodes and their metadata need room beside them."""
 
 MAX_EXAMINED = 20_000
 """Edges of which the ends are counted to find the nodes that have most of them, at most."""
-
-MAX_RELATIONS = 10_000
-"""Edges in one answer, at most."""
-
-RELATIONS_CUT = "relations"
-"""The bound that left relations out of a subgraph."""
-
-ITEM_BYTES = 200
-"""Bytes that an entity or a relation takes in a reply besides its texts, at most: names of fields, and times."""
-
-FILLED = Fraction(9, 10)
-"""The part of a reply that its items may fill: notes and commas need room beside them."""
 
 
 async def create_relations(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewRelation]:
@@ -204,32 +177,13 @@ async def edges_of(
 ) -> list[Edge]:
     """The edges of these nodes that a walk may follow, inside the graphs `within` (None: any); one page.
 
-    They come without their metadata, of which a hundred edges may have ten megabytes: `edges_within_reply` reads it for
-    those that are answered. `with_metadata`: for a write that needs it of all.
+    They come without their metadata, of which a hundred edges may have ten megabytes: `subgraphs.edges_within_reply`
+    reads it for those that are answered. `with_metadata`: for a write that needs it of all.
     """
     await view.tx.look_up()
     return await store.edges_of(
         view, node_ids, walk, within=within, after=after, offset=offset, limit=limit, with_metadata=with_metadata
     )
-
-
-async def edges_within_reply(view: GraphView, edges: Sequence[E], times: Mapping[UUID, int] | None = None) -> list[E]:
-    """The first of these edges, with their metadata, as far as they fit a reply; the very first in any case.
-
-    `times`: how many times the reply tells an edge (default: once).
-    """
-    if not edges:
-        return []
-    by_id = {edge.id: edge for edge in edges}
-    left = inf if view.tx.reply_bytes is None else int(view.tx.reply_bytes * EDGES_SHARE)
-    listed: list[E] = []
-    async with aclosing(store.metadata_of_edges(view, list(by_id))) as found:
-        async for edge_id, metadata, size in found:
-            left -= (size + EDGE_BYTES) * (1 if times is None else times.get(edge_id, 1))
-            if left < 0 and listed:
-                break
-            listed.append(replace(by_id[edge_id], metadata=metadata))
-    return listed
 
 
 async def search_relations(
@@ -284,67 +238,9 @@ async def list_symlinks(
     return await store.list_symlinks(tx, graph, inbound=inbound, offset=offset, limit=limit)
 
 
-async def subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with every relation at any of them, the oldest of which come where not all fit a reply."""
-    return await within_reply(view, await _subgraph_of(view, entities, next_offset=next_offset))
-
-
-async def described(view: GraphView, entity: Entity) -> Subgraph:
-    """An entity with its relations, for a reply that counts all and tells some; of very many, the oldest."""
-    found = await _subgraph_of(view, [entity])
-    return replace(found, relations=found.relations[:MAX_RELATIONS], cut=_cut_of(found))
-
-
-async def subgraph_within(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with the relations between them, the oldest of which come where not all fit a reply."""
-    ids = [entity.id for entity in entities]
-    found = await store.relations_between(view, ids, limit=MAX_RELATIONS + 1)
-    return await within_reply(view, Subgraph(entities, found, next_offset))
-
-
-async def within_reply(view: GraphView, found: Subgraph) -> Subgraph:
-    """The subgraph with the first MAX_RELATIONS of its relations, or those of them that fit a reply beside entities."""
-    listed = found.relations[:MAX_RELATIONS]
-    names = [(relation.source, relation.target, relation.type) for relation in listed]
-    if sum(map(_most_bytes, names)) > _smallest_remaining(view):  # Mostly they fit, whatever entities take.
-        taken = sum(await map_yielding(found.entities, lambda entity: len(msgspec.json.encode(entity)) + ITEM_BYTES))
-        listed = listed[: await count_fitting(view, names, taken=taken)]
-    return found if len(listed) == len(found.relations) else replace(found, relations=listed, cut=RELATIONS_CUT)
-
-
-async def count_fitting(view: GraphView, names: Sequence[tuple[str, str, str]], *, taken: int) -> int:
-    """How many of these relations, given by the names of ends and type, fit a reply whose other parts take bytes."""
-    if view.tx.reply_bytes is None:
-        return len(names)
-    sizes = await map_yielding(names, lambda named: len(msgspec.json.encode(named)) + ITEM_BYTES)
-    left = max(int(view.tx.reply_bytes * FILLED) - taken, _smallest_remaining(view))
-    return bisect_right(list(accumulate(sizes)), left)
-
-
-def _smallest_remaining(view: GraphView) -> float:
-    """Bytes of a reply that its relations may take, whatever its other parts take."""
-    return inf if view.tx.reply_bytes is None else int(view.tx.reply_bytes * (1 - FILLED))
-
-
-def _most_bytes(named: tuple[str, str, str]) -> int:
-    """Bytes that a relation takes in a reply, at most: each character of a name may be escaped."""
-    return 6 * sum(map(len, named)) + ITEM_BYTES
-
-
 async def list_relations(view: GraphView, *, offset: int = 0, limit: int | None = None) -> list[Relation]:
     """The relations of a graph between nodes with names, oldest first."""
     return await store.list_relations(view, offset=offset, limit=limit)
-
-
-async def _subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
-    """These entities with the relations at any of them, one more than an answer may have at most."""
-    await view.tx.look_up()
-    ids = [entity.id for entity in entities]
-    return Subgraph(entities, await store.relations_touching(view, ids, limit=MAX_RELATIONS + 1), next_offset)
-
-
-def _cut_of(found: Subgraph) -> str | None:
-    return RELATIONS_CUT if len(found.relations) > MAX_RELATIONS else None
 
 
 async def _between_names(tx: Transaction, revision: Revision, relations: Sequence[NewRelation]) -> list[NewEdge]:

@@ -14,6 +14,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Direction, Edge, Relation, Subgraph, Walk
 from recollect.graph.traversal.model import (
     MAX_EDGES,
@@ -111,7 +112,7 @@ async def extract_subgraph(view: GraphView, names: Sequence[str], *, depth: int,
     ids = list(reached.depths)
     names_by_id = await nodes.names_of(view, ids)
     found = await entities.entities_by_id(view, ids)
-    subgraph = await relations.within_reply(view, Subgraph(found, await _relations(reached, names_by_id)))
+    subgraph = await subgraphs.within_reply(view, Subgraph(found, await _relations(reached, names_by_id)))
     return ReachedSubgraph(subgraph, reached.cut or subgraph.cut)
 
 
@@ -123,7 +124,7 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     """
     (start,) = await _ends(view, [name])
     found = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
-    edges, cut = found[:MAX_EDGES], relations.RELATIONS_CUT if len(found) > MAX_EDGES else None
+    edges, cut = found[:MAX_EDGES], subgraphs.RELATIONS_CUT if len(found) > MAX_EDGES else None
     far = await map_yielding(edges, lambda edge: edge.to_node if edge.from_node == start else edge.from_node)
     names = await nodes.names_of(view, unique([start, *far]))
     neighbours = [node for node in unique(far) if node != start and node in names]
@@ -133,7 +134,7 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     page_relations = await map_yielding(page_edges, lambda edge: _named(edge, names))
     next_offset = offset + limit if len(neighbours) > offset + limit else None
     listed = Subgraph(await entities.entities_by_id(view, page), page_relations, next_offset, cut)
-    return await relations.within_reply(view, listed)
+    return await subgraphs.within_reply(view, listed)
 
 
 async def _ends(view: GraphView, names: Sequence[str]) -> list[UUID]:

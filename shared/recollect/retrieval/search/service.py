@@ -10,7 +10,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Subgraph
 from recollect.postgres.transactions import Transaction
 from recollect.retrieval.search import boolean, store
@@ -164,7 +164,7 @@ async def _with_all_words(view: GraphView, query: FuzzyQuery) -> list[FuzzyTexts
 async def _found(view: GraphView, query: SearchFilter, found: Sequence[UUID]) -> Subgraph:
     """A page of these entities with every relation that touches them; an id beyond the limit shows that more follow."""
     page = await entities.entities_by_id(view, found[: query.limit])
-    return await relations.subgraph_of(view, page, next_offset=_next_offset(query, found))
+    return await subgraphs.subgraph_of(view, page, next_offset=_next_offset(query, found))
 
 
 def _next_offset(query: SearchFilter, found: Sequence[object]) -> int | None:

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import RelationFilter
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
@@ -22,7 +23,7 @@ class SearchRelations(ReadArguments, frozen=True):
     to: Annotated[SoughtName, Meta(description="Name of the entity where it ends")] | None = None
     relation_type: Annotated[str, Meta(max_length=256, description="The type of the relation")] | None = None
     offset: Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Number of relations to skip")] = 0
-    limit: Annotated[int, Meta(ge=1, le=relations.MAX_RELATIONS, description="Maximum number of relations")] | None = (
+    limit: Annotated[int, Meta(ge=1, le=subgraphs.MAX_RELATIONS, description="Maximum number of relations")] | None = (
         None
     )
 
