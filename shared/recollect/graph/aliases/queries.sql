@@ -31,11 +31,13 @@ SELECT :tenant_id, :graph_id, :node_id, name, :revision
 FROM (
     SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = ANY (:sources::uuid[]) AND name IS NOT NULL
     UNION
-    SELECT name FROM aliases WHERE tenant_id = :tenant_id AND node_id = ANY (:sources::uuid[]) AND removed_revision IS NULL
-) AS i
+    SELECT name FROM aliases WHERE tenant_id = :tenant_id AND node_id = ANY (:sources::uuid[])
+        AND removed_revision IS NULL
+) AS node
 WHERE NOT EXISTS (
-    SELECT 1 FROM aliases a
-    WHERE a.tenant_id = :tenant_id AND a.node_id = :node_id AND a.name = i.name AND a.removed_revision IS NULL
+    SELECT 1 FROM aliases alias
+    WHERE alias.tenant_id = :tenant_id AND alias.node_id = :node_id AND alias.name = node.name
+        AND alias.removed_revision IS NULL
 );
 
 -- fragment: found

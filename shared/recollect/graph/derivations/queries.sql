@@ -34,27 +34,27 @@ LIMIT :limit;
 -- name: facts_without_support
 -- Live facts that were derived from one of the turns :turn_ids and from no other turn that is live and active, and that
 -- nobody has changed since. All are looked up by their ids (ADR 32).
-SELECT DISTINCT d.fact_id FROM unnest(:turn_ids::uuid[]) AS i (id)
+SELECT DISTINCT derivation.fact_id FROM unnest(:turn_ids::uuid[]) AS given (id)
 CROSS JOIN LATERAL (
     SELECT fact_id, version FROM derived_facts
-    WHERE tenant_id = :tenant_id AND same_key(turn_id, i.id) ORDER BY turn_id OFFSET 0
-) AS d
+    WHERE tenant_id = :tenant_id AND same_key(turn_id, given.id) ORDER BY turn_id OFFSET 0
+) AS derivation
 CROSS JOIN LATERAL (
     SELECT removed_revision, version FROM nodes
-    WHERE tenant_id = :tenant_id AND same_key(id, d.fact_id) ORDER BY id LIMIT 1
-) AS n
-WHERE n.removed_revision IS NULL AND n.version = d.version AND NOT EXISTS (
+    WHERE tenant_id = :tenant_id AND same_key(id, derivation.fact_id) ORDER BY id LIMIT 1
+) AS node
+WHERE node.removed_revision IS NULL AND node.version = derivation.version AND NOT EXISTS (
     SELECT 1 FROM (
         SELECT turn_id FROM derived_facts
-        WHERE tenant_id = :tenant_id AND same_key(fact_id, d.fact_id) ORDER BY fact_id OFFSET 0
-    ) AS o
+        WHERE tenant_id = :tenant_id AND same_key(fact_id, derivation.fact_id) ORDER BY fact_id OFFSET 0
+    ) AS support
     CROSS JOIN LATERAL (
         SELECT removed_revision, status FROM nodes
-        WHERE tenant_id = :tenant_id AND same_key(id, o.turn_id) ORDER BY id LIMIT 1
-    ) AS t
-    WHERE o.turn_id <> ALL (:turn_ids::uuid[]) AND t.removed_revision IS NULL AND t.status = 'active'
+        WHERE tenant_id = :tenant_id AND same_key(id, support.turn_id) ORDER BY id LIMIT 1
+    ) AS turn
+    WHERE support.turn_id <> ALL (:turn_ids::uuid[]) AND turn.removed_revision IS NULL AND turn.status = 'active'
 )
-ORDER BY d.fact_id;
+ORDER BY derivation.fact_id;
 
 -- name: facts_resting_on
 -- All facts that were derived from one of the turns :turn_ids, and whether each is live.

@@ -45,94 +45,96 @@ CROSS JOIN LATERAL (
 
 -- fragment: called
 -- The live node n with the name of a row of `wanted`, exactly or in another form.
-CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, wanted.name) AS n
+CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, wanted.name) AS node
 
 -- fragment: shown
--- The columns of an entity n, with the name of its parent where that is live; no observations where they were not read.
-n.id, n.name, n.kind, n.content, n.tags, n.importance, n.created_at, n.updated_at, n.status,
-CASE WHEN bound.holds THEN o.observations END AS observations, (
-    SELECT p.name FROM nodes p WHERE p.tenant_id = :tenant_id AND p.id = n.parent_id AND p.removed_revision IS NULL
-        AND is_current(p.expires_at)
+-- The columns of an entity, with the name of its parent where that is live; no observations where they were not read.
+node.id, node.name, node.kind, node.content, node.tags, node.importance, node.created_at, node.updated_at, node.status,
+CASE WHEN bound.holds THEN observation.observations END AS observations, (
+    SELECT parent.name FROM nodes parent WHERE parent.tenant_id = :tenant_id AND parent.id = node.parent_id
+        AND parent.removed_revision IS NULL AND is_current(parent.expires_at)
 ) AS parent
 
 -- fragment: said
--- The active observations of an entity n, oldest first; none are read where all of the answer exceed its bound.
+-- The active observations of an entity, oldest first; none are read where all of the answer exceed its bound.
 CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
-    FROM observations o
-    WHERE bound.holds AND o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL
-        AND o.status = 'active' AND is_current(o.expires_at)
-) AS o
+    SELECT coalesce(array_agg(observation.content
+        ORDER BY coalesce(observation.first_revision, observation.added_revision), observation.id), '{}') AS observations
+    FROM observations observation
+    WHERE bound.holds AND observation.tenant_id = :tenant_id AND observation.node_id = node.id
+        AND observation.removed_revision IS NULL AND observation.status = 'active' AND is_current(observation.expires_at)
+) AS observation
 
 -- fragment: shown_at
--- The columns of an entity n as it was at a revision and its time.
-n.node_id AS id, n.name, n.kind, n.content, n.tags, n.importance, n.status,
-CASE WHEN bound.holds THEN o.observations END AS observations, coalesce(n.began_at, (
-        SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, n.node_id) ORDER BY id LIMIT 1
-    )) AS created_at, changed_at(:tenant_id, :graph_id, n.node_id, n.created_at, :as_of_revision) AS updated_at, (
-        SELECT p.name FROM version_at(:tenant_id, n.parent_id, :as_of_revision) p
-        WHERE p.graph_id = :graph_id AND is_current_at(p.expires_at, :as_of_time)
+-- The columns of an entity as it was at a revision and its time.
+node.node_id AS id, node.name, node.kind, node.content, node.tags, node.importance, node.status,
+CASE WHEN bound.holds THEN stated.observations END AS observations, coalesce(node.began_at, (
+        SELECT created_at FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, node.node_id) ORDER BY id LIMIT 1
+    )) AS created_at, changed_at(:tenant_id, :graph_id, node.node_id, node.created_at, :as_of_revision) AS updated_at, (
+        SELECT parent.name FROM version_at(:tenant_id, node.parent_id, :as_of_revision) parent
+        WHERE parent.graph_id = :graph_id AND is_current_at(parent.expires_at, :as_of_time)
     ) AS parent
 
 -- fragment: statements_at
--- The observations of the node n that were active at a revision and its time.
+-- The observations of the node that were active at a revision and its time.
 SELECT * FROM observations
-WHERE tenant_id = :tenant_id AND same_key(node_id, n.node_id) AND status = 'active'
+WHERE tenant_id = :tenant_id AND same_key(node_id, node.node_id) AND status = 'active'
     AND added_revision <= :as_of_revision AND is_live_at(removed_revision, :as_of_revision)
     AND is_current_at(expires_at, :as_of_time)
 ORDER BY node_id OFFSET 0
 
 -- fragment: said_at
--- The active observations of an entity n at a revision and its time, oldest first, as above.
+-- The active observations of an entity at a revision and its time, oldest first, as above.
 CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(o.content ORDER BY coalesce(o.first_revision, o.added_revision), o.id), '{}') AS observations
+    SELECT coalesce(array_agg(observation.content
+        ORDER BY coalesce(observation.first_revision, observation.added_revision), observation.id), '{}') AS observations
     FROM (
         -- include: statements_at
-    ) AS o
+    ) AS observation
     WHERE bound.holds
-) AS o
+) AS stated
 
 -- fragment: bound_of_nodes
 -- Whether all active observations of these nodes, now or, where :as_of_revision is not null, at that revision and its time
 -- :as_of_time, fit :max_bytes (null: no bound), with three bytes of each for JSON. It is computed once, and before they are
 -- read; long texts are not fetched for their length.
 SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
-    SELECT coalesce(sum(s.bytes), 0)::bigint
+    SELECT coalesce(sum(size.bytes), 0)::bigint
     FROM unnest(:node_ids::uuid[]) AS wanted (id)
     CROSS JOIN LATERAL (
-        SELECT sum(octet_length(o.content) + 3) AS bytes FROM (
+        SELECT sum(octet_length(observation.content) + 3) AS bytes FROM (
             SELECT content FROM observations
             WHERE tenant_id = :tenant_id AND same_key(node_id, wanted.id) AND status = 'active' AND CASE
                     WHEN :as_of_revision::bigint IS NULL THEN removed_revision IS NULL
                     ELSE added_revision <= :as_of_revision AND is_live_at(removed_revision, :as_of_revision)
                 END AND is_current_at(expires_at, coalesce(:as_of_time, statement_timestamp()))
             ORDER BY node_id OFFSET 0
-        ) AS o
-    ) AS s
+        ) AS observation
+    ) AS size
 )) AS holds
 
 -- name: measure_observations
 -- How many active observations nodes have, and their size in bytes with three of each for JSON. Long texts are not fetched.
-SELECT wanted.id AS node_id, s.count, s.bytes
+SELECT wanted.id AS node_id, size.count, size.bytes
 FROM unnest(:node_ids::uuid[]) AS wanted (id)
 CROSS JOIN LATERAL (
-    SELECT count(*) AS count, coalesce(sum(octet_length(o.content) + 3), 0)::bigint AS bytes FROM (
+    SELECT count(*) AS count, coalesce(sum(octet_length(observation.content) + 3), 0)::bigint AS bytes FROM (
         SELECT content FROM observations
         WHERE tenant_id = :tenant_id AND same_key(node_id, wanted.id) AND removed_revision IS NULL
             AND status = 'active' AND is_current(expires_at)
         ORDER BY node_id OFFSET 0
-    ) AS o
-) AS s;
+    ) AS observation
+) AS size;
 
 -- name: measure_observations_at
 -- The same at a revision and its time.
-SELECT n.node_id, s.count, s.bytes
-FROM unnest(:node_ids::uuid[]) AS n (node_id)
+SELECT node.node_id, size.count, size.bytes
+FROM unnest(:node_ids::uuid[]) AS node (node_id)
 CROSS JOIN LATERAL (
-    SELECT count(*) AS count, coalesce(sum(octet_length(o.content) + 3), 0)::bigint AS bytes FROM (
+    SELECT count(*) AS count, coalesce(sum(octet_length(observation.content) + 3), 0)::bigint AS bytes FROM (
         -- include: statements_at
-    ) AS o
-) AS s;
+    ) AS observation
+) AS size;
 
 -- name: newest_observations
 -- The newest active observations of nodes, oldest first, as far as those of each fit :max_bytes, after :skipped newer ones.
@@ -182,15 +184,16 @@ CROSS JOIN LATERAL (
 -- Each entity is looked up by its name (ADR 32).
 WITH bound AS MATERIALIZED (
     SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
-        SELECT coalesce(sum(s.bytes), 0)::bigint
+        SELECT coalesce(sum(size.bytes), 0)::bigint
         FROM unnest(:names::text[]) AS wanted (name)
         -- include: called
         CROSS JOIN LATERAL (
-            SELECT sum(octet_length(o.content) + 3) AS bytes FROM observations o
-            WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL AND o.status = 'active'
-                AND is_current(o.expires_at)
-        ) AS s
-        WHERE NOT n.placeholder AND is_current(n.expires_at)
+            SELECT sum(octet_length(observation.content) + 3) AS bytes FROM observations observation
+            WHERE observation.tenant_id = :tenant_id AND observation.node_id = node.id
+                AND observation.removed_revision IS NULL AND observation.status = 'active'
+                AND is_current(observation.expires_at)
+        ) AS size
+        WHERE NOT node.placeholder AND is_current(node.expires_at)
     )) AS holds
 )
 SELECT -- include: shown
@@ -198,7 +201,7 @@ FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, position)
 CROSS JOIN bound
 -- include: called
 -- include: said
-WHERE NOT n.placeholder AND is_current(n.expires_at)
+WHERE NOT node.placeholder AND is_current(node.expires_at)
 ORDER BY wanted.position;
 
 -- name: open_entities_at
@@ -206,21 +209,21 @@ ORDER BY wanted.position;
 -- without them where all together exceed :max_bytes.
 WITH bound AS MATERIALIZED (
     SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
-        SELECT coalesce(sum(octet_length(o.content) + 3), 0)::bigint
-        FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
-        CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) n
+        SELECT coalesce(sum(octet_length(observation.content) + 3), 0)::bigint
+        FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS given (name)) AS wanted
+        CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) node
         CROSS JOIN LATERAL (
             -- include: statements_at
-        ) AS o
-        WHERE NOT n.placeholder AND is_current_at(n.expires_at, :as_of_time)
+        ) AS observation
+        WHERE NOT node.placeholder AND is_current_at(node.expires_at, :as_of_time)
     )) AS holds
 )
 SELECT -- include: shown_at
 FROM unnest(:names::text[]) WITH ORDINALITY AS wanted (name, position)
 CROSS JOIN bound
-CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) n
+CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) node
 -- include: said_at
-WHERE NOT n.placeholder AND is_current_at(n.expires_at, :as_of_time)
+WHERE NOT node.placeholder AND is_current_at(node.expires_at, :as_of_time)
 ORDER BY wanted.position;
 
 -- name: entities_by_id
@@ -234,9 +237,9 @@ FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN bound
 CROSS JOIN LATERAL (
     SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, wanted.id) ORDER BY id LIMIT 1
-) AS n
+) AS node
 -- include: said
-WHERE n.removed_revision IS NULL AND n.name IS NOT NULL AND NOT n.placeholder AND is_current(n.expires_at)
+WHERE node.removed_revision IS NULL AND node.name IS NOT NULL AND NOT node.placeholder AND is_current(node.expires_at)
 ORDER BY wanted.position;
 
 -- name: entities_by_id_at
@@ -249,17 +252,17 @@ SELECT -- include: shown_at
 FROM unnest(:node_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
 CROSS JOIN bound
 CROSS JOIN LATERAL (
-    SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) v WHERE v.graph_id = :graph_id OFFSET 0
-) AS n
+    SELECT * FROM version_at(:tenant_id, wanted.id, :as_of_revision) version WHERE version.graph_id = :graph_id OFFSET 0
+) AS node
 -- include: said_at
-WHERE n.name IS NOT NULL AND NOT n.placeholder AND is_current_at(n.expires_at, :as_of_time)
+WHERE node.name IS NOT NULL AND NOT node.placeholder AND is_current_at(node.expires_at, :as_of_time)
 ORDER BY wanted.position;
 
 -- name: list_entity_ids
 -- Live entities in order of creation. :kind: only this kind, where it is not null; :archived: archived ones, too.
 SELECT id FROM nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL AND NOT placeholder
-    AND is_current(expires_at) AND (:kind::text IS NULL OR kind = :kind)
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND name IS NOT NULL
+    AND NOT placeholder AND is_current(expires_at) AND (:kind::text IS NULL OR kind = :kind)
     AND (:archived::boolean OR status <> 'archived')
 ORDER BY created_at, id
 OFFSET :offset
@@ -278,8 +281,8 @@ LIMIT :limit;
 -- name: count_kinds
 -- How many live entities of each kind a graph has, most frequent first.
 SELECT coalesce(kind, '') AS kind, count(*) AS count FROM nodes
-WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
-    AND is_current(expires_at)
+WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
+    AND name IS NOT NULL AND is_current(expires_at)
 GROUP BY 1
 ORDER BY count DESC, kind
 LIMIT :limit;

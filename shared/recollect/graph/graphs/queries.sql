@@ -43,17 +43,18 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 -- name: find_position
 -- How far this server is with a graph, with the graphs that symlinks tie to it, and with the log: the position that it has
 -- written, or replayed where it follows another server; and before which revision the past was compacted away.
-SELECT h.revision, h.at, g.compacted_revision AS compacted,
-    CASE WHEN EXISTS (SELECT FROM relations r
-        WHERE r.tenant_id = :tenant_id AND r.removed_revision IS NULL AND r.to_graph <> r.graph_id)
-    THEN (SELECT md5(string_agg(a.graph_id::text || ' ' || a.revision::text, ',' ORDER BY a.graph_id)) FROM graph_heads a
-        WHERE a.tenant_id = :tenant_id) END AS tied,
+SELECT head.revision, head.at, graph.compacted_revision AS compacted,
+    CASE WHEN EXISTS (SELECT FROM relations edge
+        WHERE edge.tenant_id = :tenant_id AND edge.removed_revision IS NULL AND edge.to_graph <> edge.graph_id)
+    THEN (SELECT md5(string_agg(tied.graph_id::text || ' ' || tied.revision::text, ',' ORDER BY tied.graph_id))
+        FROM graph_heads tied
+        WHERE tied.tenant_id = :tenant_id) END AS tied,
     (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END
         - '0/0'::pg_lsn)::bigint AS log,
     pg_is_in_recovery() AS is_replayed
-FROM graph_heads h
-JOIN graphs g ON g.tenant_id = h.tenant_id AND g.id = h.graph_id
-WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
+FROM graph_heads head
+JOIN graphs graph ON graph.tenant_id = head.tenant_id AND graph.id = head.graph_id
+WHERE head.tenant_id = :tenant_id AND head.graph_id = :graph_id;
 
 -- name: find_live_head
 -- The same, without expired rows, which are counted until they are purged, but which no read returns. They are read in the
@@ -69,34 +70,34 @@ WITH expired AS MATERIALIZED (
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
             AND removed_revision IS NULL AND status = 'active'
         ORDER BY expires_at OFFSET 0
-    ) AS o
+    ) AS observation
     UNION
-    SELECT o.id FROM expired e CROSS JOIN LATERAL (
+    SELECT observation.id FROM expired CROSS JOIN LATERAL (
         SELECT id FROM observations
-        WHERE tenant_id = :tenant_id AND same_key(node_id, e.id) AND removed_revision IS NULL AND status = 'active'
+        WHERE tenant_id = :tenant_id AND same_key(node_id, expired.id) AND removed_revision IS NULL AND status = 'active'
         ORDER BY node_id OFFSET 0
-    ) AS o
+    ) AS observation
 ), untied AS (
-    SELECT r.id FROM expired e CROSS JOIN LATERAL (
+    SELECT edge.id FROM expired CROSS JOIN LATERAL (
         SELECT id FROM relations
-        WHERE tenant_id = :tenant_id AND same_key(from_node, e.id) AND as_filter(graph_id = :graph_id)
+        WHERE tenant_id = :tenant_id AND same_key(from_node, expired.id) AND as_filter(graph_id = :graph_id)
             AND removed_revision IS NULL
         ORDER BY from_node, type OFFSET 0
-    ) AS r
+    ) AS edge
     UNION
-    SELECT r.id FROM expired e CROSS JOIN LATERAL (
+    SELECT edge.id FROM expired CROSS JOIN LATERAL (
         SELECT id FROM relations
-        WHERE tenant_id = :tenant_id AND same_key(to_node, e.id) AND as_filter(graph_id = :graph_id)
+        WHERE tenant_id = :tenant_id AND same_key(to_node, expired.id) AND as_filter(graph_id = :graph_id)
             AND removed_revision IS NULL
         ORDER BY to_node OFFSET 0
-    ) AS r
+    ) AS edge
 )
-SELECT h.revision, h.at, h.entities - (SELECT count(*) FROM expired WHERE NOT fact) AS entities,
-    h.facts - (SELECT count(*) FROM expired WHERE fact) AS facts, h.placeholders,
-    h.observations - (SELECT count(*) FROM ended) AS observations,
-    h.relations - (SELECT count(*) FROM untied) AS relations
-FROM graph_heads h
-WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
+SELECT head.revision, head.at, head.entities - (SELECT count(*) FROM expired WHERE NOT fact) AS entities,
+    head.facts - (SELECT count(*) FROM expired WHERE fact) AS facts, head.placeholders,
+    head.observations - (SELECT count(*) FROM ended) AS observations,
+    head.relations - (SELECT count(*) FROM untied) AS relations
+FROM graph_heads head
+WHERE head.tenant_id = :tenant_id AND head.graph_id = :graph_id;
 
 -- name: find_head_at
 -- The counts of a graph at revision :as_of_revision and its time :as_of_time, without expired rows.
@@ -110,7 +111,8 @@ SELECT :as_of_revision::bigint AS revision, :as_of_time::timestamptz AS at,
         WHERE status = 'active' AND is_current_at(expires_at, :as_of_time)
             AND node_id NOT IN (SELECT node_id FROM expired)) AS observations,
     (SELECT count(*) FROM relations_at(:tenant_id, :graph_id, :as_of_revision)
-        WHERE from_node NOT IN (SELECT node_id FROM expired) AND to_node NOT IN (SELECT node_id FROM expired)) AS relations
+        WHERE from_node NOT IN (SELECT node_id FROM expired)
+            AND to_node NOT IN (SELECT node_id FROM expired)) AS relations
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision)
 WHERE is_current_at(expires_at, :as_of_time);
 
@@ -131,39 +133,43 @@ SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_
 -- name: lock_graph
 -- Take the write lock of the graph of that name or id (as find_graph reads them); the next revision's number and time.
 -- Time never runs against revisions. `has_derived`: whether any of its threads was distilled.
-SELECT g.id, g.name, g.conflict_policy, g.kind_whitelist, g.metadata, g.created_at, g.created_by, g.time_zone,
-    coalesce(g.time_zone, (SELECT t.time_zone FROM tenants t WHERE t.id = :tenant_id)) AS zone,
+SELECT graph.id, graph.name, graph.conflict_policy, graph.kind_whitelist, graph.metadata, graph.created_at,
+    graph.created_by, graph.time_zone,
+    coalesce(graph.time_zone, (SELECT tenant.time_zone FROM tenants tenant WHERE tenant.id = :tenant_id)) AS zone,
     coalesce((
-        SELECT true FROM distilled_threads d
-        WHERE d.tenant_id = :tenant_id AND same_key(d.graph_id, g.id) ORDER BY d.graph_id, d.sequence LIMIT 1
+        SELECT true FROM distilled_threads thread
+        WHERE thread.tenant_id = :tenant_id AND same_key(thread.graph_id, graph.id)
+        ORDER BY thread.graph_id, thread.sequence LIMIT 1
     ), false) AS has_derived,
-    counted_bytes(h) AS stored_bytes, h.revision + 1 AS number, greatest(clock_timestamp(), h.at + interval '1 microsecond') AS at
-FROM graphs g
-JOIN graph_heads h ON h.tenant_id = g.tenant_id AND h.graph_id = g.id
-WHERE g.tenant_id = :tenant_id AND g.id = coalesce((SELECT n.id FROM graphs n WHERE n.tenant_id = :tenant_id
-    AND n.name = :name), :id)
-FOR UPDATE OF h;
+    counted_bytes(head) AS stored_bytes, head.revision + 1 AS number,
+    greatest(clock_timestamp(), head.at + interval '1 microsecond') AS at
+FROM graphs graph
+JOIN graph_heads head ON head.tenant_id = graph.tenant_id AND head.graph_id = graph.id
+WHERE graph.tenant_id = :tenant_id
+    AND graph.id = coalesce((SELECT named.id FROM graphs named WHERE named.tenant_id = :tenant_id
+        AND named.name = :name), :id)
+FOR UPDATE OF head;
 
 -- name: record_revision
 -- Move the head to a new revision and append its change. Returns the size of the graph then, and the quotas of the plan.
 WITH head AS (
-    UPDATE graph_heads h
+    UPDATE graph_heads counts
     SET revision = :revision, at = :revision_time, entities = entities + :entities, facts = facts + :facts,
         placeholders = placeholders + :placeholders,
         observations = observations + :observations, relations = relations + :relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
-    RETURNING entities + facts + placeholders AS nodes, counted_bytes(h) AS graph_bytes
+    RETURNING entities + facts + placeholders AS nodes, counted_bytes(counts) AS graph_bytes
 ), change AS (
     INSERT INTO changes (tenant_id, graph_id, revision, at, actor, operation, ids, counts)
     VALUES (:tenant_id, :graph_id, :revision, :revision_time, :actor, :operation,
         ARRAY(SELECT jsonb_array_elements_text(:ids::jsonb)::uuid), :counts)
 )
-SELECT h.nodes, h.graph_bytes, p.name AS plan, p.graphs, p.nodes_per_graph, p.observations, p.stored_bytes,
-    p.embeddings_per_day
-FROM head h
-CROSS JOIN tenants t
-JOIN plans p ON p.name = t.plan
-WHERE t.id = :tenant_id;
+SELECT head.nodes, head.graph_bytes, plan.name AS plan, plan.graphs, plan.nodes_per_graph, plan.observations,
+    plan.stored_bytes, plan.embeddings_per_day
+FROM head
+CROSS JOIN tenants tenant
+JOIN plans plan ON plan.name = tenant.plan
+WHERE tenant.id = :tenant_id;
 
 -- name: find_revision_at
 -- The newest revision of a graph that was written by a time, and its own time; none before the first.
@@ -217,8 +223,8 @@ ORDER BY c.revision;
 
 -- name: update_graph
 -- Store a graph's configuration; no row if its name is another graph's.
-UPDATE graphs SET name = :name, conflict_policy = :conflict_policy, kind_whitelist = :kind_whitelist, metadata = :metadata,
-    time_zone = :time_zone
+UPDATE graphs SET name = :name, conflict_policy = :conflict_policy, kind_whitelist = :kind_whitelist,
+    metadata = :metadata, time_zone = :time_zone
 WHERE tenant_id = :tenant_id AND id = :graph_id
     AND NOT EXISTS (SELECT 1 FROM graphs WHERE tenant_id = :tenant_id AND name = :name AND id <> :graph_id)
 RETURNING id;

@@ -1,13 +1,15 @@
 -- fragment: fits
--- Whether a node n passes the filters: :kinds kinds, :tags tags (any of each, whatever their case), :status, :prefix of its
+-- Whether a node passes the filters: :kinds kinds, :tags tags (any of each, whatever their case), :status, :prefix of its
 -- name; none filter nothing. It stands behind the version :after_version of the node :after_node, where that is not null.
-(cardinality(:kinds::text[]) = 0 OR lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind))))
+(cardinality(:kinds::text[]) = 0
+    OR lower(node.kind) = ANY (ARRAY(SELECT lower(wanted.kind) FROM unnest(:kinds) AS wanted (kind))))
     AND (cardinality(:tags::text[]) = 0 OR EXISTS (
-        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
-    AND (:status::text IS NULL OR n.status = :status)
-    AND (:prefix::text = '' OR starts_with(lower(n.name), lower(:prefix)))
-    AND (:after_node::uuid IS NULL OR n.node_id >= :after_node
-        AND (n.node_id > :after_node OR n.version < :after_version::integer));
+        SELECT 1 FROM unnest(node.tags) AS own (tag)
+        JOIN unnest(:tags::text[]) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag)))
+    AND (:status::text IS NULL OR node.status = :status)
+    AND (:prefix::text = '' OR starts_with(lower(node.name), lower(:prefix)))
+    AND (:after_node::uuid IS NULL OR node.node_id >= :after_node
+        AND (node.node_id > :after_node OR node.version < :after_version::integer));
 
 -- fragment: has_siblings
 -- Whether some node of the graph has several heads.
@@ -17,35 +19,37 @@
 -- fragment: living
 -- The live nodes of a graph; :as_of_revision, :as_of_time: those that lived at that revision and its time, where they are
 -- not null.
-SELECT n.id, n.kind, n.tags, n.status <> 'active' AS hidden,
-    coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
-FROM nodes n
-WHERE :as_of_revision::bigint IS NULL AND n.tenant_id = :tenant_id AND n.graph_id = :graph_id
-    AND n.removed_revision IS NULL AND NOT n.placeholder AND is_current(n.expires_at)
+SELECT node.id, node.kind, node.tags, node.status <> 'active' AS hidden,
+    coalesce(nullif(node.summary, ''), node.content, node.name, '') AS text
+FROM nodes node
+WHERE :as_of_revision::bigint IS NULL AND node.tenant_id = :tenant_id AND node.graph_id = :graph_id
+    AND node.removed_revision IS NULL AND NOT node.placeholder AND is_current(node.expires_at)
 UNION ALL
-SELECT n.node_id, n.kind, n.tags, n.status <> 'active' AS hidden,
-    coalesce(nullif(n.summary, ''), n.content, n.name, '') AS text
-FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n
-WHERE :as_of_revision::bigint IS NOT NULL AND NOT n.placeholder
-    AND is_current_at(n.expires_at, :as_of_time::timestamptz);
+SELECT node.node_id, node.kind, node.tags, node.status <> 'active' AS hidden,
+    coalesce(nullif(node.summary, ''), node.content, node.name, '') AS text
+FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) node
+WHERE :as_of_revision::bigint IS NOT NULL AND NOT node.placeholder
+    AND is_current_at(node.expires_at, :as_of_time::timestamptz);
 
 -- fragment: labelled
 -- The observations of live nodes of a graph that have a kind or tags of their own; in the past as `living`. The node of a
 -- live observation is live unless it has expired, so that no node is looked up for each.
-SELECT o.id, o.node_id, o.kind, o.tags, o.status <> 'active' AS hidden, o.content AS text
-FROM observations o
-WHERE :as_of_revision::bigint IS NULL AND o.tenant_id = :tenant_id AND o.graph_id = :graph_id
-    AND o.removed_revision IS NULL AND (o.kind IS NOT NULL OR o.tags <> '{}') AND is_current(o.expires_at)
-    AND o.node_id NOT IN (
+SELECT observation.id, observation.node_id, observation.kind, observation.tags,
+    observation.status <> 'active' AS hidden, observation.content AS text
+FROM observations observation
+WHERE :as_of_revision::bigint IS NULL AND observation.tenant_id = :tenant_id AND observation.graph_id = :graph_id
+    AND observation.removed_revision IS NULL AND (observation.kind IS NOT NULL OR observation.tags <> '{}')
+    AND is_current(observation.expires_at) AND observation.node_id NOT IN (
         SELECT id FROM nodes
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND expires_at <= statement_timestamp()
             AND removed_revision IS NULL
     )
 UNION ALL
-SELECT o.id, o.node_id, o.kind, o.tags, o.status <> 'active' AS hidden, o.content AS text
-FROM observations_at(:tenant_id, :graph_id, :as_of_revision) o
-WHERE :as_of_revision::bigint IS NOT NULL AND (o.kind IS NOT NULL OR o.tags <> '{}')
-    AND is_current_at(o.expires_at, :as_of_time::timestamptz) AND o.node_id NOT IN (
+SELECT observation.id, observation.node_id, observation.kind, observation.tags,
+    observation.status <> 'active' AS hidden, observation.content AS text
+FROM observations_at(:tenant_id, :graph_id, :as_of_revision) observation
+WHERE :as_of_revision::bigint IS NOT NULL AND (observation.kind IS NOT NULL OR observation.tags <> '{}')
+    AND is_current_at(observation.expires_at, :as_of_time::timestamptz) AND observation.node_id NOT IN (
         SELECT node_id FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) WHERE expires_at <= :as_of_time::timestamptz
     );
 
@@ -111,37 +115,39 @@ ORDER BY wanted.position;
 -- no node has siblings, as in most graphs, a page is read in the order of an index, from the index alone where nothing
 -- is filtered.
 (
-    SELECT h.version_id
+    SELECT node.version_id
     FROM (
-        SELECT n.node_id
+        SELECT node.node_id
         FROM (
             SELECT id AS node_id, version, kind, tags, status, name FROM nodes
             WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
                 AND is_current(expires_at)
-        ) AS n
+        ) AS node
         WHERE NOT -- include: has_siblings
             AND -- include: fits
-        ORDER BY n.node_id
+        ORDER BY node.node_id
         OFFSET :offset
         LIMIT :limit
     ) AS page
-    CROSS JOIN LATERAL (SELECT version_id FROM nodes WHERE tenant_id = :tenant_id AND id = page.node_id LIMIT 1) AS h
+    CROSS JOIN LATERAL (SELECT version_id FROM nodes WHERE tenant_id = :tenant_id AND id = page.node_id LIMIT 1) AS node
     ORDER BY page.node_id
 )
 UNION ALL (
-    SELECT n.version_id
+    SELECT node.version_id
     FROM (
         SELECT id AS node_id, version, version_id, kind, tags, status, name FROM nodes
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL AND NOT placeholder
             AND is_current(expires_at)
         UNION ALL
-        SELECT v.node_id, v.version, v.id, v.kind, v.tags, v.status, v.name FROM node_versions v
-        JOIN nodes h ON h.tenant_id = :tenant_id AND h.id = v.node_id AND is_current(h.expires_at)
-        WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling AND v.superseded_revision IS NULL
-    ) AS n
+        SELECT version.node_id, version.version, version.id, version.kind, version.tags, version.status, version.name
+        FROM node_versions version
+        JOIN nodes node ON node.tenant_id = :tenant_id AND node.id = version.node_id AND is_current(node.expires_at)
+        WHERE version.tenant_id = :tenant_id AND version.graph_id = :graph_id AND version.sibling
+            AND version.superseded_revision IS NULL
+    ) AS node
     WHERE -- include: has_siblings
         AND -- include: fits
-    ORDER BY n.node_id, n.version DESC
+    ORDER BY node.node_id, node.version DESC
     OFFSET :offset
     LIMIT :limit
 );
@@ -158,7 +164,7 @@ WITH living AS MATERIALIZED (
     SELECT h.* FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) h WHERE NOT h.placeholder
         AND is_current_at(h.expires_at, :as_of_time)
 )
-SELECT n.id AS version_id
+SELECT node.id AS version_id
 FROM (
     SELECT id, node_id, version, kind, tags, status, name FROM living
     UNION ALL
@@ -166,9 +172,9 @@ FROM (
     JOIN living h ON h.node_id = v.node_id AND v.version < h.version
     WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling
         AND is_live_at(v.superseded_revision, :as_of_revision)
-) AS n
+) AS node
 WHERE -- include: fits
-ORDER BY n.node_id, n.version DESC
+ORDER BY node.node_id, node.version DESC
 OFFSET :offset
 LIMIT :limit;
 
@@ -196,7 +202,7 @@ WITH living AS (
         UNION ALL
         SELECT id, kind, text, false, hidden OR node_id IN (SELECT id FROM living WHERE hidden)
         FROM labelled WHERE kind IS NOT NULL
-    ) AS u
+    ) AS memory
 )
 SELECT kind, count(*) FILTER (WHERE is_node) AS count, count(*) FILTER (WHERE NOT is_node) AS observations,
     coalesce(array_agg(text ORDER BY position) FILTER (WHERE position <= :examples AND NOT hidden), '{}') AS examples,
@@ -214,9 +220,9 @@ WITH living AS (
 ), labelled AS (
     -- include: labelled
 ), tagged AS (
-    SELECT l.id, true AS is_node, t.tag FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
+    SELECT living.id, true AS is_node, own.tag FROM living CROSS JOIN unnest(living.tags) AS own (tag)
     UNION ALL
-    SELECT o.id, false, t.tag FROM labelled o CROSS JOIN unnest(o.tags) AS t (tag)
+    SELECT labelled.id, false, own.tag FROM labelled CROSS JOIN unnest(labelled.tags) AS own (tag)
 )
 SELECT mode() WITHIN GROUP (ORDER BY tag) AS tag, count(DISTINCT id) FILTER (WHERE is_node) AS count,
     count(DISTINCT id) FILTER (WHERE NOT is_node) AS observations
@@ -235,9 +241,9 @@ WITH living AS (
 ), labelled AS (
     -- include: labelled
 ), tagged AS (
-    SELECT l.id, true AS is_node, t.tag FROM living l CROSS JOIN unnest(l.tags) AS t (tag)
+    SELECT living.id, true AS is_node, own.tag FROM living CROSS JOIN unnest(living.tags) AS own (tag)
     UNION ALL
-    SELECT o.id, false, t.tag FROM labelled o CROSS JOIN unnest(o.tags) AS t (tag)
+    SELECT labelled.id, false, own.tag FROM labelled CROSS JOIN unnest(labelled.tags) AS own (tag)
 ), valued AS (
     SELECT lower(split_part(tag, ':', 1)) AS prefix, min(split_part(tag, ':', 1)) AS spelt,
         mode() WITHIN GROUP (ORDER BY substr(tag, strpos(tag, ':') + 1)) AS value,

@@ -80,23 +80,24 @@ SELECT coalesce(known, id) AS id, known IS NOT NULL AS known FROM input ORDER BY
 -- :actors: who wrote each version; null: :subject. Returns the nodes that have siblings, or had until now. All are looked
 -- up by their ids (ADR 32).
 WITH heads AS (
-    SELECT n.*, coalesce(i.based_on, n.version - 1) AS based_on, i.sibling_heads, coalesce(i.actor, :subject) AS actor
-    FROM unnest(:node_ids::uuid[], :based_on::integer[], :sibling_heads::boolean[], :actors::text[]) AS i (id, based_on,
-        sibling_heads, actor)
+    SELECT node.*, coalesce(given.based_on, node.version - 1) AS based_on, given.sibling_heads,
+        coalesce(given.actor, :subject) AS actor
+    FROM unnest(:node_ids::uuid[], :based_on::integer[], :sibling_heads::boolean[], :actors::text[]) AS given (id,
+        based_on, sibling_heads, actor)
     CROSS JOIN LATERAL (
-        SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, i.id) ORDER BY id LIMIT 1
-    ) AS n
+        SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, given.id) ORDER BY id LIMIT 1
+    ) AS node
 ), superseded AS (
-    UPDATE node_versions v SET sibling = v.sibling OR i.sibling_heads,
-        superseded_revision = CASE WHEN NOT i.sibling_heads THEN :revision::bigint END,
-        superseded_by = CASE WHEN NOT i.sibling_heads THEN h.version_id END
-    FROM unnest(:node_ids::uuid[], :sibling_heads::boolean[]) AS i (id, sibling_heads)
+    UPDATE node_versions version SET sibling = version.sibling OR given.sibling_heads,
+        superseded_revision = CASE WHEN NOT given.sibling_heads THEN :revision::bigint END,
+        superseded_by = CASE WHEN NOT given.sibling_heads THEN node.version_id END
+    FROM unnest(:node_ids::uuid[], :sibling_heads::boolean[]) AS given (id, sibling_heads)
     CROSS JOIN LATERAL (
-        SELECT version, version_id FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, i.id) ORDER BY id LIMIT 1
-    ) AS h
-    WHERE v.tenant_id = :tenant_id AND v.node_id = ANY (:node_ids::uuid[]) AND v.node_id = i.id AND h.version > 1
-        AND v.version < h.version AND v.superseded_revision IS NULL
-    RETURNING v.node_id, v.sibling
+        SELECT version, version_id FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, given.id) ORDER BY id LIMIT 1
+    ) AS node
+    WHERE version.tenant_id = :tenant_id AND version.node_id = ANY (:node_ids::uuid[]) AND version.node_id = given.id
+        AND node.version > 1 AND version.version < node.version AND version.superseded_revision IS NULL
+    RETURNING version.node_id, version.sibling
 ), appended AS (
     INSERT INTO node_versions (
         tenant_id, graph_id, node_id, version, id, deleted, based_on, began_at, added_revision, created_at, created_by,
@@ -182,21 +183,23 @@ UPDATE nodes SET name = NULL WHERE tenant_id = :tenant_id AND graph_id = :graph_
 -- author, in order of the old numbers. The present heads end with the first of these. restore_heads then writes the
 -- highest head, above them.
 WITH coming AS (
-    SELECT v.*, i.version_id, n.version AS newest, row_number() OVER (PARTITION BY v.node_id ORDER BY v.version) AS position
-    FROM unnest(:version_ids::uuid[], :new_version_ids::uuid[]) AS i (id, version_id)
-    CROSS JOIN LATERAL (SELECT * FROM node_versions WHERE tenant_id = :tenant_id AND id = i.id LIMIT 1) AS v
-    CROSS JOIN LATERAL (SELECT version FROM nodes WHERE tenant_id = :tenant_id AND id = v.node_id LIMIT 1) AS n
+    SELECT version.*, given.version_id, node.version AS newest,
+        row_number() OVER (PARTITION BY version.node_id ORDER BY version.version) AS position
+    FROM unnest(:version_ids::uuid[], :new_version_ids::uuid[]) AS given (id, version_id)
+    CROSS JOIN LATERAL (SELECT * FROM node_versions WHERE tenant_id = :tenant_id AND id = given.id LIMIT 1) AS version
+    CROSS JOIN LATERAL (SELECT version FROM nodes WHERE tenant_id = :tenant_id AND id = version.node_id LIMIT 1) AS node
 ), ended AS (
-    UPDATE node_versions v SET superseded_revision = :revision, superseded_by = c.version_id
-    FROM coming c
-    WHERE c.position = 1 AND v.tenant_id = :tenant_id AND v.node_id = c.node_id AND v.superseded_revision IS NULL
+    UPDATE node_versions version SET superseded_revision = :revision, superseded_by = coming.version_id
+    FROM coming
+    WHERE coming.position = 1 AND version.tenant_id = :tenant_id AND version.node_id = coming.node_id
+        AND version.superseded_revision IS NULL
 )
 INSERT INTO node_versions (
     tenant_id, graph_id, node_id, version, id, based_on, sibling, began_at, added_revision, created_at, created_by,
         -- include: fields
 )
-SELECT tenant_id, graph_id, node_id, newest + position, version_id, CASE WHEN position = 1 THEN newest ELSE based_on END, true,
-    began_at, :revision, :revision_time, created_by,
+SELECT tenant_id, graph_id, node_id, newest + position, version_id, CASE WHEN position = 1 THEN newest
+    ELSE based_on END, true, began_at, :revision, :revision_time, created_by,
         -- include: fields
 FROM coming;
 
@@ -261,17 +264,18 @@ CROSS JOIN LATERAL (
 -- none. Each comes with its author and with the names of its entity: its name and its aliases. All is looked up node by
 -- node (ADR 32).
 WITH live AS (
-    SELECT n.*, a.names AS aliases, nullif(concat_ws(' ', n.name, a.names), '') AS about
-    FROM nodes n
+    SELECT node.*, alias.names AS aliases, nullif(concat_ws(' ', node.name, alias.names), '') AS about
+    FROM nodes node
     CROSS JOIN LATERAL (
-        SELECT string_agg(a.name, ' ' ORDER BY a.name) AS names FROM aliases a
-        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND is_live(a.removed_revision)
-    ) AS a
-    WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND is_live(n.removed_revision)
-        AND NOT n.placeholder
+        SELECT string_agg(alias.name, ' ' ORDER BY alias.name) AS names FROM aliases alias
+        WHERE alias.tenant_id = :tenant_id AND alias.node_id = node.id AND is_live(alias.removed_revision)
+    ) AS alias
+    WHERE node.tenant_id = :tenant_id AND node.id = ANY (:node_ids::uuid[]) AND is_live(node.removed_revision)
+        AND NOT node.placeholder
 )
-SELECT m.memory_id, m.node_id, m.source, m.text, m.created_by, m.about, m.thread, m.said_at, m.expires_at, m.kind, m.tags,
-    m.importance, m.outdated, m.version_id, m.said_offset, m.name, m.labels
+SELECT memory.memory_id, memory.node_id, memory.source, memory.text, memory.created_by, memory.about, memory.thread,
+    memory.said_at, memory.expires_at, memory.kind, memory.tags, memory.importance, memory.outdated, memory.version_id,
+    memory.said_offset, memory.name, memory.labels
 FROM (
     SELECT id AS memory_id, id AS node_id, 'name' AS source, name AS text, created_by, aliases AS about,
         NULL AS thread, NULL::timestamptz AS said_at, expires_at, NULL AS kind, NULL::text[] AS tags,
@@ -279,68 +283,73 @@ FROM (
         name, '{}'::text[] AS labels
     FROM live WHERE name IS NOT NULL
     UNION ALL
-    SELECT id, id, 'fact', content, created_by, about, thread, coalesce(said_at, CASE WHEN NOT :with_observations::boolean THEN (
-            SELECT p.said_at FROM passages p
-            WHERE p.tenant_id = :tenant_id AND same_key(p.memory_id, live.id) AND p.removed_revision IS NULL
-                AND p.source = 'fact'
-            ORDER BY p.memory_id LIMIT 1
+    SELECT id, id, 'fact', content, created_by, about, thread,
+        coalesce(said_at, CASE WHEN NOT :with_observations::boolean THEN (
+            SELECT passage.said_at FROM passages passage
+            WHERE passage.tenant_id = :tenant_id AND same_key(passage.memory_id, live.id)
+                AND passage.removed_revision IS NULL AND passage.source = 'fact'
+            ORDER BY passage.memory_id LIMIT 1
         ) END), expires_at, NULL, NULL, NULL, false, NULL,
         said_offset, name, memory_labels(kind, tags, source, metadata)
     FROM live WHERE content IS NOT NULL
     UNION ALL
-    SELECT l.id, l.id, 'fact', v.content, v.created_by, l.about, v.thread, v.said_at, v.expires_at, NULL, NULL, NULL, false,
-        v.id, v.said_offset, l.name, memory_labels(v.kind, v.tags, v.source, v.metadata)
-    FROM live l
+    SELECT live.id, live.id, 'fact', version.content, version.created_by, live.about, version.thread, version.said_at,
+        version.expires_at, NULL, NULL, NULL, false, version.id, version.said_offset, live.name,
+        memory_labels(version.kind, version.tags, version.source, version.metadata)
+    FROM live
     CROSS JOIN LATERAL (
         SELECT * FROM node_versions
-        WHERE tenant_id = :tenant_id AND graph_id = l.graph_id AND same_key(node_id, l.id) AND sibling
+        WHERE tenant_id = :tenant_id AND graph_id = live.graph_id AND same_key(node_id, live.id) AND sibling
             AND superseded_revision IS NULL
         ORDER BY node_id, version OFFSET 0
-    ) AS v
-    WHERE v.content IS NOT NULL
+    ) AS version
+    WHERE version.content IS NOT NULL
     UNION ALL
-    SELECT o.id, o.node_id, 'observation', o.content, o.created_by, l.about, o.thread, o.said_at, o.expires_at, o.kind,
-        nullif(o.tags, '{}'), o.importance, o.status = 'outdated', NULL, o.said_offset, l.name,
-        memory_labels(o.kind, o.tags, o.source, o.metadata)
-    FROM live l
+    SELECT observation.id, observation.node_id, 'observation', observation.content, observation.created_by, live.about,
+        observation.thread, observation.said_at, observation.expires_at, observation.kind,
+        nullif(observation.tags, '{}'), observation.importance, observation.status = 'outdated', NULL,
+        observation.said_offset, live.name,
+        memory_labels(observation.kind, observation.tags, observation.source, observation.metadata)
+    FROM live
     CROSS JOIN LATERAL (
         SELECT * FROM observations
-        WHERE :with_observations AND tenant_id = :tenant_id AND same_key(node_id, l.id) AND removed_revision IS NULL
+        WHERE :with_observations AND tenant_id = :tenant_id AND same_key(node_id, live.id) AND removed_revision IS NULL
         ORDER BY node_id OFFSET 0
-    ) AS o
-) AS m
-ORDER BY m.memory_id, m.version_id NULLS FIRST;
+    ) AS observation
+) AS memory
+ORDER BY memory.memory_id, memory.version_id NULLS FIRST;
 
 -- name: remove_nodes
 -- Delete nodes of a graph with their observations and aliases. Returns what each node was, and how many of its removed
 -- observations were active. append_versions then adds the versions. Nothing is joined with the deleted rows: the planner
 -- would expect one row of them (ADR 32). :reason, where it is not null, is that of the new version.
 WITH removed AS (
-    UPDATE nodes n SET removed_revision = :revision, version = n.version + 1, version_id = i.version_id,
-        updated_at = :revision_time, reason = coalesce(:reason::text, n.reason)
-    FROM unnest(:node_ids::uuid[], :version_ids::uuid[]) AS i (id, version_id)
-    WHERE n.tenant_id = :tenant_id AND as_filter(n.graph_id = :graph_id) AND n.id = ANY (:node_ids::uuid[]) AND n.id = i.id
-        AND is_live(n.removed_revision)
-    RETURNING n.id, n.name IS NULL AS fact, n.placeholder
+    UPDATE nodes node SET removed_revision = :revision, version = node.version + 1, version_id = given.version_id,
+        updated_at = :revision_time, reason = coalesce(:reason::text, node.reason)
+    FROM unnest(:node_ids::uuid[], :version_ids::uuid[]) AS given (id, version_id)
+    WHERE node.tenant_id = :tenant_id AND as_filter(node.graph_id = :graph_id) AND node.id = ANY (:node_ids::uuid[])
+        AND node.id = given.id AND is_live(node.removed_revision)
+    RETURNING node.id, node.name IS NULL AS fact, node.placeholder
 ), observations_removed AS (
-    UPDATE observations o SET removed_revision = :revision
-    WHERE o.tenant_id = :tenant_id AND as_filter(o.graph_id = :graph_id) AND is_live(o.removed_revision)
-        AND o.id = ANY (ARRAY(
-            SELECT l.id FROM unnest(:node_ids::uuid[]) AS i (id)
+    UPDATE observations observation SET removed_revision = :revision
+    WHERE observation.tenant_id = :tenant_id AND as_filter(observation.graph_id = :graph_id)
+        AND is_live(observation.removed_revision) AND observation.id = ANY (ARRAY(
+            SELECT observation.id FROM unnest(:node_ids::uuid[]) AS given (id)
             CROSS JOIN LATERAL (
                 SELECT id FROM observations
-                WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND removed_revision IS NULL
+                WHERE tenant_id = :tenant_id AND same_key(node_id, given.id) AND removed_revision IS NULL
                 ORDER BY node_id OFFSET 0
-            ) AS l
+            ) AS observation
         ))
-    RETURNING o.node_id, o.status = 'active' AS told
+    RETURNING observation.node_id, observation.status = 'active' AS told
 ), aliases_removed AS (
-    UPDATE aliases a SET removed_revision = :revision
-    WHERE a.tenant_id = :tenant_id AND as_filter(a.graph_id = :graph_id) AND a.node_id = ANY (:node_ids::uuid[])
-        AND is_live(a.removed_revision)
+    UPDATE aliases alias SET removed_revision = :revision
+    WHERE alias.tenant_id = :tenant_id AND as_filter(alias.graph_id = :graph_id)
+        AND alias.node_id = ANY (:node_ids::uuid[]) AND is_live(alias.removed_revision)
 )
 SELECT id, bool_or(placeholder) AS placeholder, bool_or(fact) AS fact, count(*) FILTER (WHERE told) AS observations
-FROM (SELECT *, false AS told FROM removed UNION ALL SELECT node_id, false, false, told FROM observations_removed) AS r
+FROM (SELECT *, false AS told FROM removed UNION ALL SELECT node_id, false, false, told
+    FROM observations_removed) AS removals
 GROUP BY id;
 
 -- name: find_named

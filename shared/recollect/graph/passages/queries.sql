@@ -24,14 +24,16 @@ ended AS (
 -- their neighbours' too once the worker has settled them. Vectors are left to the worker where another model serves the
 -- graph, or where the plan limits how many passages are embedded. Returns the passages that got a vector.
 WITH given AS MATERIALIZED (
-    SELECT g.id, :model::text AS model, g.embedding, g.tokens, g.dates
+    SELECT embedded.id, :model::text AS model, embedded.embedding, embedded.tokens, embedded.dates
     FROM unnest(:embedded_ids::uuid[], :vectors::halfvec[], :tokens::bytea[], :dates::text[])
-        AS g (id, embedding, tokens, dates)
+        AS embedded (id, embedding, tokens, dates)
     WHERE EXISTS (
-        SELECT FROM graph_indexes i
-        WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id AND coalesce(i.model, :model) = :model
+        SELECT FROM graph_indexes graph_index
+        WHERE graph_index.tenant_id = :tenant_id AND graph_index.graph_id = :graph_id
+            AND coalesce(graph_index.model, :model) = :model
     ) AND EXISTS (
-        SELECT FROM tenants t JOIN plans l ON l.name = t.plan WHERE t.id = :tenant_id AND l.embeddings_per_day IS NULL
+        SELECT FROM tenants tenant JOIN plans plan ON plan.name = tenant.plan WHERE tenant.id = :tenant_id
+            AND plan.embeddings_per_day IS NULL
     )
 ), served AS (
     UPDATE graph_indexes SET model = :model
@@ -46,26 +48,26 @@ WITH given AS MATERIALIZED (
     INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding)
     SELECT :tenant_id, :graph_id, id, model, embedding FROM given
 ), written AS (
-    INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at, expires_at,
-        text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, said_offset, named_days,
-        added_revision, bulk, words_version, embedding_model)
-    SELECT :tenant_id, :graph_id, p.id, p.node_id, p.memory_id, p.source, p.place, p.thread, coalesce(md5(p.thread)::uuid,
-        p.node_id), p.said, p.expires_at, p.text,
-        p.words::tsvector, p.speaker, p.dated, p.created_by, p.kind, p.tags, p.importance, coalesce(p.outdated, false),
-        p.version_id, p.said_offset, p.named_days, :revision, :bulk, :words_version,
-        (SELECT g.model FROM given g WHERE g.id = p.id)
+    INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at,
+        expires_at, text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, said_offset,
+        named_days, added_revision, bulk, words_version, embedding_model)
+    SELECT :tenant_id, :graph_id, piece.id, piece.node_id, piece.memory_id, piece.source, piece.place, piece.thread,
+        coalesce(md5(piece.thread)::uuid, piece.node_id), piece.said, piece.expires_at, piece.text,
+        piece.words::tsvector, piece.speaker, piece.dated, piece.created_by, piece.kind, piece.tags, piece.importance,
+        coalesce(piece.outdated, false), piece.version_id, piece.said_offset, piece.named_days, :revision, :bulk,
+        :words_version, (SELECT given.model FROM given WHERE given.id = piece.id)
     FROM (
-        SELECT i.*, a.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
+        SELECT input.*, attribute.*, CASE WHEN source <> 'name' THEN coalesce(said_at, :revision_time) END AS said
         FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :positions::integer[],
             :threads::text[], :said_at::timestamptz[],
             :expires_at::timestamptz[], :texts::text[], :words::text[], :speakers::text[], :dated::boolean[],
                 :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
-            AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, text, words, speaker, dated, created_by,
-                attributes, version_id)
-        CROSS JOIN LATERAL jsonb_to_record(i.attributes)
-            AS a (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
+            AS input (id, node_id, memory_id, source, place, thread, said_at, expires_at, text, words, speaker, dated,
+                created_by, attributes, version_id)
+        CROSS JOIN LATERAL jsonb_to_record(input.attributes)
+            AS attribute (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
                 named_days integer[])
-    ) AS p
+    ) AS piece
 )
 SELECT id FROM given;
 
@@ -77,12 +79,12 @@ SELECT id FROM given;
 -- the same day. :bulk: the new passages are many.
 WITH -- include: held
 ), renewed AS MATERIALIZED (
-    SELECT p.id FROM unnest(:renewed_memory_ids::uuid[]) AS i (id)
+    SELECT passage.id FROM unnest(:renewed_memory_ids::uuid[]) AS given (id)
     CROSS JOIN LATERAL (
         SELECT id FROM passages
-        WHERE tenant_id = :tenant_id AND same_key(memory_id, i.id) AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND same_key(memory_id, given.id) AND removed_revision IS NULL
         ORDER BY memory_id OFFSET 0
-    ) AS p
+    ) AS passage
 ), superseded AS (
     UPDATE passages SET removed_revision = :revision
     WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM renewed)) AND is_live(removed_revision)
@@ -104,47 +106,48 @@ WITH -- include: held
     WHERE embedding_model IS NOT NULL
     ORDER BY memory_id, version_id, source, place
 ), pieces AS (
-    SELECT i.*, a.*
+    SELECT given.*, attribute.*
     FROM unnest(:ids::uuid[], :node_ids::uuid[], :memory_ids::uuid[], :sources::text[], :positions::integer[],
         :threads::text[], :said_at::timestamptz[],
         :expires_at::timestamptz[], :texts::text[], :words::text[], :speakers::text[], :dated::boolean[],
             :created_by::text[], :attributes::jsonb[], :version_ids::uuid[])
-        AS i (id, node_id, memory_id, source, place, thread, said_at, expires_at, text, words, speaker, dated, created_by,
-            attributes, version_id)
-    CROSS JOIN LATERAL jsonb_to_record(i.attributes)
-        AS a (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
+        AS given (id, node_id, memory_id, source, place, thread, said_at, expires_at, text, words, speaker, dated,
+            created_by, attributes, version_id)
+    CROSS JOIN LATERAL jsonb_to_record(given.attributes)
+        AS attribute (kind text, tags text[], importance double precision, outdated boolean, said_offset smallint,
             named_days integer[])
 ), made AS (
-    SELECT p.*, CASE WHEN p.source <> 'name' THEN coalesce(p.said_at, :revision_time) END AS said, old.id AS old_id,
-        old.said_at AS old_said, v.embedding, v.model AS embedding_model, old.near, old.far
-    FROM pieces p
-    LEFT JOIN old ON old.memory_id = p.memory_id AND old.source = p.source AND old.place = p.place AND old.text = p.text
-        AND old.version_id IS NOT DISTINCT FROM p.version_id
-    LEFT JOIN searched_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = old.id
+    SELECT piece.*, CASE WHEN piece.source <> 'name' THEN coalesce(piece.said_at, :revision_time) END AS said,
+        old.id AS old_id, old.said_at AS old_said, vector.embedding, vector.model AS embedding_model, old.near, old.far
+    FROM pieces piece
+    LEFT JOIN old ON old.memory_id = piece.memory_id AND old.source = piece.source AND old.place = piece.place
+        AND old.text = piece.text AND old.version_id IS NOT DISTINCT FROM piece.version_id
+    LEFT JOIN searched_vectors vector ON vector.tenant_id = :tenant_id AND vector.passage_id = old.id
 ), searched AS (
     INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding)
-    SELECT :tenant_id, :graph_id, m.id, m.embedding_model, m.embedding FROM made m WHERE m.embedding IS NOT NULL
+    SELECT :tenant_id, :graph_id, made.id, made.embedding_model, made.embedding FROM made WHERE made.embedding IS NOT NULL
 ), kept AS (
     INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
-    SELECT :tenant_id, m.id, v.model, v.embedding FROM made m
-    JOIN passage_vectors v ON v.tenant_id = :tenant_id AND v.passage_id = m.old_id
+    SELECT :tenant_id, made.id, vector.model, vector.embedding FROM made
+    JOIN passage_vectors vector ON vector.tenant_id = :tenant_id AND vector.passage_id = made.old_id
 ), evident AS (
     INSERT INTO passage_evidence (tenant_id, passage_id, model, generation, tokens, dates)
-    SELECT :tenant_id, m.id, e.model, e.generation, e.tokens, e.dates FROM made m
-    JOIN passage_evidence e ON e.tenant_id = :tenant_id AND e.passage_id = m.old_id
-    WHERE m.said IS NOT DISTINCT FROM m.old_said
+    SELECT :tenant_id, made.id, evidence.model, evidence.generation, evidence.tokens, evidence.dates FROM made
+    JOIN passage_evidence evidence ON evidence.tenant_id = :tenant_id AND evidence.passage_id = made.old_id
+    WHERE made.said IS NOT DISTINCT FROM made.old_said
 ), written AS (
     INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, thread, sequence, said_at,
         expires_at, text, tsv, speaker, dated, created_by, kind, tags, importance, outdated, version_id, added_revision,
         bulk, embedding_model, near, far, said_offset, named_days, words_version)
-    SELECT :tenant_id, :graph_id, m.id, m.node_id, m.memory_id, m.source, m.place, m.thread, coalesce(md5(m.thread)::uuid,
-        m.node_id), m.said, m.expires_at, m.text,
-        m.words::tsvector, m.speaker, m.dated, m.created_by, m.kind, m.tags, m.importance, coalesce(m.outdated, false),
-        m.version_id, :revision, :bulk, m.embedding_model, m.near, m.far, m.said_offset, m.named_days, :words_version
-    FROM made m
+    SELECT :tenant_id, :graph_id, made.id, made.node_id, made.memory_id, made.source, made.place, made.thread,
+        coalesce(md5(made.thread)::uuid, made.node_id), made.said, made.expires_at, made.text,
+        made.words::tsvector, made.speaker, made.dated, made.created_by, made.kind, made.tags, made.importance,
+        coalesce(made.outdated, false), made.version_id, :revision, :bulk, made.embedding_model, made.near, made.far,
+        made.said_offset, made.named_days, :words_version
+    FROM made
 )
-SELECT s.id FROM superseded s
-WHERE NOT EXISTS (SELECT FROM made m WHERE m.memory_id = s.memory_id AND m.said = s.said_at);
+SELECT superseded.id FROM superseded
+WHERE NOT EXISTS (SELECT FROM made WHERE made.memory_id = superseded.memory_id AND made.said = superseded.said_at);
 
 -- name: list_indexed_memories
 -- The memories of these nodes that have passages.
@@ -162,12 +165,12 @@ WITH -- include: held
     UPDATE passages SET removed_revision = :revision
     WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND EXISTS (SELECT 1 FROM held)
         AND id = ANY (ARRAY(
-            SELECT p.id FROM unnest(:memory_ids::uuid[]) AS i (id)
+            SELECT passage.id FROM unnest(:memory_ids::uuid[]) AS given (id)
             CROSS JOIN LATERAL (
                 SELECT id FROM passages
-                WHERE tenant_id = :tenant_id AND same_key(memory_id, i.id) AND removed_revision IS NULL
+                WHERE tenant_id = :tenant_id AND same_key(memory_id, given.id) AND removed_revision IS NULL
                 ORDER BY memory_id OFFSET 0
-            ) AS p
+            ) AS passage
         ))
     RETURNING id
 ), -- include: ended
@@ -181,12 +184,12 @@ WITH -- include: held
     UPDATE passages SET removed_revision = :revision
     WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND EXISTS (SELECT 1 FROM held)
         AND id = ANY (ARRAY(
-            SELECT p.id FROM unnest(:node_ids::uuid[]) AS i (id)
+            SELECT passage.id FROM unnest(:node_ids::uuid[]) AS given (id)
             CROSS JOIN LATERAL (
                 SELECT id FROM passages
-                WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND is_live(removed_revision)
+                WHERE tenant_id = :tenant_id AND same_key(node_id, given.id) AND is_live(removed_revision)
                 ORDER BY node_id OFFSET 0
-            ) AS p
+            ) AS passage
         ))
     RETURNING id
 ), -- include: ended
@@ -199,12 +202,12 @@ SELECT id FROM removed;
 -- only one of each contiguous run is looked up: all of a run have the same neighbours, and each lookup would pass all the
 -- others. Each passage is looked up by its id alone (ADR 32).
 WITH gone AS MATERIALIZED (
-    SELECT p.*, count(*) OVER (PARTITION BY graph_id, sequence) AS together
-    FROM unnest(:ids::uuid[]) AS i (id)
+    SELECT passage.*, count(*) OVER (PARTITION BY graph_id, sequence) AS together
+    FROM unnest(:ids::uuid[]) AS given (id)
     CROSS JOIN LATERAL (
         SELECT id, graph_id, sequence, said_at, added_revision FROM passages
-        WHERE tenant_id = :tenant_id AND same_key(id, i.id) AND source <> 'name' ORDER BY id LIMIT 1
-    ) AS p
+        WHERE tenant_id = :tenant_id AND same_key(id, given.id) AND source <> 'name' ORDER BY id LIMIT 1
+    ) AS passage
 ), ranges AS (
     SELECT graph_id, sequence, min(said_at) AS first, max(said_at) AS last FROM gone
     WHERE together > :max_neighbour_lookups
@@ -218,14 +221,14 @@ WITH gone AS MATERIALIZED (
         SELECT id, graph_id, sequence, said_at, added_revision,
             true AS left_out FROM gone WHERE together > :max_neighbour_lookups
         UNION ALL
-        SELECT p.id, r.graph_id, r.sequence, p.said_at, p.added_revision, false
-        FROM ranges r
+        SELECT passage.id, ranges.graph_id, ranges.sequence, passage.said_at, passage.added_revision, false
+        FROM ranges
         CROSS JOIN LATERAL (
             SELECT id, said_at, added_revision FROM passages
-            WHERE tenant_id = :tenant_id AND graph_id = r.graph_id AND sequence = r.sequence AND removed_revision IS NULL
-                AND source <> 'name' AND said_at BETWEEN r.first AND r.last
+            WHERE tenant_id = :tenant_id AND graph_id = ranges.graph_id AND sequence = ranges.sequence
+                AND removed_revision IS NULL AND source <> 'name' AND said_at BETWEEN ranges.first AND ranges.last
             ORDER BY said_at OFFSET 0
-        ) AS p
+        ) AS passage
     ) AS either
 ), chosen AS (
     SELECT id FROM gone WHERE together <= :max_neighbour_lookups
@@ -234,12 +237,13 @@ WITH gone AS MATERIALIZED (
 )
 UPDATE passages SET settled = false, claimed_until = NULL
 WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND settled AND id = ANY (ARRAY(
-    SELECT n.id
-    FROM chosen c
+    SELECT neighbour.id
+    FROM chosen
     CROSS JOIN LATERAL (
-        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND same_key(p.id, c.id) ORDER BY p.id LIMIT 1
-    ) AS g
-    CROSS JOIN LATERAL passages_beside(g.passage, :neighbours) AS n (id)
+        SELECT passages AS passage FROM passages
+        WHERE tenant_id = :tenant_id AND same_key(id, chosen.id) ORDER BY id LIMIT 1
+    ) AS found
+    CROSS JOIN LATERAL passages_beside(found.passage, :neighbours) AS neighbour (id)
 ));
 
 -- name: remove_names
@@ -248,17 +252,17 @@ WHERE tenant_id = :tenant_id AND is_live(removed_revision) AND settled AND id = 
 -- scalar sub-select, since a planner without statistics would join, and compare each with all (ADR 32). Where there is a
 -- name to remove, the graph's index is locked first.
 WITH hidden AS MATERIALIZED (
-    SELECT p.id FROM unnest(:node_ids::uuid[]) AS i (id)
+    SELECT passage.id FROM unnest(:node_ids::uuid[]) AS given (id)
     CROSS JOIN LATERAL (
         SELECT id, node_id FROM passages
-        WHERE tenant_id = :tenant_id AND same_key(memory_id, i.id) AND source = 'name' AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND same_key(memory_id, given.id) AND source = 'name' AND removed_revision IS NULL
         ORDER BY memory_id OFFSET 0
-    ) AS p
+    ) AS passage
     WHERE (
-        SELECT true FROM passages o
-        WHERE o.tenant_id = :tenant_id AND same_key(o.node_id, p.node_id) AND o.source <> 'name'
-            AND is_live(o.removed_revision) AND o.expires_at IS NULL AND NOT o.outdated
-        ORDER BY o.node_id LIMIT 1
+        SELECT true FROM passages other
+        WHERE other.tenant_id = :tenant_id AND same_key(other.node_id, passage.node_id) AND other.source <> 'name'
+            AND is_live(other.removed_revision) AND other.expires_at IS NULL AND NOT other.outdated
+        ORDER BY other.node_id LIMIT 1
     )
 ), held AS MATERIALIZED (
     SELECT 1 FROM graph_indexes WHERE tenant_id = :tenant_id AND graph_id = :graph_id
@@ -315,24 +319,24 @@ WITH RECURSIVE others AS MATERIALIZED (
     WHERE tenant_id = :tenant_id AND NOT settled AND NOT bulk AND is_live(removed_revision)
     ORDER BY graph_id, id LIMIT 1)
     UNION ALL
-    SELECT n.graph_id, b.position + 1 FROM busy b CROSS JOIN LATERAL (
+    SELECT passage.graph_id, busy.position + 1 FROM busy CROSS JOIN LATERAL (
         SELECT graph_id FROM passages
-        WHERE tenant_id = :tenant_id AND graph_id > b.graph_id AND NOT settled AND NOT bulk
+        WHERE tenant_id = :tenant_id AND graph_id > busy.graph_id AND NOT settled AND NOT bulk
             AND is_live(removed_revision)
         ORDER BY graph_id, id LIMIT 1
-    ) AS n
-    WHERE b.position < :max_busy_graphs
+    ) AS passage
+    WHERE busy.position < :max_busy_graphs
 ), chosen AS MATERIALIZED (
     SELECT graph_id FROM busy WHERE graph_id NOT IN (SELECT graph_id FROM others) ORDER BY random() LIMIT :max_small
 ), small AS MATERIALIZED (
-    SELECT n.id FROM chosen c CROSS JOIN LATERAL (
+    SELECT passage.id FROM chosen CROSS JOIN LATERAL (
         SELECT id FROM passages
-        WHERE tenant_id = :tenant_id AND same_key(graph_id, c.graph_id) AND NOT settled AND NOT bulk
+        WHERE tenant_id = :tenant_id AND same_key(graph_id, chosen.graph_id) AND NOT settled AND NOT bulk
             AND is_live(removed_revision) AND -- include: claimable
         ORDER BY graph_id DESC, id DESC
         LIMIT (SELECT ceil(:max_small::double precision / count(*)) FROM chosen)
         FOR UPDATE SKIP LOCKED
-    ) AS n
+    ) AS passage
     LIMIT :max_small
 ), oldest AS MATERIALIZED (
     SELECT id FROM passages
@@ -344,22 +348,27 @@ WITH RECURSIVE others AS MATERIALIZED (
 ), waiting AS (
     SELECT id FROM small UNION ALL SELECT id FROM oldest
 ), claimed AS (
-    UPDATE passages p SET claimed_until = statement_timestamp() + :lease::interval
-    WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM waiting))
-    RETURNING p.id, p.node_id, p.text, p.said_at, p.said_offset, p.claimed_until, p.refused
+    UPDATE passages passage SET claimed_until = statement_timestamp() + :lease::interval
+    WHERE passage.tenant_id = :tenant_id AND passage.id = ANY (ARRAY(SELECT id FROM waiting))
+    RETURNING passage.id, passage.node_id, passage.text, passage.said_at, passage.said_offset, passage.claimed_until,
+        passage.refused
 )
-SELECT c.id, c.claimed_until, c.said_at, c.said_offset,
-    greatest(:limit, (SELECT ceil(:max_small::double precision / nullif(count(*), 0)) FROM chosen))::integer AS max_per_graph,
-    CASE WHEN c.refused IS NOT NULL OR EXISTS (
-            SELECT 1 FROM passage_vectors v
-            JOIN passage_evidence e ON e.tenant_id = v.tenant_id AND e.passage_id = v.passage_id AND e.model = v.model
-            WHERE v.tenant_id = :tenant_id AND v.passage_id = c.id AND v.model = :model AND e.generation = :generation
+SELECT claimed.id, claimed.claimed_until, claimed.said_at, claimed.said_offset,
+    greatest(:limit, (SELECT ceil(:max_small::double precision / nullif(count(*), 0))
+        FROM chosen))::integer AS max_per_graph,
+    CASE WHEN claimed.refused IS NOT NULL OR EXISTS (
+            SELECT 1 FROM passage_vectors vector
+            JOIN passage_evidence evidence ON evidence.tenant_id = vector.tenant_id
+                AND evidence.passage_id = vector.passage_id AND evidence.model = vector.model
+            WHERE vector.tenant_id = :tenant_id AND vector.passage_id = claimed.id AND vector.model = :model
+                AND evidence.generation = :generation
             OFFSET 0
         ) THEN NULL
-        WHEN n.name IS NULL OR starts_with(c.text, n.name) THEN c.text ELSE n.name || ': ' || c.text END AS text
-FROM claimed c
-CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = c.node_id LIMIT 1) AS n
-ORDER BY c.id;
+        WHEN node.name IS NULL OR starts_with(claimed.text, node.name) THEN claimed.text
+            ELSE node.name || ': ' || claimed.text END AS text
+FROM claimed
+CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = claimed.node_id LIMIT 1) AS node
+ORDER BY claimed.id;
 
 -- name: lock_claimed_graphs
 -- Lock the graphs of these passages, in order of their ids. `gone` are passages that `claim_pending` would not give to the
@@ -406,26 +415,27 @@ WITH page AS MATERIALIZED (
     ORDER BY id
     LIMIT :max_looked_at
 ), compared AS (
-    SELECT p.*, v.model IS NULL OR e.model IS NULL AS lacks
-    FROM page p
+    SELECT page.*, vector.model IS NULL OR evidence.model IS NULL AS lacks
+    FROM page
     LEFT JOIN LATERAL (
-        SELECT model FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = p.id AND model = :model LIMIT 1
-    ) AS v ON true
+        SELECT model FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = page.id AND model = :model LIMIT 1
+    ) AS vector ON true
     LEFT JOIN LATERAL (
         SELECT model FROM passage_evidence
-        WHERE tenant_id = :tenant_id AND passage_id = p.id AND model = :model AND generation = :generation
+        WHERE tenant_id = :tenant_id AND passage_id = page.id AND model = :model AND generation = :generation
         LIMIT 1
-    ) AS e ON true
+    ) AS evidence ON true
 ), looked AS (
-    SELECT c.*, count(*) FILTER (WHERE c.lacks) OVER (ORDER BY c.id) AS without_vector FROM compared c
+    SELECT compared.*, count(*) FILTER (WHERE compared.lacks) OVER (ORDER BY compared.id) AS without_vector FROM compared
 )
-SELECT l.id, statement_timestamp() AS claimed_until, l.said_at, l.said_offset,
-    CASE WHEN NOT l.lacks THEN NULL
-        WHEN n.name IS NULL OR starts_with(l.text, n.name) THEN l.text ELSE n.name || ': ' || l.text END AS text
-FROM looked l
-CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = l.node_id LIMIT 1) AS n
-WHERE l.without_vector <= :limit
-ORDER BY l.id;
+SELECT looked.id, statement_timestamp() AS claimed_until, looked.said_at, looked.said_offset,
+    CASE WHEN NOT looked.lacks THEN NULL
+        WHEN node.name IS NULL OR starts_with(looked.text, node.name) THEN looked.text
+            ELSE node.name || ': ' || looked.text END AS text
+FROM looked
+CROSS JOIN LATERAL (SELECT name FROM nodes WHERE tenant_id = :tenant_id AND id = looked.node_id LIMIT 1) AS node
+WHERE looked.without_vector <= :limit
+ORDER BY looked.id;
 
 -- name: count_live
 -- The number of live passages of a graph.
@@ -458,19 +468,20 @@ LIMIT :limit;
 -- was made with them. The vector by which a live passage is searched stays: the embedder may refuse the passage, or the model
 -- may have been configured without a change of the graph.
 WITH old AS MATERIALIZED (
-    SELECT o.passage_id, o.model
-    FROM passages p
-    JOIN passage_vectors o ON o.tenant_id = :tenant_id AND o.passage_id = p.id AND o.model <> :model
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id
-        AND (p.removed_revision IS NOT NULL OR o.model IS DISTINCT FROM p.embedding_model)
+    SELECT vector.passage_id, vector.model
+    FROM passages passage
+    JOIN passage_vectors vector ON vector.tenant_id = :tenant_id AND vector.passage_id = passage.id
+        AND vector.model <> :model
+    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id
+        AND (passage.removed_revision IS NOT NULL OR vector.model IS DISTINCT FROM passage.embedding_model)
     LIMIT :limit
 ), evident AS (
-    DELETE FROM passage_evidence e USING old
-    WHERE e.tenant_id = :tenant_id AND e.passage_id = old.passage_id AND e.model = old.model
+    DELETE FROM passage_evidence evidence USING old
+    WHERE evidence.tenant_id = :tenant_id AND evidence.passage_id = old.passage_id AND evidence.model = old.model
 )
-DELETE FROM passage_vectors v USING old
-WHERE v.tenant_id = :tenant_id AND v.passage_id = old.passage_id AND v.model = old.model
-RETURNING v.passage_id;
+DELETE FROM passage_vectors vector USING old
+WHERE vector.tenant_id = :tenant_id AND vector.passage_id = old.passage_id AND vector.model = old.model
+RETURNING vector.passage_id;
 
 -- name: note_dropped
 -- Record that a graph has only vectors of the model that serves it.
@@ -499,9 +510,12 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id;
 -- Passages that no longer exist are left out; each is looked up by its id, as in `settle`. Returns the passages that had no
 -- vector of the model.
 WITH given AS MATERIALIZED (
-    SELECT p.id, e.embedding, e.tokens, e.dates
-    FROM unnest(:ids::uuid[], :vectors::halfvec[], :tokens::bytea[], :dates::text[]) AS e (id, embedding, tokens, dates)
-    CROSS JOIN LATERAL (SELECT id FROM passages WHERE tenant_id = :tenant_id AND same_key(id, e.id) ORDER BY id LIMIT 1) AS p
+    SELECT passage.id, embedded.embedding, embedded.tokens, embedded.dates
+    FROM unnest(:ids::uuid[], :vectors::halfvec[], :tokens::bytea[], :dates::text[])
+        AS embedded (id, embedding, tokens, dates)
+    CROSS JOIN LATERAL (
+        SELECT id FROM passages WHERE tenant_id = :tenant_id AND same_key(id, embedded.id) ORDER BY id LIMIT 1
+    ) AS passage
 ), evidence AS (
     INSERT INTO passage_evidence (tenant_id, passage_id, model, generation, tokens, dates)
     SELECT :tenant_id, id, :model, :generation, tokens, dates::datemultirange FROM given
@@ -519,57 +533,66 @@ RETURNING passage_id;
 -- said twice counts once, also where it lies between a passage and another that it reaches. Rows are looked up by their
 -- ids, never joined (ADR 32).
 WITH given AS (
-    SELECT g.passage, i.id
-    FROM unnest(:ids::uuid[]) AS i (id)
+    SELECT found.passage, asked.id
+    FROM unnest(:ids::uuid[]) AS asked (id)
     CROSS JOIN LATERAL (
-        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND same_key(p.id, i.id) ORDER BY p.id LIMIT 1
-    ) AS g
-    WHERE (g.passage).removed_revision IS NULL
+        SELECT passages AS passage FROM passages
+        WHERE tenant_id = :tenant_id AND same_key(id, asked.id) ORDER BY id LIMIT 1
+    ) AS found
+    WHERE (found.passage).removed_revision IS NULL
 ), reached AS (
     SELECT id FROM given
     UNION
-    SELECT n.id FROM given g CROSS JOIN LATERAL (
-        SELECT t.id, t.words, t.again, sum(t.words) FILTER (WHERE NOT t.again) OVER (
-            PARTITION BY t.side ORDER BY t.away ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    SELECT reach.id FROM given CROSS JOIN LATERAL (
+        SELECT said.id, said.words, said.again, sum(said.words) FILTER (WHERE NOT said.again) OVER (
+            PARTITION BY said.side ORDER BY said.away ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS between
         FROM (
-            SELECT s.id, s.side, s.away, cardinality(string_to_array(unlabelled(s.text, s.speaker), ' ')) AS words,
-                s.away > min(s.away) OVER (PARTITION BY s.side, s.text) AS again
+            SELECT neighbour.id, neighbour.side, neighbour.away,
+                cardinality(string_to_array(unlabelled(neighbour.text, neighbour.speaker), ' ')) AS words,
+                neighbour.away > min(neighbour.away) OVER (PARTITION BY neighbour.side, neighbour.text) AS again
             FROM (
                 SELECT id, text, speaker, 'before' AS side,
                     row_number() OVER (ORDER BY said_at DESC, added_revision DESC, id DESC) AS away
-                FROM passages_before(g.passage, :neighbours)
+                FROM passages_before(given.passage, :neighbours)
                 UNION ALL
                 SELECT id, text, speaker, 'after', row_number() OVER (ORDER BY said_at, added_revision, id)
-                FROM passages_after(g.passage, :neighbours)
-            ) AS s
-        ) AS t
-    ) AS n WHERE coalesce(n.between, 0) - CASE WHEN n.again THEN n.words ELSE 0 END < :far_words
+                FROM passages_after(given.passage, :neighbours)
+            ) AS neighbour
+        ) AS said
+    ) AS reach WHERE coalesce(reach.between, 0) - CASE WHEN reach.again THEN reach.words ELSE 0 END < :far_words
 )
-SELECT p.id, unlabelled(p.text, p.speaker) AS text,
-    array_to_string(b.words[greatest(1, cardinality(b.words) - :far_words + 1):], ' ') AS before,
-    array_to_string(a.words[:(:far_words)], ' ') AS after, b.nearest AS preceding, a.nearest AS following
-FROM reached r
-CROSS JOIN LATERAL (SELECT * FROM passages WHERE tenant_id = :tenant_id AND same_key(id, r.id) ORDER BY id LIMIT 1) AS p
+SELECT passage.id, unlabelled(passage.text, passage.speaker) AS text,
+    array_to_string(before.words[greatest(1, cardinality(before.words) - :far_words + 1):], ' ') AS before,
+    array_to_string(after.words[:(:far_words)], ' ') AS after, before.nearest AS preceding, after.nearest AS following
+FROM reached
 CROSS JOIN LATERAL (
-    SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
-        (array_agg(t.id ORDER BY t.said_at DESC, t.added_revision DESC, t.id DESC))[1] AS nearest
+    SELECT * FROM passages WHERE tenant_id = :tenant_id AND same_key(id, reached.id) ORDER BY id LIMIT 1
+) AS passage
+CROSS JOIN LATERAL (
+    SELECT string_to_array(
+            string_agg(neighbour.said, ' ' ORDER BY neighbour.said_at, neighbour.added_revision, neighbour.id), ' '
+        ) AS words, (
+            array_agg(neighbour.id ORDER BY neighbour.said_at DESC, neighbour.added_revision DESC, neighbour.id DESC)
+        )[1] AS nearest
     FROM (
-        SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_before(p, :neighbours)
-        WHERE text <> p.text
+        SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_before(passage, :neighbours)
+        WHERE text <> passage.text
         ORDER BY text, said_at DESC, added_revision DESC, id DESC
-    ) AS t
-) AS b
+    ) AS neighbour
+) AS before
 CROSS JOIN LATERAL (
-    SELECT string_to_array(string_agg(t.said, ' ' ORDER BY t.said_at, t.added_revision, t.id), ' ') AS words,
-        (array_agg(t.id ORDER BY t.said_at, t.added_revision, t.id))[1] AS nearest
+    SELECT string_to_array(
+            string_agg(neighbour.said, ' ' ORDER BY neighbour.said_at, neighbour.added_revision, neighbour.id), ' '
+        ) AS words,
+        (array_agg(neighbour.id ORDER BY neighbour.said_at, neighbour.added_revision, neighbour.id))[1] AS nearest
     FROM (
-        SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_after(p, :neighbours)
-        WHERE text <> p.text
+        SELECT DISTINCT ON (text) *, unlabelled(text, speaker) AS said FROM passages_after(passage, :neighbours)
+        WHERE text <> passage.text
         ORDER BY text, said_at, added_revision, id
-    ) AS t
-) AS a
-ORDER BY p.id;
+    ) AS neighbour
+) AS after
+ORDER BY passage.id;
 
 -- name: settle
 -- Give passages (:ids) the context of each: the words around it (:near, :far), and the contextual vector of model :model,
@@ -578,17 +601,17 @@ ORDER BY p.id;
 -- unsettled meanwhile, stays in the queue, and so does one that has no vector, unless it was set aside. A vector is written
 -- only where it has changed.
 WITH placed AS MATERIALIZED (
-    SELECT i.id, i.near, i.far,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = i.id
+    SELECT given.id, given.near, given.far,
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = given.id
             AND model = :model) AS own,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = i.preceding
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = given.preceding
             AND model = :model) AS preceding,
-        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = i.following
+        (SELECT embedding FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = given.following
             AND model = :model) AS following,
-        (SELECT embedding FROM searched_vectors WHERE tenant_id = :tenant_id AND same_key(passage_id, i.id)
+        (SELECT embedding FROM searched_vectors WHERE tenant_id = :tenant_id AND same_key(passage_id, given.id)
             AND model = :model ORDER BY passage_id LIMIT 1) AS searched
     FROM unnest(:ids::uuid[], :near::text[], :far::text[], :preceding::uuid[], :following::uuid[])
-        AS i (id, near, far, preceding, following)
+        AS given (id, near, far, preceding, following)
 ), windows AS MATERIALIZED (
     SELECT id, near::tsvector AS near, far::tsvector AS far,
         CASE WHEN preceding IS NOT NULL AND following IS NOT NULL
@@ -601,22 +624,22 @@ WITH placed AS MATERIALIZED (
     FROM placed
     ORDER BY id
 ), updated AS (
-    UPDATE passages p SET near = s.near, far = s.far,
-        embedding_model = CASE WHEN s.embedding IS NULL THEN p.embedding_model ELSE :model END,
-        settled = CASE WHEN s.claimed THEN p.claimed_until IS NOT DISTINCT FROM :claimed_until
-                AND (s.embedding IS NOT NULL OR p.refused IS NOT NULL)
-            ELSE p.settled END,
-        claimed_until = CASE WHEN s.claimed THEN NULL ELSE p.claimed_until END
-    FROM windows s
-    WHERE p.tenant_id = :tenant_id AND p.id = ANY (ARRAY(SELECT id FROM windows)) AND p.id = s.id
-        AND is_live(p.removed_revision)
-        AND (s.claimed OR p.near IS DISTINCT FROM s.near OR p.far IS DISTINCT FROM s.far
-            OR s.embedding IS NOT NULL AND s.embedding IS DISTINCT FROM s.searched)
-    RETURNING p.id, p.graph_id, s.embedding, s.searched
+    UPDATE passages passage SET near = windows.near, far = windows.far,
+        embedding_model = CASE WHEN windows.embedding IS NULL THEN passage.embedding_model ELSE :model END,
+        settled = CASE WHEN windows.claimed THEN passage.claimed_until IS NOT DISTINCT FROM :claimed_until
+                AND (windows.embedding IS NOT NULL OR passage.refused IS NOT NULL)
+            ELSE passage.settled END,
+        claimed_until = CASE WHEN windows.claimed THEN NULL ELSE passage.claimed_until END
+    FROM windows
+    WHERE passage.tenant_id = :tenant_id AND passage.id = ANY (ARRAY(SELECT id FROM windows)) AND passage.id = windows.id
+        AND is_live(passage.removed_revision)
+        AND (windows.claimed OR passage.near IS DISTINCT FROM windows.near OR passage.far IS DISTINCT FROM windows.far
+            OR windows.embedding IS NOT NULL AND windows.embedding IS DISTINCT FROM windows.searched)
+    RETURNING passage.id, passage.graph_id, windows.embedding, windows.searched
 )
 INSERT INTO searched_vectors (tenant_id, graph_id, passage_id, model, embedding)
-SELECT :tenant_id, u.graph_id, u.id, :model, u.embedding FROM updated u
-WHERE u.embedding IS NOT NULL AND u.embedding IS DISTINCT FROM u.searched
+SELECT :tenant_id, updated.graph_id, updated.id, :model, updated.embedding FROM updated
+WHERE updated.embedding IS NOT NULL AND updated.embedding IS DISTINCT FROM updated.searched
 ON CONFLICT (tenant_id, passage_id) DO UPDATE SET model = excluded.model, embedding = excluded.embedding;
 
 -- name: record_failures
@@ -683,18 +706,21 @@ SELECT tenant_id FROM tenants_with_other_words();
 -- The oldest passages of the tenant that were analysed before :words_version, at most :limit, with what they are found by
 -- beside their texts: the name and the aliases of their entity as they are now, and the labels of their memories, of live
 -- ones and with the first passage of each.
-SELECT p.id, p.graph_id, p.text, p.said_at, p.said_offset, p.removed_revision IS NULL AS is_live,
-    CASE WHEN p.source = 'name' THEN n.aliases WHEN n.name IS NOT NULL THEN concat_ws(' ', n.name, n.aliases) END AS about,
-    coalesce(CASE WHEN p.place > 0 OR p.removed_revision IS NOT NULL THEN NULL
-        WHEN p.source = 'observation' THEN (
+SELECT passage.id, passage.graph_id, passage.text, passage.said_at, passage.said_offset,
+    passage.removed_revision IS NULL AS is_live,
+    CASE WHEN passage.source = 'name' THEN node.aliases WHEN node.name IS NOT NULL
+        THEN concat_ws(' ', node.name, node.aliases) END AS about,
+    coalesce(CASE WHEN passage.place > 0 OR passage.removed_revision IS NOT NULL THEN NULL
+        WHEN passage.source = 'observation' THEN (
             SELECT memory_labels(kind, tags, source, metadata) FROM observations
-            WHERE tenant_id = :tenant_id AND id = p.memory_id AND graph_id = p.graph_id AND is_live(removed_revision)
+            WHERE tenant_id = :tenant_id AND id = passage.memory_id AND graph_id = passage.graph_id
+                AND is_live(removed_revision)
             ORDER BY added_revision DESC LIMIT 1
         )
-        WHEN p.source = 'fact' AND p.version_id IS NULL THEN n.labels
-        WHEN p.source = 'fact' THEN (
+        WHEN passage.source = 'fact' AND passage.version_id IS NULL THEN node.labels
+        WHEN passage.source = 'fact' THEN (
             SELECT memory_labels(kind, tags, source, metadata) FROM node_versions
-            WHERE tenant_id = :tenant_id AND same_key(id, p.version_id) ORDER BY id LIMIT 1
+            WHERE tenant_id = :tenant_id AND same_key(id, passage.version_id) ORDER BY id LIMIT 1
         )
     END, '{}') AS labels
 FROM (
@@ -703,23 +729,25 @@ FROM (
     WHERE tenant_id = :tenant_id AND words_version < 3 AND words_version < :words_version
     ORDER BY id
     LIMIT :limit
-) AS p
+) AS passage
 LEFT JOIN LATERAL (
     SELECT name, memory_labels(kind, tags, source, metadata) AS labels, (
-        SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
-        WHERE a.tenant_id = :tenant_id AND same_key(a.node_id, p.node_id) AND is_live(a.removed_revision)
+        SELECT string_agg(alias.name, ' ' ORDER BY alias.name) FROM aliases alias
+        WHERE alias.tenant_id = :tenant_id AND same_key(alias.node_id, passage.node_id)
+            AND is_live(alias.removed_revision)
     ) AS aliases
-    FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, p.node_id)
+    FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, passage.node_id)
     ORDER BY id LIMIT 1
-) AS n ON true
-ORDER BY p.id;
+) AS node ON true
+ORDER BY passage.id;
 
 -- name: replace_words
 -- Replace the lexemes of passages of a graph (:ids, in order) by those of another analysis, and the days that they name,
 -- under the lock of the graph's index, and put those that are live into the worker's queue, behind all that is new, so that the words around them are
 -- replaced, too. What was removed keeps its lexemes beside the new ones: the names that its entity had are among them.
-UPDATE passages p SET tsv = CASE WHEN p.removed_revision IS NULL THEN i.words::tsvector ELSE p.tsv || i.words::tsvector END,
-    named_days = CASE WHEN p.removed_revision IS NULL THEN i.named_days::integer[] ELSE p.named_days END,
+UPDATE passages p SET tsv = CASE WHEN p.removed_revision IS NULL THEN i.words::tsvector
+    ELSE p.tsv || i.words::tsvector END, named_days = CASE WHEN p.removed_revision IS NULL THEN i.named_days::integer[]
+        ELSE p.named_days END,
     words_version = :words_version, settled = p.settled AND p.removed_revision IS NOT NULL,
     bulk = p.bulk OR p.removed_revision IS NULL
 FROM unnest(:ids::uuid[], :words::text[], :named_days::text[]) AS i (id, words, named_days)
@@ -784,21 +812,22 @@ WITH counted AS (
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
         AND (:every = 1 OR ('x' || right(id::text, 6))::bit(24)::integer % :every = 0)
 ), lexemes AS (
-    SELECT w.lexeme, count(*) * :every AS passages
-    FROM counted c CROSS JOIN LATERAL unnest(c.tsv) AS w
-    GROUP BY w.lexeme
+    SELECT entry.lexeme, count(*) * :every AS passages
+    FROM counted CROSS JOIN LATERAL unnest(counted.tsv) AS entry
+    GROUP BY entry.lexeme
     HAVING count(*) > 1
 ), written AS (
-    SELECT w.word, count(*) * :every AS passages
-    FROM counted c CROSS JOIN LATERAL (
-        SELECT DISTINCT normalize(lower(token)) AS word FROM ts_parse('default', c.text)
+    SELECT word.word, count(*) * :every AS passages
+    FROM counted CROSS JOIN LATERAL (
+        SELECT DISTINCT normalize(lower(token)) AS word FROM ts_parse('default', counted.text)
         WHERE tokid IN (1, 2, 10, 11)
-    ) AS w
-    WHERE char_length(w.word) BETWEEN :min_letters AND :max_letters
-    GROUP BY w.word
+    ) AS word
+    WHERE char_length(word.word) BETWEEN :min_letters AND :max_letters
+    GROUP BY word.word
 ), words AS (
-    SELECT coalesce(l.lexeme, w.word) AS lexeme, coalesce(l.passages, 0) AS passages, coalesce(w.passages, 0) AS written
-    FROM lexemes l FULL JOIN written w ON w.word = l.lexeme
+    SELECT coalesce(lexemes.lexeme, written.word) AS lexeme, coalesce(lexemes.passages, 0) AS passages,
+        coalesce(written.passages, 0) AS written
+    FROM lexemes FULL JOIN written ON written.word = lexemes.lexeme
 ), gone AS (
     DELETE FROM terms WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND lexeme NOT IN (SELECT lexeme FROM words)
 ), noted AS (

@@ -1,6 +1,6 @@
 -- fragment: these
 -- The nodes :node_ids, each once.
-SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS n (id)
+SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS given (id)
 
 -- fragment: starting
 -- The live edges that start at the node ends.id: the range of one id in its order is read by an index of ids.
@@ -41,19 +41,19 @@ WHERE tenant_id = :tenant_id AND same_key(to_node, ends.id) AND as_filter(graph_
 ORDER BY to_node OFFSET 0)
 
 -- fragment: ends
--- The nodes at both ends of an edge r, each looked up by its id: f and t.
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.from_node LIMIT 1) AS f
-CROSS JOIN LATERAL (SELECT * FROM nodes n WHERE n.tenant_id = :tenant_id AND n.id = r.to_node LIMIT 1) AS t;
+-- The nodes at both ends of an edge, each looked up by its id: source and target.
+CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = edge.from_node LIMIT 1) AS source
+CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = edge.to_node LIMIT 1) AS target;
 
 -- fragment: named
 -- Whether both ends live and have names.
-coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
-    AND coalesce(least(f.expires_at, t.expires_at) > statement_timestamp(), true);
+coalesce(source.removed_revision, target.removed_revision) IS NULL AND source.name || target.name IS NOT NULL
+    AND coalesce(least(source.expires_at, target.expires_at) > statement_timestamp(), true);
 
 -- fragment: reached
--- Whether an edge r stays in its graph, or leads into one of the graphs :reachable_graphs (null: any). A caller with an
+-- Whether an edge stays in its graph, or leads into one of the graphs :reachable_graphs (null: any). A caller with an
 -- allow-list must not learn the names of nodes in other graphs.
-(r.to_graph = r.graph_id OR :reachable_graphs::uuid[] IS NULL OR r.to_graph = ANY (:reachable_graphs))
+(edge.to_graph = edge.graph_id OR :reachable_graphs::uuid[] IS NULL OR edge.to_graph = ANY (:reachable_graphs))
 
 -- name: remove_relations
 -- Remove edges by their ends and type. Each is looked up first, as by find_edges, and removed by its id: in an update, the
@@ -116,22 +116,27 @@ WHERE n.tenant_id = :tenant_id AND as_filter(n.graph_id = :graph_id) AND n.id = 
 WITH ends AS (
     -- include: these
 )
-SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
+SELECT edge.id, source.name AS source, target.name AS target, edge.type, edge.created_at,
+    coalesce(edge.updated_at, edge.created_at) AS updated_at
 FROM (
-    SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.updated_at FROM ends
+    SELECT edge.id, edge.graph_id, edge.from_node, edge.to_graph, edge.to_node, edge.type, edge.created_at,
+        edge.updated_at
+    FROM ends
     CROSS JOIN LATERAL (
         -- include: starting
-    ) AS r
+    ) AS edge
     UNION
-    SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.updated_at FROM ends
+    SELECT edge.id, edge.graph_id, edge.from_node, edge.to_graph, edge.to_node, edge.type, edge.created_at,
+        edge.updated_at
+    FROM ends
     CROSS JOIN LATERAL (
         -- include: ending
-    ) AS r
-) AS r
+    ) AS edge
+) AS edge
 -- include: ends
-WHERE as_filter(r.graph_id = :graph_id) AND -- include: reached
+WHERE as_filter(edge.graph_id = :graph_id) AND -- include: reached
     AND -- include: named
-ORDER BY r.created_at, r.id
+ORDER BY edge.created_at, edge.id
 LIMIT :limit;
 
 -- name: relations_between
@@ -139,24 +144,26 @@ LIMIT :limit;
 WITH ends AS (
     -- include: these
 )
-SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
+SELECT edge.id, source.name AS source, target.name AS target, edge.type, edge.created_at,
+    coalesce(edge.updated_at, edge.created_at) AS updated_at
 FROM ends
 CROSS JOIN LATERAL (
     -- include: starting
-) AS r
+) AS edge
 -- include: ends
-WHERE r.to_node = ANY (:node_ids::uuid[]) AND -- include: named
-ORDER BY r.created_at, r.id
+WHERE edge.to_node = ANY (:node_ids::uuid[]) AND -- include: named
+ORDER BY edge.created_at, edge.id
 LIMIT :limit;
 
 -- name: list_relations
 -- Every edge of a graph whose ends have names, oldest first.
-SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
-FROM relations r
+SELECT edge.id, source.name AS source, target.name AS target, edge.type, edge.created_at,
+    coalesce(edge.updated_at, edge.created_at) AS updated_at
+FROM relations edge
 -- include: ends
-WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND -- include: reached
+WHERE edge.tenant_id = :tenant_id AND edge.graph_id = :graph_id AND edge.removed_revision IS NULL AND -- include: reached
     AND -- include: named
-ORDER BY r.id
+ORDER BY edge.id
 OFFSET :offset
 LIMIT :limit;
 
@@ -166,22 +173,27 @@ LIMIT :limit;
 WITH ends AS (
     -- include: these
 )
-SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
+SELECT edge.id, source.name AS source, target.name AS target, edge.type, edge.created_at,
+    coalesce(edge.updated_at, edge.created_at) AS updated_at
 FROM (
-    SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.updated_at FROM ends
+    SELECT edge.id, edge.graph_id, edge.from_node, edge.to_graph, edge.to_node, edge.type, edge.created_at,
+        edge.updated_at
+    FROM ends
     CROSS JOIN LATERAL (
         -- include: starting_at
-    ) AS r
+    ) AS edge
     UNION
-    SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.created_at, r.updated_at FROM ends
+    SELECT edge.id, edge.graph_id, edge.from_node, edge.to_graph, edge.to_node, edge.type, edge.created_at,
+        edge.updated_at
+    FROM ends
     CROSS JOIN LATERAL (
         -- include: ending_at
-    ) AS r
-) AS r
-JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
-JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
+    ) AS edge
+) AS edge
+JOIN LATERAL node_at(:tenant_id, edge.from_node, :as_of_time) source ON source.name IS NOT NULL
+JOIN LATERAL node_at(:tenant_id, edge.to_node, :as_of_time) target ON target.name IS NOT NULL
 WHERE -- include: reached
-ORDER BY r.created_at, r.id
+ORDER BY edge.created_at, edge.id
 LIMIT :limit;
 
 -- name: relations_between_at
@@ -190,34 +202,36 @@ LIMIT :limit;
 WITH ends AS (
     -- include: these
 )
-SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
+SELECT edge.id, source.name AS source, target.name AS target, edge.type, edge.created_at,
+    coalesce(edge.updated_at, edge.created_at) AS updated_at
 FROM ends
 CROSS JOIN LATERAL (
     -- include: starting_at
-) AS r
-JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
-JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
-WHERE r.to_node = ANY (:node_ids::uuid[])
-ORDER BY r.created_at, r.id
+) AS edge
+JOIN LATERAL node_at(:tenant_id, edge.from_node, :as_of_time) source ON source.name IS NOT NULL
+JOIN LATERAL node_at(:tenant_id, edge.to_node, :as_of_time) target ON target.name IS NOT NULL
+WHERE edge.to_node = ANY (:node_ids::uuid[])
+ORDER BY edge.created_at, edge.id
 LIMIT :limit;
 
 -- name: list_relations_at
 -- Every edge that a graph had at a revision (:as_of_revision) and its time (:as_of_time) and whose ends had names, oldest
 -- first.
-SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
-FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
-JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
-JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
+SELECT edge.id, source.name AS source, target.name AS target, edge.type, edge.created_at,
+    coalesce(edge.updated_at, edge.created_at) AS updated_at
+FROM relations_at(:tenant_id, :graph_id, :as_of_revision) edge
+JOIN LATERAL node_at(:tenant_id, edge.from_node, :as_of_time) source ON source.name IS NOT NULL
+JOIN LATERAL node_at(:tenant_id, edge.to_node, :as_of_time) target ON target.name IS NOT NULL
 WHERE -- include: reached
-ORDER BY r.id
+ORDER BY edge.id
 OFFSET :offset
 LIMIT :limit;
 
 -- name: insert_edges
 -- New edges between nodes; an edge that exists is skipped. The revisions of an edge alone decide in which states of the graph
 -- it is seen; its creation time is for readers, and may be earlier.
-INSERT INTO relations AS r (tenant_id, graph_id, id, from_node, to_graph, to_node, type, metadata, ordinal, added_revision,
-    created_at, created_by)
+INSERT INTO relations AS r (tenant_id, graph_id, id, from_node, to_graph, to_node, type, metadata, ordinal,
+    added_revision, created_at, created_by)
 SELECT :tenant_id, :graph_id, i.id, i.from_node, i.to_graph, i.to_node, i.type, i.metadata, i.ordinal, :revision,
     coalesce(least(i.created_at, :revision_time), :revision_time), coalesce(i.actor, :subject)
 FROM jsonb_to_recordset(:edges::jsonb) AS i (id uuid, from_node uuid, to_graph uuid, to_node uuid, type text,
@@ -244,7 +258,8 @@ CROSS JOIN LATERAL (
 SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, r.metadata, r.ordinal, r.created_at, r.created_by,
     coalesce(r.updated_at, r.created_at) AS updated_at
 FROM unnest(:edge_ids::uuid[]) WITH ORDINALITY AS wanted (id, position)
-JOIN relations r ON r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.id = wanted.id AND r.removed_revision IS NULL
+JOIN relations r ON r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.id = wanted.id
+    AND r.removed_revision IS NULL
 ORDER BY wanted.position;
 
 -- name: edges_by_id_at
@@ -314,22 +329,23 @@ WITH ends AS (
 SELECT id, graph_id, from_node, to_graph, to_node, type, CASE WHEN :with_metadata THEN metadata ELSE '{}' END AS metadata,
     ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
 FROM (
-    SELECT r.* FROM ends
+    SELECT edge.* FROM ends
     CROSS JOIN LATERAL (
         -- include: starting
-    ) AS r
+    ) AS edge
     WHERE :outgoing
     UNION ALL
-    SELECT r.* FROM ends
+    SELECT edge.* FROM ends
     CROSS JOIN LATERAL (
         -- include: ending
-    ) AS r
-    WHERE :incoming AND NOT (:outgoing AND r.from_node = ANY (:node_ids::uuid[]))
-) AS r
+    ) AS edge
+    WHERE :incoming AND NOT (:outgoing AND edge.from_node = ANY (:node_ids::uuid[]))
+) AS edge
 WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND -- include: behind
     AND (:within::uuid[] IS NULL OR (
         graph_id = ANY (:within) AND to_graph = ANY (:within) AND (to_graph = graph_id OR EXISTS (
-            SELECT 1 FROM nodes t WHERE t.tenant_id = :tenant_id AND t.id = to_node AND t.removed_revision IS NULL))))
+            SELECT 1 FROM nodes target WHERE target.tenant_id = :tenant_id AND target.id = to_node
+                AND target.removed_revision IS NULL))))
     AND from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp())
     AND to_node NOT IN (SELECT id FROM nodes WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp())
 ORDER BY ordinal NULLS LAST, id
@@ -338,14 +354,16 @@ LIMIT :limit;
 
 -- fragment: expired_at
 -- The nodes of the graph that had expired at a revision and its time: few, found by the index on expires_at.
-SELECT v.node_id FROM (
+SELECT expiring.node_id FROM (
     SELECT node_id, version FROM node_versions
     WHERE tenant_id = :tenant_id AND expires_at <= :as_of_time AND as_filter(graph_id = :graph_id)
         AND added_revision <= :as_of_revision AND coalesce(superseded_revision > :as_of_revision, true) AND NOT deleted
     ORDER BY expires_at OFFSET 0
-) AS v
-CROSS JOIN LATERAL (SELECT version, graph_id FROM version_at(:tenant_id, v.node_id, :as_of_revision) OFFSET 0) AS n
-WHERE n.version = v.version AND n.graph_id = :graph_id
+) AS expiring
+CROSS JOIN LATERAL (
+    SELECT version, graph_id FROM version_at(:tenant_id, expiring.node_id, :as_of_revision) OFFSET 0
+) AS version
+WHERE version.version = expiring.version AND version.graph_id = :graph_id
 
 -- name: edges_of_at
 -- The same as it was at a revision (:as_of_revision) of a graph (:graph_id) and its time :as_of_time.
@@ -355,18 +373,18 @@ WITH ends AS (
 SELECT id, graph_id, from_node, to_graph, to_node, type, CASE WHEN :with_metadata THEN metadata ELSE '{}' END AS metadata,
     ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
 FROM (
-    SELECT r.* FROM ends
+    SELECT edge.* FROM ends
     CROSS JOIN LATERAL (
         -- include: starting_at
-    ) AS r
+    ) AS edge
     WHERE :outgoing
     UNION ALL
-    SELECT r.* FROM ends
+    SELECT edge.* FROM ends
     CROSS JOIN LATERAL (
         -- include: ending_at
-    ) AS r
-    WHERE :incoming AND NOT (:outgoing AND r.from_node = ANY (:node_ids::uuid[]))
-) AS r
+    ) AS edge
+    WHERE :incoming AND NOT (:outgoing AND edge.from_node = ANY (:node_ids::uuid[]))
+) AS edge
 WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND -- include: behind
     AND (:within::uuid[] IS NULL OR graph_id = ANY (:within) AND to_graph = ANY (:within))
     AND from_node NOT IN (
@@ -409,31 +427,33 @@ ORDER BY wanted.position;
 
 -- name: search_relations
 -- Edges of a graph by the names of their ends, in any form, and their type, where these are not null, oldest first.
-SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
-FROM relations r
+SELECT edge.id, source.name AS source, target.name AS target, edge.type, edge.created_at,
+    coalesce(edge.updated_at, edge.created_at) AS updated_at
+FROM relations edge
 -- include: ends
-WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND -- include: reached
+WHERE edge.tenant_id = :tenant_id AND edge.graph_id = :graph_id AND edge.removed_revision IS NULL AND -- include: reached
     AND -- include: named
-    AND (:source::text IS NULL OR r.from_node = ANY (ARRAY(SELECT id FROM forms_of(:tenant_id, :graph_id, :source))))
-    AND (:target::text IS NULL OR r.to_node = ANY (ARRAY(SELECT id FROM forms_of(:tenant_id, :graph_id, :target))))
-    AND (:type::text IS NULL OR r.type = :type)
-ORDER BY r.created_at, r.id
+    AND (:source::text IS NULL OR edge.from_node = ANY (ARRAY(SELECT id FROM forms_of(:tenant_id, :graph_id, :source))))
+    AND (:target::text IS NULL OR edge.to_node = ANY (ARRAY(SELECT id FROM forms_of(:tenant_id, :graph_id, :target))))
+    AND (:type::text IS NULL OR edge.type = :type)
+ORDER BY edge.created_at, edge.id
 OFFSET :offset
 LIMIT :limit;
 
 -- name: search_relations_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
-SELECT r.id, f.name AS source, t.name AS target, r.type, r.created_at, coalesce(r.updated_at, r.created_at) AS updated_at
-FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
-JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
-JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
+SELECT edge.id, source.name AS source, target.name AS target, edge.type, edge.created_at,
+    coalesce(edge.updated_at, edge.created_at) AS updated_at
+FROM relations_at(:tenant_id, :graph_id, :as_of_revision) edge
+JOIN LATERAL node_at(:tenant_id, edge.from_node, :as_of_time) source ON source.name IS NOT NULL
+JOIN LATERAL node_at(:tenant_id, edge.to_node, :as_of_time) target ON target.name IS NOT NULL
 WHERE -- include: reached
-    AND (:source::text IS NULL OR f.node_id = ANY (ARRAY(
+    AND (:source::text IS NULL OR source.node_id = ANY (ARRAY(
         SELECT node_id FROM forms_at(:tenant_id, :graph_id, :source, :as_of_revision))))
-    AND (:target::text IS NULL OR t.node_id = ANY (ARRAY(
+    AND (:target::text IS NULL OR target.node_id = ANY (ARRAY(
         SELECT node_id FROM forms_at(:tenant_id, :graph_id, :target, :as_of_revision))))
-    AND (:type::text IS NULL OR r.type = :type)
-ORDER BY r.created_at, r.id
+    AND (:type::text IS NULL OR edge.type = :type)
+ORDER BY edge.created_at, edge.id
 OFFSET :offset
 LIMIT :limit;
 
@@ -488,14 +508,15 @@ LIMIT :limit;
 -- fragment: edge_count_corrections
 -- How many edges of each type are to be added to the counts of edges_between_names, or (below zero) subtracted: edges between
 -- names that lead into other graphs, and edges of this graph with an end that has expired.
-SELECT r.type, 1 AS edges
-FROM relations r
+SELECT edge.type, 1 AS edges
+FROM relations edge
 -- include: ends
-WHERE r.tenant_id = :tenant_id AND r.graph_id = :graph_id AND r.removed_revision IS NULL AND r.to_graph <> r.graph_id
+WHERE edge.tenant_id = :tenant_id AND edge.graph_id = :graph_id AND edge.removed_revision IS NULL
+    AND edge.to_graph <> edge.graph_id
     AND -- include: reached
     AND -- include: named
 UNION ALL
-SELECT r.type, -1
+SELECT edge.type, -1
 FROM (
     SELECT id, type, from_node, to_node FROM relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND from_node = ANY (ARRAY(SELECT id FROM expired))
@@ -504,9 +525,9 @@ FROM (
     SELECT id, type, from_node, to_node FROM relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND to_node = ANY (ARRAY(SELECT id FROM expired))
         AND removed_revision IS NULL AND to_graph = graph_id AND EXISTS (SELECT 1 FROM expired)
-) AS r
+) AS edge
 -- include: ends
-WHERE coalesce(f.removed_revision, t.removed_revision) IS NULL AND f.name || t.name IS NOT NULL
+WHERE coalesce(source.removed_revision, target.removed_revision) IS NULL AND source.name || target.name IS NOT NULL
 
 -- fragment: expired
 -- The nodes with names that have expired: they are stored until they are purged.
@@ -519,15 +540,15 @@ expired AS MATERIALIZED (
 -- name: count_named_types
 -- How many edges of each type a graph has between nodes with names (as list_relations), most frequent first.
 WITH -- include: expired
-SELECT c.type, sum(c.edges)::bigint AS count
+SELECT counted.type, sum(counted.edges)::bigint AS count
 FROM (
     SELECT type, edges FROM edges_between_names(:tenant_id, :graph_id)
     UNION ALL
     -- include: edge_count_corrections
-) AS c
-GROUP BY c.type
-HAVING sum(c.edges) > 0
-ORDER BY count DESC, c.type
+) AS counted
+GROUP BY counted.type
+HAVING sum(counted.edges) > 0
+ORDER BY count DESC, counted.type
 LIMIT :limit;
 
 -- name: count_between_names
@@ -537,29 +558,29 @@ SELECT coalesce(sum(edges), 0)::bigint FROM edges_between_names(:tenant_id, :gra
 -- name: count_edge_corrections
 -- How many edges between names there are (as count_named_types) beyond count_between_names; below zero: fewer.
 WITH -- include: expired
-SELECT coalesce(sum(c.edges), 0)::bigint
+SELECT coalesce(sum(edge.edges), 0)::bigint
 FROM (
     -- include: edge_count_corrections
-) AS c;
+) AS edge;
 
 -- name: count_named_types_at
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
-SELECT r.type, count(*) AS count
-FROM relations_at(:tenant_id, :graph_id, :as_of_revision) r
-JOIN LATERAL node_at(:tenant_id, r.from_node, :as_of_time) f ON f.name IS NOT NULL
-JOIN LATERAL node_at(:tenant_id, r.to_node, :as_of_time) t ON t.name IS NOT NULL
+SELECT edge.type, count(*) AS count
+FROM relations_at(:tenant_id, :graph_id, :as_of_revision) edge
+JOIN LATERAL node_at(:tenant_id, edge.from_node, :as_of_time) source ON source.name IS NOT NULL
+JOIN LATERAL node_at(:tenant_id, edge.to_node, :as_of_time) target ON target.name IS NOT NULL
 WHERE -- include: reached
-GROUP BY r.type
-ORDER BY count DESC, r.type
+GROUP BY edge.type
+ORDER BY count DESC, edge.type
 LIMIT :limit;
 
 -- name: list_symlinks
 -- The edges that lead from a graph into others, or with :inbound from others into it, oldest first, without their metadata,
 -- and whether their targets still live. :reachable_graphs: only edges whose other graph is one of these; null: any.
-SELECT r.id, r.graph_id, r.from_node, r.to_graph, r.to_node, r.type, '{}'::jsonb AS metadata, r.ordinal, r.created_at,
-    r.created_by, coalesce(r.updated_at, r.created_at) AS updated_at, EXISTS (
-        SELECT 1 FROM nodes t WHERE t.tenant_id = :tenant_id AND t.id = r.to_node AND t.removed_revision IS NULL
-            AND is_current(t.expires_at)
+SELECT edge.id, edge.graph_id, edge.from_node, edge.to_graph, edge.to_node, edge.type, '{}'::jsonb AS metadata,
+    edge.ordinal, edge.created_at, edge.created_by, coalesce(edge.updated_at, edge.created_at) AS updated_at, EXISTS (
+        SELECT 1 FROM nodes target WHERE target.tenant_id = :tenant_id AND target.id = edge.to_node
+            AND target.removed_revision IS NULL AND is_current(target.expires_at)
     ) AS target_lives
 FROM (
     SELECT *, to_graph AS other FROM relations
@@ -567,10 +588,11 @@ FROM (
         AND to_graph <> graph_id
     UNION ALL
     SELECT *, graph_id AS other FROM relations
-    WHERE :inbound AND tenant_id = :tenant_id AND to_graph = :graph_id AND removed_revision IS NULL AND to_graph <> graph_id
-) AS r
-WHERE (:reachable_graphs::uuid[] IS NULL OR r.other = ANY (:reachable_graphs))
-    AND r.from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp())
-ORDER BY r.id
+    WHERE :inbound AND tenant_id = :tenant_id AND to_graph = :graph_id AND removed_revision IS NULL
+        AND to_graph <> graph_id
+) AS edge
+WHERE (:reachable_graphs::uuid[] IS NULL OR edge.other = ANY (:reachable_graphs))
+    AND edge.from_node NOT IN (SELECT id FROM nodes WHERE tenant_id = :tenant_id AND expires_at <= statement_timestamp())
+ORDER BY edge.id
 OFFSET :offset
 LIMIT :limit;
