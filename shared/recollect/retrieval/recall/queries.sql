@@ -1,61 +1,67 @@
 -- fragment: living
 -- The live nodes of the graph for which the following condition is true: a subquery of its own, which is run once, and
 -- hashed.
-SELECT n.id FROM search_nodes n WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
+SELECT node.id FROM search_nodes node WHERE node.tenant_id = :tenant_id AND node.graph_id = :graph_id
+    AND node.removed_revision IS NULL
 
 -- fragment: best
 -- The :candidates best of the eligible passages by their own words, and as many by the words around them.
 lexical AS (
-    SELECT e.id, e.node_id, e.source FROM eligible e
-    WHERE e.tsv @@ :words::tsquery
-    ORDER BY (SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.03, 1.0}', e.tsv, t.query)) FROM terms t) DESC, e.id
+    SELECT eligible.id, eligible.node_id, eligible.source FROM eligible
+    WHERE eligible.tsv @@ :words::tsquery
+    ORDER BY (SELECT sum(term.idf * ts_rank('{0.1, 0.1, 0.03, 1.0}', eligible.tsv, term.query)) FROM terms term) DESC,
+        eligible.id
     LIMIT :candidates
 ), contextual AS (
-    SELECT e.id, e.node_id, e.source FROM eligible e
-    WHERE e.far @@ :context_words::tsquery
+    SELECT eligible.id, eligible.node_id, eligible.source FROM eligible
+    WHERE eligible.far @@ :context_words::tsquery
     ORDER BY (
-        SELECT sum(t.idf * ts_rank(f.far, t.query)) FROM (SELECT setweight(e.far, 'D') AS far OFFSET 0) f CROSS JOIN terms t
-    ) DESC, e.id
+        SELECT sum(term.idf * ts_rank(context.far, term.query))
+        FROM (SELECT setweight(eligible.far, 'D') AS far OFFSET 0) context CROSS JOIN terms term
+    ) DESC, eligible.id
     LIMIT :candidates;
 
 -- fragment: compared
 -- The first :few of the eligible passages (null: all), and the :candidates best of these by their vectors, each of which is
 -- looked up and compared.
 few AS MATERIALIZED (
-    SELECT e.id, e.node_id, e.source FROM eligible e
-    WHERE e.embedding_model = :model AND :vector::halfvec IS NOT NULL
+    SELECT eligible.id, eligible.node_id, eligible.source FROM eligible
+    WHERE eligible.embedding_model = :model AND :vector::halfvec IS NOT NULL
     LIMIT :few
 ), compared AS (
-    SELECT f.id, f.node_id, f.source
-    FROM few f
+    SELECT few.id, few.node_id, few.source
+    FROM few
     CROSS JOIN LATERAL (
         SELECT embedding FROM searched_vectors
-        WHERE tenant_id = :tenant_id AND same_key(passage_id, f.id) AND model = :model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, few.id) AND model = :model
         ORDER BY passage_id LIMIT 1
-    ) AS v
-    ORDER BY v.embedding <=> :vector::halfvec
+    ) AS vector
+    ORDER BY vector.embedding <=> :vector::halfvec
     LIMIT :candidates;
 
 -- fragment: dated
 -- The newest eligible passages, :max_dated of them, that were said within a range of days that the question names, and as
 -- many whose text names one of these days. Of a question without times there are no ranges, and no days.
 dated AS (
-    (SELECT s.id, s.node_id, s.source
+    (SELECT said.id, said.node_id, said.source
     FROM unnest(:range_starts::timestamptz[], :range_ends::timestamptz[], :first_days::date[], :last_days::date[])
-        AS r (start, finish, first, last)
+        AS period (start, finish, first, last)
     CROSS JOIN LATERAL (
-        SELECT e.id, e.node_id, e.source, e.said_at FROM eligible e
-        WHERE e.said_at >= r.start - interval '26 hours' AND e.said_at < r.finish + interval '26 hours'
-            AND said_within(e.said_at, e.said_offset, r.start, r.finish, r.first, r.last)
-        ORDER BY e.said_at DESC, e.id DESC
+        SELECT eligible.id, eligible.node_id, eligible.source, eligible.said_at FROM eligible
+        WHERE eligible.said_at >= period.start - interval '26 hours'
+            AND eligible.said_at < period.finish + interval '26 hours'
+            AND said_within(
+                eligible.said_at, eligible.said_offset, period.start, period.finish, period.first, period.last
+            )
+        ORDER BY eligible.said_at DESC, eligible.id DESC
         LIMIT :max_dated
-    ) AS s
-    ORDER BY s.said_at DESC, s.id DESC
+    ) AS said
+    ORDER BY said.said_at DESC, said.id DESC
     LIMIT :max_dated)
     UNION ALL
-    (SELECT e.id, e.node_id, e.source FROM eligible e
-    WHERE e.named_days && :named_days::integer[] AND is_live(e.removed_revision)
-    ORDER BY e.said_at DESC, e.id DESC
+    (SELECT eligible.id, eligible.node_id, eligible.source FROM eligible
+    WHERE eligible.named_days && :named_days::integer[] AND is_live(eligible.removed_revision)
+    ORDER BY eligible.said_at DESC, eligible.id DESC
     LIMIT :max_dated);
 
 -- fragment: found_by_days
@@ -68,42 +74,42 @@ SELECT * FROM find_said_within(:tenant_id, :graph_id, :range_starts::timestamptz
         WHERE cardinality(:named_days) > 0;
 
 -- fragment: own_vectors
--- The vectors of the node i.id that are compared with others: of the newest of its passages that have one, :max_compared at
--- most, among the newest :max_looked_at.
-SELECT s.embedding, s.model AS embedding_model, w.embedding AS own_embedding
+-- The vectors of the node given.id that are compared with others: of the newest of its passages that have one,
+-- :max_compared at most, among the newest :max_looked_at.
+SELECT contextual.embedding, contextual.model AS embedding_model, own_vector.embedding AS own_embedding
     FROM (
         SELECT id FROM search_passages
-        WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND graph_id = :graph_id AND removed_revision IS NULL
+        WHERE tenant_id = :tenant_id AND same_key(node_id, given.id) AND graph_id = :graph_id AND removed_revision IS NULL
         ORDER BY id DESC
         LIMIT :max_looked_at
-    ) AS p
+    ) AS passage
     CROSS JOIN LATERAL (
         SELECT embedding, model FROM searched_vectors
-        WHERE tenant_id = :tenant_id AND same_key(passage_id, p.id)
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, passage.id)
         ORDER BY passage_id
         OFFSET 0
-    ) AS s
+    ) AS contextual
     CROSS JOIN LATERAL (
         SELECT embedding FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND same_key(passage_id, p.id) AND model = s.model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, passage.id) AND model = contextual.model
         ORDER BY passage_id LIMIT 1
-    ) AS w
-    ORDER BY p.id DESC
+    ) AS own_vector
+    ORDER BY passage.id DESC
     LIMIT :max_compared;
 
 -- fragment: conflicts
--- The other heads, newest first, of the lineage whose content a passage p is, where it has several heads; n: its node as it
--- is now.
-CASE WHEN p.source = 'fact' THEN ARRAY(
-    SELECT h.id FROM (
-        SELECT v.id, v.version FROM node_versions v
-        WHERE v.tenant_id = :tenant_id AND v.graph_id = p.graph_id AND v.node_id = p.node_id AND v.sibling
-            AND v.superseded_revision IS NULL
+-- The other heads, newest first, of the lineage whose content a passage is, where it has several heads; node: its node as
+-- it is now.
+CASE WHEN passage.source = 'fact' THEN ARRAY(
+    SELECT head.id FROM (
+        SELECT version.id, version.version FROM node_versions version
+        WHERE version.tenant_id = :tenant_id AND version.graph_id = passage.graph_id
+            AND version.node_id = passage.node_id AND version.sibling AND version.superseded_revision IS NULL
         UNION ALL
-        SELECT n.version_id, n.version WHERE p.version_id IS NOT NULL
-    ) AS h
-    WHERE h.id IS DISTINCT FROM p.version_id
-    ORDER BY h.version DESC
+        SELECT node.version_id, node.version WHERE passage.version_id IS NOT NULL
+    ) AS head
+    WHERE head.id IS DISTINCT FROM passage.version_id
+    ORDER BY head.version DESC
 ) ELSE '{}' END;
 
 -- fragment: nearest
@@ -112,34 +118,34 @@ CASE WHEN p.source = 'fact' THEN ARRAY(
 -- it keeps the order in a subquery of its own, and lets the planner expect a tenth of the rows. A subquery without a limit
 -- is planned for all of its rows, which are cheaper to sort than to read by the index.
 nearest AS (
-    SELECT n.id, n.node_id, n.source
+    SELECT passage.id, passage.node_id, passage.source
     FROM (
         SELECT passage_id, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
             AND :vector::halfvec IS NOT NULL
         ORDER BY embedding::{vector} <=> :vector::{vector}
         LIMIT (SELECT NULL::bigint)
-    ) AS v
+    ) AS vector
     CROSS JOIN LATERAL (
-        SELECT e.id, e.node_id, e.source FROM eligible e WHERE same_key(e.id, v.passage_id)
-        ORDER BY e.id LIMIT 1
-    ) AS n
-    ORDER BY v.distance
+        SELECT eligible.id, eligible.node_id, eligible.source FROM eligible WHERE same_key(eligible.id, vector.passage_id)
+        ORDER BY eligible.id LIMIT 1
+    ) AS passage
+    ORDER BY vector.distance
     LIMIT :candidates;
 
 -- fragment: terms
 -- The words of a question, each weighted by how rare it is (:idfs); passages with one of :evident are evidence.
 terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf, is_evident
-    FROM unnest(:terms::text[], :idfs::double precision[], :evident::boolean[]) AS t (query, idf, is_evident);
+    FROM unnest(:terms::text[], :idfs::double precision[], :evident::boolean[]) AS term (query, idf, is_evident);
 
 -- fragment: found_by_text_not_name
 -- The passages that were found, without the names of entities that have any other passage. Each is looked up (ADR 32).
-c
-WHERE c.source <> 'name' OR NOT EXISTS (
-    SELECT 1 FROM passages o
-    WHERE o.tenant_id = :tenant_id AND o.node_id = c.node_id AND o.source <> 'name' AND is_live(o.removed_revision)
-        AND is_current(o.expires_at) AND NOT o.outdated
+candidate
+WHERE candidate.source <> 'name' OR NOT EXISTS (
+    SELECT 1 FROM passages passage
+    WHERE passage.tenant_id = :tenant_id AND passage.node_id = candidate.node_id AND passage.source <> 'name'
+        AND is_live(passage.removed_revision) AND is_current(passage.expires_at) AND NOT passage.outdated
     OFFSET 0);
 
 -- fragment: features
@@ -149,42 +155,44 @@ WHERE c.source <> 'name' OR NOT EXISTS (
 -- :asker_names are the names of the user in transcripts, :assistant_names those of the assistant). A passage that the
 -- worker has not settled yet has only its own words around it. The words around are stored out of line: setweight reads
 -- them once for all terms. Each row is looked up (ADR 32).
-coalesce(w.own, 0) AS own, coalesce(w.near, 0) AS near, coalesce(w.far, 0) AS far, coalesce(w.covered, 0) AS covered,
-    p.node_id = ANY (:named_ids::uuid[]) OR coalesce(p.speaker = ANY (:phrases::text[]), false)
-        OR (:first_person AND (s.said_by = ANY (:asker_names::text[]) OR (p.created_by = :asker
-        AND s.said_by <> ALL (:assistant_names::text[])))) AS about,
-    length(ts_filter(p.tsv, '{d}')) AS words, p.dated, p.thread IS NULL AS is_alone,
-    (SELECT nullif(1 - (s.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors s
-    WHERE s.tenant_id = :tenant_id AND same_key(s.passage_id, p.id) AND s.model = :model
-    ORDER BY s.passage_id LIMIT 1) AS meaning,
-    (SELECT nullif(1 - (v.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors v
-    WHERE v.tenant_id = :tenant_id AND same_key(v.passage_id, p.id) AND v.model = :model
-    ORDER BY v.passage_id LIMIT 1) AS own_similarity, coalesce(w.identified, false) AS identified
+coalesce(score.own, 0) AS own, coalesce(score.near, 0) AS near, coalesce(score.far, 0) AS far,
+    coalesce(score.covered, 0) AS covered,
+    passage.node_id = ANY (:named_ids::uuid[]) OR coalesce(passage.speaker = ANY (:phrases::text[]), false)
+        OR (:first_person AND (speaker.said_by = ANY (:asker_names::text[]) OR (passage.created_by = :asker
+        AND speaker.said_by <> ALL (:assistant_names::text[])))) AS about,
+    length(ts_filter(passage.tsv, '{d}')) AS words, passage.dated, passage.thread IS NULL AS is_alone,
+    (SELECT nullif(1 - (vector.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors vector
+    WHERE vector.tenant_id = :tenant_id AND same_key(vector.passage_id, passage.id) AND vector.model = :model
+    ORDER BY vector.passage_id LIMIT 1) AS meaning,
+    (SELECT nullif(1 - (vector.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors vector
+    WHERE vector.tenant_id = :tenant_id AND same_key(vector.passage_id, passage.id) AND vector.model = :model
+    ORDER BY vector.passage_id LIMIT 1) AS own_similarity, coalesce(score.identified, false) AS identified
 FROM found
 CROSS JOIN LATERAL (
     SELECT * FROM search_passages WHERE tenant_id = :tenant_id AND same_key(id, found.id) ORDER BY id LIMIT 1
-) AS p
+) AS passage
 CROSS JOIN LATERAL (
-    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, p.node_id) ORDER BY id LIMIT 1
-) AS n
-CROSS JOIN LATERAL (SELECT lower(coalesce(p.speaker, n.name, '')) AS said_by) AS s
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, passage.node_id) ORDER BY id LIMIT 1
+) AS node
+CROSS JOIN LATERAL (SELECT lower(coalesce(passage.speaker, node.name, '')) AS said_by) AS speaker
 CROSS JOIN LATERAL (
-    SELECT sum(t.idf * ts_rank('{0.1, 0.1, 0.03, 1.0}', f.own, t.query)) AS own, sum(t.idf * ts_rank(f.near, t.query)) AS near,
-        sum(t.idf * ts_rank(f.far, t.query)) AS far,
-        sum(t.idf) FILTER (WHERE f.own @@ t.query OR f.far @@ t.query) AS covered,
-        bool_or(t.is_evident AND f.own @@ t.query) AS identified
+    SELECT sum(term.idf * ts_rank('{0.1, 0.1, 0.03, 1.0}', text.own, term.query)) AS own,
+        sum(term.idf * ts_rank(text.near, term.query)) AS near, sum(term.idf * ts_rank(text.far, term.query)) AS far,
+        sum(term.idf) FILTER (WHERE text.own @@ term.query OR text.far @@ term.query) AS covered,
+        bool_or(term.is_evident AND text.own @@ term.query) AS identified
     FROM (
-        SELECT p.tsv AS own, setweight(coalesce(p.near, ts_filter(p.tsv, '{c,d}')), 'D') AS near,
-            setweight(coalesce(p.far, ts_filter(p.tsv, '{c,d}')), 'D') AS far
+        SELECT passage.tsv AS own, setweight(coalesce(passage.near, ts_filter(passage.tsv, '{c,d}')), 'D') AS near,
+            setweight(coalesce(passage.far, ts_filter(passage.tsv, '{c,d}')), 'D') AS far
         OFFSET 0
-    ) AS f CROSS JOIN terms t
-) AS w
-ORDER BY p.id;
+    ) AS text CROSS JOIN terms term
+) AS score
+ORDER BY passage.id;
 
 -- fragment: candidates
 -- The passages that were found, as they are now: the columns of Candidate.
-SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
-    AS conflicts, n.name, p.text, p.said_at AS at, p.outdated OR n.status = 'outdated' AS outdated,
+SELECT passage.id, passage.memory_id, passage.node_id, passage.version_id, -- include: conflicts
+    AS conflicts, node.name, passage.text, passage.said_at AS at,
+    passage.outdated OR node.status = 'outdated' AS outdated,
     -- include: features
 
 -- name: find_candidates
@@ -196,14 +204,15 @@ SELECT p.id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
 -- once a session: planning one with all filters, which most recalls do not use, took longer than running it.
 WITH -- include: terms
 ), eligible AS NOT MATERIALIZED (
-    SELECT p.id, p.node_id, p.source
-    FROM search_passages p
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
-        AND is_current(p.expires_at) AND (:include_outdated OR NOT p.outdated)
-        AND (NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, p.node_id, :include_outdated))
+    SELECT passage.id, passage.node_id, passage.source
+    FROM search_passages passage
+    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id AND passage.removed_revision IS NULL
+        AND is_current(passage.expires_at) AND (:include_outdated OR NOT passage.outdated)
+        AND (NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id))
+            OR is_node_shown(:tenant_id, passage.node_id, :include_outdated))
 ), -- include: nearest
 ), found AS MATERIALIZED (
-    SELECT c.id FROM (
+    SELECT candidate.id FROM (
         SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery,
             :candidates, :include_outdated)
         UNION
@@ -221,7 +230,7 @@ WITH -- include: terms
 -- The same for a graph with a vector index of model :model, whose vectors have :dimensions dimensions.
 WITH -- include: terms
 ), found AS MATERIALIZED (
-    SELECT c.id FROM (
+    SELECT candidate.id FROM (
         SELECT * FROM find_by_words(:tenant_id, :graph_id, :terms, :idfs, :words::tsquery, :context_words::tsquery,
             :candidates, :include_outdated)
         UNION
@@ -236,69 +245,72 @@ WITH -- include: terms
 -- include: candidates
 
 -- fragment: narrowed
--- The passages p that pass the filter. It applies to the attributes of the passage's memory itself, and to those of its node
+-- The passages that pass the filter. It applies to the attributes of the passage's memory itself, and to those of its node
 -- where the memory has none. Kinds and tags are compared in any case: :tags and :not_tags have several forms of each tag,
 -- :tag_positions tell of which tag (from 0) each form is, and a memory needs :min_tags of these tags.
-    FROM search_passages p
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
-        AND is_current(p.expires_at) AND (:include_outdated OR NOT p.outdated)
-        AND (:since::timestamptz IS NULL OR p.said_at >= :since)
-        AND (:until::timestamptz IS NULL OR p.said_at <= :until)
-        AND p.node_id NOT IN (
-            SELECT n.id FROM search_nodes n
-            WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
-                AND (n.status <> 'active' OR n.expires_at IS NOT NULL OR n.freshness_at IS NOT NULL)
-                AND ((n.status = 'archived' AND :status::text IS DISTINCT FROM 'archived') OR (n.status = 'outdated'
-                AND NOT :include_outdated)
-                    OR n.expires_at <= statement_timestamp() OR (:fresh_only AND n.freshness_at <= statement_timestamp())))
-        AND (:under::uuid[] IS NULL OR p.node_id = ANY (:under))
-        AND (:thread::text IS NULL OR p.sequence = md5(:thread)::uuid AND p.thread = :thread)
+    FROM search_passages passage
+    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id AND passage.removed_revision IS NULL
+        AND is_current(passage.expires_at) AND (:include_outdated OR NOT passage.outdated)
+        AND (:since::timestamptz IS NULL OR passage.said_at >= :since)
+        AND (:until::timestamptz IS NULL OR passage.said_at <= :until)
+        AND passage.node_id NOT IN (
+            SELECT node.id FROM search_nodes node
+            WHERE node.tenant_id = :tenant_id AND node.graph_id = :graph_id AND node.removed_revision IS NULL
+                AND (node.status <> 'active' OR node.expires_at IS NOT NULL OR node.freshness_at IS NOT NULL)
+                AND ((node.status = 'archived' AND :status::text IS DISTINCT FROM 'archived')
+                    OR (node.status = 'outdated' AND NOT :include_outdated)
+                    OR node.expires_at <= statement_timestamp()
+                    OR (:fresh_only AND node.freshness_at <= statement_timestamp())))
+        AND (:under::uuid[] IS NULL OR passage.node_id = ANY (:under))
+        AND (:thread::text IS NULL OR passage.sequence = md5(:thread)::uuid AND passage.thread = :thread)
         AND (cardinality(:kinds::text[]) = 0
-            OR lower(p.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind)))
-            OR p.kind IS NULL AND p.node_id IN (
+            OR lower(passage.kind) = ANY (ARRAY(SELECT lower(wanted.kind) FROM unnest(:kinds) AS wanted (kind)))
+            OR passage.kind IS NULL AND passage.node_id IN (
                 -- include: living
-                    AND lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind)))
+                    AND lower(node.kind) = ANY (ARRAY(SELECT lower(wanted.kind) FROM unnest(:kinds) AS wanted (kind)))
         ))
-        AND (cardinality(:not_kinds::text[]) = 0 OR NOT CASE WHEN p.kind IS NOT NULL
-            THEN lower(p.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:not_kinds) AS w (kind)))
-            ELSE p.node_id IN (
+        AND (cardinality(:not_kinds::text[]) = 0 OR NOT CASE WHEN passage.kind IS NOT NULL
+            THEN lower(passage.kind) = ANY (ARRAY(SELECT lower(wanted.kind) FROM unnest(:not_kinds) AS wanted (kind)))
+            ELSE passage.node_id IN (
                 -- include: living
-                    AND lower(n.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:not_kinds) AS w (kind))))
+                    AND lower(node.kind) = ANY (ARRAY(SELECT lower(wanted.kind)
+                        FROM unnest(:not_kinds) AS wanted (kind))))
             END)
-        AND (cardinality(:tags::text[]) = 0 OR CASE WHEN p.tags IS NOT NULL
-            THEN (SELECT count(DISTINCT w.position) FROM unnest(p.tags) AS t (tag)
-                JOIN unnest(:tags, :tag_positions::bigint[]) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >=
-                :min_tags::bigint
-            ELSE p.node_id IN (
+        AND (cardinality(:tags::text[]) = 0 OR CASE WHEN passage.tags IS NOT NULL
+            THEN (SELECT count(DISTINCT wanted.position) FROM unnest(passage.tags) AS own (tag)
+                JOIN unnest(:tags, :tag_positions::bigint[]) AS wanted (tag, position)
+                    ON lower(own.tag) = lower(wanted.tag)) >= :min_tags::bigint
+            ELSE passage.node_id IN (
                 -- include: living
-                    AND (SELECT count(DISTINCT w.position) FROM unnest(n.tags) AS t (tag)
-                        JOIN unnest(:tags, :tag_positions) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >= :min_tags)
+                    AND (SELECT count(DISTINCT wanted.position) FROM unnest(node.tags) AS own (tag)
+                        JOIN unnest(:tags, :tag_positions) AS wanted (tag, position)
+                            ON lower(own.tag) = lower(wanted.tag)) >= :min_tags)
             END)
-        AND (cardinality(:not_tags::text[]) = 0 OR NOT CASE WHEN p.tags IS NOT NULL
-            THEN EXISTS (SELECT 1 FROM unnest(p.tags) AS t (tag) JOIN unnest(:not_tags) AS w (tag) ON lower(t.tag) =
-                lower(w.tag))
-            ELSE p.node_id IN (
+        AND (cardinality(:not_tags::text[]) = 0 OR NOT CASE WHEN passage.tags IS NOT NULL
+            THEN EXISTS (SELECT 1 FROM unnest(passage.tags) AS own (tag)
+                JOIN unnest(:not_tags) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag))
+            ELSE passage.node_id IN (
                 -- include: living
                     AND EXISTS (
-                        SELECT 1 FROM unnest(n.tags) AS t (tag) JOIN unnest(:not_tags) AS w (tag) ON lower(t.tag) =
-                            lower(w.tag)))
+                        SELECT 1 FROM unnest(node.tags) AS own (tag)
+                        JOIN unnest(:not_tags) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag)))
             END)
-        AND (:min_importance::double precision IS NULL OR p.importance >= :min_importance OR p.importance IS NULL
-        AND p.node_id IN (
+        AND (:min_importance::double precision IS NULL OR passage.importance >= :min_importance
+            OR passage.importance IS NULL AND passage.node_id IN (
+                -- include: living
+                    AND node.importance >= :min_importance
+            ))
+        AND (:status::text IS NULL OR passage.outdated AND :status = 'outdated'
+            OR NOT (passage.outdated AND :status = 'active') AND passage.node_id IN (
+                -- include: living
+                    AND node.status = :status
+            ))
+        AND (cardinality(:about::text[]) = 0 AND :named::boolean IS NULL OR passage.node_id IN (
             -- include: living
-                AND n.importance >= :min_importance
-        ))
-        AND (:status::text IS NULL OR p.outdated AND :status = 'outdated' OR NOT (p.outdated AND :status = 'active')
-        AND p.node_id IN (
-            -- include: living
-                AND n.status = :status
-        ))
-        AND (cardinality(:about::text[]) = 0 AND :named::boolean IS NULL OR p.node_id IN (
-            -- include: living
-                AND (cardinality(:about) = 0 OR n.id = ANY (ARRAY(
-                    SELECT a.id FROM unnest(:about) AS w (name)
-                    CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, w.name) AS a
-                ))) AND (:named IS NULL OR (n.name IS NOT NULL) = :named)
+                AND (cardinality(:about) = 0 OR node.id = ANY (ARRAY(
+                    SELECT node.id FROM unnest(:about) AS wanted (name)
+                    CROSS JOIN LATERAL nodes_named(:tenant_id, :graph_id, wanted.name) AS node
+                ))) AND (:named IS NULL OR (node.name IS NOT NULL) = :named)
         ));
 
 -- name: find_narrowed_candidates
@@ -306,8 +318,8 @@ WITH -- include: terms
 -- of the graph are read. Only one of the two runs, and either finds the same.
 WITH -- include: terms
 ), eligible AS NOT MATERIALIZED (
-    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.said_at, p.said_offset, p.named_days,
-        p.removed_revision
+    SELECT passage.id, passage.node_id, passage.source, passage.tsv, passage.far, passage.embedding_model,
+        passage.said_at, passage.said_offset, passage.named_days, passage.removed_revision
     -- include: narrowed
 ), -- include: best
 ), -- include: dated
@@ -318,114 +330,122 @@ WITH -- include: terms
     UNION ALL
     SELECT * FROM compared WHERE (SELECT count(*) FROM few) < :few
 ), found AS MATERIALIZED (
-    SELECT c.id FROM (
+    SELECT candidate.id FROM (
         SELECT * FROM lexical UNION SELECT * FROM contextual UNION SELECT * FROM semantic UNION SELECT * FROM dated
     ) AS -- include: found_by_text_not_name
 )
 -- include: candidates
 
 -- fragment: narrowed_at
--- The passages p, with their nodes n, that passed the filter at revision :as_of_revision and its time :as_of_time.
-    FROM search_passages p
-    CROSS JOIN LATERAL version_at(:tenant_id, p.node_id, :as_of_revision) n
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.added_revision <= :as_of_revision
-        AND is_live_at(p.removed_revision, :as_of_revision)
-        AND is_current_at(p.expires_at, :as_of_time) AND is_current_at(n.expires_at, :as_of_time) AND NOT n.placeholder
-        AND (:since::timestamptz IS NULL OR p.said_at >= :since)
-        AND (:until::timestamptz IS NULL OR p.said_at <= :until)
-        AND (n.status <> 'archived' OR :status::text = 'archived') AND (NOT p.outdated
-        AND n.status <> 'outdated' OR :include_outdated)
-        AND NOT (:fresh_only AND coalesce(n.freshness_at <= :as_of_time, false))
-        AND (:under::uuid[] IS NULL OR p.node_id = ANY (:under))
-        AND (:thread::text IS NULL OR p.sequence = md5(:thread)::uuid AND p.thread = :thread)
+-- The passages, with the versions of their nodes, that passed the filter at revision :as_of_revision and its time :as_of_time.
+    FROM search_passages passage
+    CROSS JOIN LATERAL version_at(:tenant_id, passage.node_id, :as_of_revision) version
+    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id AND passage.added_revision <= :as_of_revision
+        AND is_live_at(passage.removed_revision, :as_of_revision)
+        AND is_current_at(passage.expires_at, :as_of_time) AND is_current_at(version.expires_at, :as_of_time)
+        AND NOT version.placeholder AND (:since::timestamptz IS NULL OR passage.said_at >= :since)
+        AND (:until::timestamptz IS NULL OR passage.said_at <= :until)
+        AND (version.status <> 'archived' OR :status::text = 'archived')
+        AND (NOT passage.outdated AND version.status <> 'outdated' OR :include_outdated)
+        AND NOT (:fresh_only AND coalesce(version.freshness_at <= :as_of_time, false))
+        AND (:under::uuid[] IS NULL OR passage.node_id = ANY (:under))
+        AND (:thread::text IS NULL OR passage.sequence = md5(:thread)::uuid AND passage.thread = :thread)
         AND (cardinality(:kinds::text[]) = 0
-            OR lower(coalesce(p.kind, n.kind)) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds) AS w (kind))))
+            OR lower(coalesce(passage.kind, version.kind)) = ANY (ARRAY(SELECT lower(wanted.kind)
+                FROM unnest(:kinds) AS wanted (kind))))
         AND (cardinality(:not_kinds::text[]) = 0 OR coalesce(
-            lower(coalesce(p.kind, n.kind)) <> ALL (ARRAY(SELECT lower(w.kind) FROM unnest(:not_kinds) AS w (kind))), true))
-        AND (cardinality(:about::text[]) = 0 OR n.node_id = ANY (ARRAY(
-            SELECT a.node_id FROM unnest(:about) AS w (name)
-            CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, w.name, :as_of_revision, :as_of_time) AS a
+            lower(coalesce(passage.kind, version.kind)) <> ALL (ARRAY(SELECT lower(wanted.kind)
+                FROM unnest(:not_kinds) AS wanted (kind))), true))
+        AND (cardinality(:about::text[]) = 0 OR version.node_id = ANY (ARRAY(
+            SELECT node.node_id FROM unnest(:about) AS wanted (name)
+            CROSS JOIN LATERAL named_at(:tenant_id, :graph_id, wanted.name, :as_of_revision, :as_of_time) AS node
         )))
-        AND (:min_importance::double precision IS NULL OR coalesce(p.importance, n.importance) >= :min_importance)
-        AND (:status::text IS NULL OR CASE WHEN p.outdated
-        AND n.status = 'active' THEN 'outdated' ELSE n.status END = :status)
-        AND (:named::boolean IS NULL OR (n.name IS NOT NULL) = :named)
+        AND (:min_importance::double precision IS NULL
+            OR coalesce(passage.importance, version.importance) >= :min_importance)
+        AND (:status::text IS NULL
+            OR CASE WHEN passage.outdated AND version.status = 'active' THEN 'outdated' ELSE version.status END = :status)
+        AND (:named::boolean IS NULL OR (version.name IS NOT NULL) = :named)
         AND (cardinality(:tags::text[]) = 0 OR (
-            SELECT count(DISTINCT w.position) FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
-            JOIN unnest(:tags::text[], :tag_positions::bigint[]) AS w (tag, position) ON lower(t.tag) = lower(w.tag)) >=
-            :min_tags::bigint)
+            SELECT count(DISTINCT wanted.position) FROM unnest(coalesce(passage.tags, version.tags)) AS own (tag)
+            JOIN unnest(:tags::text[], :tag_positions::bigint[]) AS wanted (tag, position)
+                ON lower(own.tag) = lower(wanted.tag)) >= :min_tags::bigint)
         AND (cardinality(:not_tags::text[]) = 0 OR NOT EXISTS (
-            SELECT 1 FROM unnest(coalesce(p.tags, n.tags)) AS t (tag)
-            JOIN unnest(:not_tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)));
+            SELECT 1 FROM unnest(coalesce(passage.tags, version.tags)) AS own (tag)
+            JOIN unnest(:not_tags::text[]) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag)));
 
 -- fragment: conflicts_at
--- The other heads, newest first, of the lineage whose content an eligible passage c was at revision :as_of_revision, where it
--- had several.
-CASE WHEN c.source = 'fact' THEN ARRAY(
-        SELECT h.id FROM (
-            SELECT v.id, v.version FROM node_versions v
-            WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = c.node_id AND v.sibling
-                AND v.version < c.version AND is_live_at(v.superseded_revision, :as_of_revision)
+-- The other heads, newest first, of the lineage whose content an eligible passage (candidate) was at revision
+-- :as_of_revision, where it had several.
+CASE WHEN candidate.source = 'fact' THEN ARRAY(
+        SELECT head.id FROM (
+            SELECT version.id, version.version FROM node_versions version
+            WHERE version.tenant_id = :tenant_id AND version.graph_id = :graph_id
+                AND version.node_id = candidate.node_id AND version.sibling AND version.version < candidate.version
+                AND is_live_at(version.superseded_revision, :as_of_revision)
             UNION ALL
-            SELECT c.head_id, c.version WHERE c.version_id IS NOT NULL
-        ) AS h
-        WHERE h.id IS DISTINCT FROM c.version_id
-        ORDER BY h.version DESC
+            SELECT candidate.head_id, candidate.version WHERE candidate.version_id IS NOT NULL
+        ) AS head
+        WHERE head.id IS DISTINCT FROM candidate.version_id
+        ORDER BY head.version DESC
     ) ELSE '{}' END;
 
 -- fragment: found_by_text_not_name_at
 -- Not the name of an entity that had any other passage at revision :as_of_revision. That is decided by all passages of that
 -- time, whatever the filter, and looked up by key.
-(c.source <> 'name' OR NOT EXISTS (
-            SELECT 1 FROM search_passages o
-            WHERE o.tenant_id = :tenant_id AND same_key(o.node_id, c.node_id) AND o.source <> 'name'
-                AND o.added_revision <= :as_of_revision AND is_live_at(o.removed_revision, :as_of_revision)
-                AND is_current_at(o.expires_at, :as_of_time) AND NOT o.outdated
-            ORDER BY o.node_id OFFSET 0));
+(candidate.source <> 'name' OR NOT EXISTS (
+            SELECT 1 FROM search_passages passage
+            WHERE passage.tenant_id = :tenant_id AND same_key(passage.node_id, candidate.node_id)
+                AND passage.source <> 'name' AND passage.added_revision <= :as_of_revision
+                AND is_live_at(passage.removed_revision, :as_of_revision)
+                AND is_current_at(passage.expires_at, :as_of_time) AND NOT passage.outdated
+            ORDER BY passage.node_id OFFSET 0));
 
 -- name: find_narrowed_candidates_at
 -- The same as find_narrowed_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without
 -- indexes; with the name that each node had then, whether it was outdated, and its other heads.
 WITH -- include: terms
 ), eligible AS MATERIALIZED (
-    SELECT p.id, p.node_id, p.source, p.tsv, p.far, p.embedding_model, p.version_id, n.name, n.id AS head_id,
-        n.version, p.outdated OR n.status = 'outdated' AS outdated, p.said_at, p.said_offset, p.named_days,
-        NULL::bigint AS removed_revision
+    SELECT passage.id, passage.node_id, passage.source, passage.tsv, passage.far, passage.embedding_model,
+        passage.version_id, version.name, version.id AS head_id, version.version,
+        passage.outdated OR version.status = 'outdated' AS outdated, passage.said_at, passage.said_offset,
+        passage.named_days, NULL::bigint AS removed_revision
     -- include: narrowed_at
 ), -- include: best
 ), -- include: dated
 ), -- include: compared
 ), found AS MATERIALIZED (
-    SELECT c.id, c.name, c.outdated, -- include: conflicts_at
+    SELECT candidate.id, candidate.name, candidate.outdated, -- include: conflicts_at
         AS conflicts
-    FROM eligible c
-    WHERE c.id = ANY (ARRAY(
+    FROM eligible candidate
+    WHERE candidate.id = ANY (ARRAY(
             SELECT id FROM lexical UNION ALL SELECT id FROM contextual UNION ALL SELECT id FROM compared
             UNION ALL SELECT id FROM dated
         ))
         AND -- include: found_by_text_not_name_at
 )
-SELECT p.id, p.memory_id, p.node_id, p.version_id, found.conflicts, found.name, p.text, p.said_at AS at, found.outdated,
+SELECT passage.id, passage.memory_id, passage.node_id, passage.version_id, found.conflicts, found.name, passage.text,
+    passage.said_at AS at, found.outdated,
     -- include: features
 
 -- fragment: listed
--- What a list needs of a passage p: the columns of its order, and those of a hit. :by_importance: its importance counts, or
--- else that of its node n.
-p.id AS passage_id, p.memory_id, p.node_id, p.version_id, p.graph_id, p.source, p.text, p.said_at AS at,
-    coalesce(p.said_at, '0001-01-01 00:00:00+00'::timestamptz) AS said;
+-- What a list needs of a passage: the columns of its order, and those of a hit. :by_importance: its importance counts, or
+-- else that of its node.
+passage.id AS passage_id, passage.memory_id, passage.node_id, passage.version_id, passage.graph_id, passage.source,
+    passage.text, passage.said_at AS at, coalesce(passage.said_at, '0001-01-01 00:00:00+00'::timestamptz) AS said;
 
 -- fragment: of_subjects
--- The passages that begin a memory p, of the entities that :subjects name (or, in lower case, :lowered_subjects, where the
+-- The passages that begin a memory, of the entities that :subjects name (or, in lower case, :lowered_subjects, where the
 -- name has :min_length characters; none: of all).
-p.place = 0 AND (cardinality(:subjects::text[]) = 0 OR p.node_id = ANY ((
+passage.place = 0 AND (cardinality(:subjects::text[]) = 0 OR passage.node_id = ANY ((
             SELECT entities_named(:tenant_id, :graph_id, :subjects, :lowered_subjects::text[], :min_length, :max_named)
         )::uuid[]));
 
 -- fragment: after_position
 -- The passages of a list that come after the position :after_importance, :after_at, :after_id (null: all).
 (:after_id::uuid IS NULL OR CASE WHEN :by_importance::boolean
-            THEN (e.importance, e.said, e.passage_id) < (:after_importance::double precision, :after_at::timestamptz, :after_id)
-            ELSE (e.said, e.passage_id) < (:after_at::timestamptz, :after_id) END);
+            THEN (eligible.importance, eligible.said, eligible.passage_id) < (:after_importance::double precision,
+                :after_at::timestamptz, :after_id)
+            ELSE (eligible.said, eligible.passage_id) < (:after_at::timestamptz, :after_id) END);
 
 -- name: list_memories
 -- The memories that pass the filter, the newest first or, :by_importance, the most important; at most :limit. Each comes by
@@ -433,45 +453,47 @@ p.place = 0 AND (cardinality(:subjects::text[]) = 0 OR p.node_id = ANY ((
 -- importance it reads the newest passages one after the other (passages_newest), until enough pass.
 WITH eligible AS NOT MATERIALIZED (
     SELECT -- include: listed
-        , p.outdated, CASE WHEN :by_importance THEN coalesce(p.importance, (
+        , passage.outdated, CASE WHEN :by_importance THEN coalesce(passage.importance, (
             SELECT importance FROM search_nodes
-            WHERE tenant_id = :tenant_id AND same_key(id, p.node_id) ORDER BY id LIMIT 1
+            WHERE tenant_id = :tenant_id AND same_key(id, passage.node_id) ORDER BY id LIMIT 1
         ), -1) ELSE 0 END AS importance
     -- include: narrowed
         AND -- include: of_subjects
 ), page AS MATERIALIZED (
-    SELECT c.* FROM (
-        SELECT * FROM eligible e
+    SELECT candidate.* FROM (
+        SELECT * FROM eligible
         WHERE -- include: after_position
     ) AS -- include: found_by_text_not_name
-    ORDER BY c.importance DESC, c.said DESC, c.passage_id DESC
+    ORDER BY candidate.importance DESC, candidate.said DESC, candidate.passage_id DESC
     LIMIT :limit
 )
-SELECT p.passage_id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
-    AS conflicts, n.name, p.text, p.at, p.outdated OR n.status = 'outdated' AS outdated, p.importance::double precision
-FROM page p
+SELECT passage.passage_id, passage.memory_id, passage.node_id, passage.version_id, -- include: conflicts
+    AS conflicts, node.name, passage.text, passage.at,
+    passage.outdated OR node.status = 'outdated' AS outdated, passage.importance::double precision
+FROM page passage
 CROSS JOIN LATERAL (
-    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, p.node_id) ORDER BY id LIMIT 1
-) AS n
-ORDER BY p.importance DESC, p.said DESC, p.passage_id DESC;
+    SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, passage.node_id) ORDER BY id LIMIT 1
+) AS node
+ORDER BY passage.importance DESC, passage.said DESC, passage.passage_id DESC;
 
 -- name: list_memories_at
 -- The same as it was at revision :as_of_revision and its time :as_of_time; the entities that :subjects name are those of now.
 WITH eligible AS MATERIALIZED (
     SELECT -- include: listed
-        , n.name, n.id AS head_id, n.version, p.outdated OR n.status = 'outdated' AS outdated,
-        CASE WHEN :by_importance THEN coalesce(p.importance, n.importance, -1) ELSE 0 END AS importance
+        , version.name, version.id AS head_id, version.version,
+        passage.outdated OR version.status = 'outdated' AS outdated,
+        CASE WHEN :by_importance THEN coalesce(passage.importance, version.importance, -1) ELSE 0 END AS importance
     -- include: narrowed_at
         AND -- include: of_subjects
 )
-SELECT c.passage_id, c.memory_id, c.node_id, c.version_id, -- include: conflicts_at
-    AS conflicts, c.name, c.text, c.at, c.outdated, c.importance::double precision
+SELECT candidate.passage_id, candidate.memory_id, candidate.node_id, candidate.version_id, -- include: conflicts_at
+    AS conflicts, candidate.name, candidate.text, candidate.at, candidate.outdated, candidate.importance::double precision
 FROM (
-    SELECT * FROM eligible e
+    SELECT * FROM eligible
     WHERE -- include: after_position
-) AS c
+) AS candidate
 WHERE -- include: found_by_text_not_name_at
-ORDER BY c.importance DESC, c.said DESC, c.passage_id DESC
+ORDER BY candidate.importance DESC, candidate.said DESC, candidate.passage_id DESC
 LIMIT :limit;
 
 -- name: find_holdings
@@ -501,32 +523,34 @@ SELECT (SELECT count(*) FROM newest) AS memories, ARRAY(
 -- also the neighbours of each in its thread, and their evidence (0: none), and which of the question's words (:terms, by
 -- their weights :idfs) the turn before it asked about. Each is looked up by its id (ADR 32).
 WITH terms AS MATERIALIZED (
-    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS t (query, idf)
+    SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS term (query, idf)
 ), candidates AS MATERIALIZED (
-    SELECT c.id, b.id AS before, a.id AS after, CASE WHEN (g.passage).thread IS NOT NULL AND b.text ~ '[?？؟]' THEN (
-        SELECT sum(t.idf) FROM terms t WHERE b.tsv @@ t.query
-    ) END AS asked,
-        (g.passage).said_offset, (g.passage).named_days
-    FROM unnest(:passage_ids::uuid[]) AS c (id)
+    SELECT wanted.id, before.id AS before, after.id AS after,
+        CASE WHEN (found.passage).thread IS NOT NULL AND before.text ~ '[?？؟]' THEN (
+            SELECT sum(term.idf) FROM terms term WHERE before.tsv @@ term.query
+        ) END AS asked, (found.passage).said_offset, (found.passage).named_days
+    FROM unnest(:passage_ids::uuid[]) AS wanted (id)
     CROSS JOIN LATERAL (
-        SELECT p AS passage FROM passages p WHERE p.tenant_id = :tenant_id AND same_key(p.id, c.id) ORDER BY p.id LIMIT 1
-    ) AS g
-    LEFT JOIN LATERAL (SELECT id, text, tsv FROM passages_before(g.passage, :with_neighbours)) AS b ON true
-    LEFT JOIN LATERAL (SELECT id FROM passages_after(g.passage, :with_neighbours)) AS a ON true
+        SELECT passages AS passage FROM passages
+        WHERE tenant_id = :tenant_id AND same_key(id, wanted.id) ORDER BY id LIMIT 1
+    ) AS found
+    LEFT JOIN LATERAL (SELECT id, text, tsv FROM passages_before(found.passage, :with_neighbours)) AS before ON true
+    LEFT JOIN LATERAL (SELECT id FROM passages_after(found.passage, :with_neighbours)) AS after ON true
 ), looked_up AS (
     SELECT * FROM candidates
     UNION ALL
-    SELECT DISTINCT n.id, NULL::uuid, NULL::uuid, NULL::double precision, NULL::smallint, NULL::integer[]
-    FROM candidates c CROSS JOIN LATERAL (VALUES (c.before), (c.after)) AS n (id)
-    WHERE n.id IS NOT NULL AND n.id <> ALL (:passage_ids)
+    SELECT DISTINCT neighbour.id, NULL::uuid, NULL::uuid, NULL::double precision, NULL::smallint, NULL::integer[]
+    FROM candidates CROSS JOIN LATERAL (VALUES (candidates.before), (candidates.after)) AS neighbour (id)
+    WHERE neighbour.id IS NOT NULL AND neighbour.id <> ALL (:passage_ids)
 )
-SELECT l.id, l.before, l.after, l.asked, e.tokens, e.dates, l.said_offset, l.named_days
-FROM looked_up l
+SELECT looked_up.id, looked_up.before, looked_up.after, looked_up.asked, evidence.tokens, evidence.dates,
+    looked_up.said_offset, looked_up.named_days
+FROM looked_up
 LEFT JOIN LATERAL (
     SELECT tokens, dates FROM passage_evidence
-    WHERE tenant_id = :tenant_id AND same_key(passage_id, l.id) AND model = :model AND generation = :generation
+    WHERE tenant_id = :tenant_id AND same_key(passage_id, looked_up.id) AND model = :model AND generation = :generation
     ORDER BY passage_id LIMIT 1
-) AS e ON true;
+) AS evidence ON true;
 
 -- name: find_near_duplicates
 -- For each new text, older memories that mean nearly the same by their own vectors. The comparison is bounded, since the
@@ -537,60 +561,62 @@ LEFT JOIN LATERAL (
 -- expire, and reading all of that took longer.
 WITH questions AS MATERIALIZED (
     SELECT position, text, embedding, node_id, words::tsquery AS words
-    FROM unnest(:positions::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[], :words::text[]) AS i (position,
-        text, embedding, node_id, words)
+    FROM unnest(:positions::integer[], :texts::text[], :vectors::halfvec[], :node_ids::uuid[],
+        :words::text[]) AS given (position, text, embedding, node_id, words)
 )
-SELECT i.position, c.memory_id, c.text, c.score
-FROM questions i
+SELECT questions.position, duplicate.memory_id, duplicate.text, duplicate.score
+FROM questions
 CROSS JOIN LATERAL (
-    SELECT m.* FROM (
-        SELECT DISTINCT ON (n.memory_id) n.memory_id, n.text, nullif(1 - (v.embedding <=> i.embedding), 'NaN') AS score
+    SELECT memory.* FROM (
+        SELECT DISTINCT ON (shown.memory_id) shown.memory_id, shown.text,
+            nullif(1 - (vector.embedding <=> questions.embedding), 'NaN') AS score
         FROM (
-            SELECT o.id, o.memory_id, o.text
+            SELECT near.id, near.memory_id, near.text
             FROM (
-                SELECT p.id, p.memory_id, p.node_id, p.text, s.embedding <=> i.embedding AS distance
+                SELECT passage.id, passage.memory_id, passage.node_id, passage.text,
+                    contextual.embedding <=> questions.embedding AS distance
                 FROM (
-                    SELECT w.* FROM search_passages w
-                    WHERE w.tenant_id = :tenant_id AND w.graph_id = :graph_id AND w.removed_revision IS NULL
-                        AND w.tsv @@ i.words
-                        AND (i.node_id IS NULL OR w.node_id = i.node_id)
+                    SELECT passage.* FROM search_passages passage
+                    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id
+                        AND passage.removed_revision IS NULL AND passage.tsv @@ questions.words
+                        AND (questions.node_id IS NULL OR passage.node_id = questions.node_id)
                     UNION ALL
-                    (SELECT o.* FROM search_passages o
-                    WHERE i.node_id IS NOT NULL AND o.tenant_id = :tenant_id AND o.node_id = i.node_id
-                        AND o.removed_revision IS NULL
-                        AND NOT o.tsv @@ i.words
+                    (SELECT passage.* FROM search_passages passage
+                    WHERE questions.node_id IS NOT NULL AND passage.tenant_id = :tenant_id
+                        AND passage.node_id = questions.node_id AND passage.removed_revision IS NULL
+                        AND NOT passage.tsv @@ questions.words
                     LIMIT :max_others)
-                ) AS p
+                ) AS passage
                 CROSS JOIN LATERAL (
                     SELECT embedding FROM searched_vectors
-                    WHERE tenant_id = :tenant_id AND same_key(passage_id, p.id) AND model = :model
+                    WHERE tenant_id = :tenant_id AND same_key(passage_id, passage.id) AND model = :model
                     ORDER BY passage_id LIMIT 1
-                ) AS s
-                WHERE p.source <> 'name' AND p.embedding_model = :model AND p.text <> i.text AND NOT p.outdated
-                    AND is_current(p.expires_at)
+                ) AS contextual
+                WHERE passage.source <> 'name' AND passage.embedding_model = :model AND passage.text <> questions.text
+                    AND NOT passage.outdated AND is_current(passage.expires_at)
                 ORDER BY distance
                 LIMIT (SELECT NULL::bigint)
-            ) AS o
+            ) AS near
             WHERE NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR (
                 SELECT status <> 'archived' AND is_current(expires_at)
                 FROM search_nodes
-                WHERE tenant_id = :tenant_id AND same_key(id, o.node_id)
+                WHERE tenant_id = :tenant_id AND same_key(id, near.node_id)
                 ORDER BY id LIMIT 1
             )
-            ORDER BY o.distance
+            ORDER BY near.distance
             LIMIT :candidates
-        ) AS n
+        ) AS shown
         CROSS JOIN LATERAL (
-            SELECT e.embedding FROM passage_vectors e
-            WHERE e.tenant_id = :tenant_id AND e.passage_id = n.id AND e.model = :model LIMIT 1
-        ) AS v
-        ORDER BY n.memory_id, v.embedding <=> i.embedding
-    ) AS m
-    ORDER BY m.score DESC NULLS LAST
+            SELECT vector.embedding FROM passage_vectors vector
+            WHERE vector.tenant_id = :tenant_id AND vector.passage_id = shown.id AND vector.model = :model LIMIT 1
+        ) AS vector
+        ORDER BY shown.memory_id, vector.embedding <=> questions.embedding
+    ) AS memory
+    ORDER BY memory.score DESC NULLS LAST
     LIMIT :max_duplicates
-) AS c
-WHERE c.score >= :min_similarity
-ORDER BY i.position, c.score DESC;
+) AS duplicate
+WHERE duplicate.score >= :min_similarity
+ORDER BY questions.position, duplicate.score DESC;
 
 -- name: find_similar
 -- Active facts that mean nearly the same as a node, nearest first, at most :limit: by the own vectors, of one model, of
@@ -598,88 +624,90 @@ ORDER BY i.position, c.score DESC;
 -- where the graph has one, which is of :indexed_model (null: none). :min_score: the least cosine. Each row is looked up by
 -- its id (ADR 32).
 WITH own AS (
-    SELECT o.* FROM (VALUES (:node_id::uuid)) AS i (id)
+    SELECT vector.* FROM (VALUES (:node_id::uuid)) AS given (id)
     CROSS JOIN LATERAL (
         -- include: own_vectors
-    ) AS o
+    ) AS vector
 ), near AS (
-    SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
-    FROM own o
+    SELECT neighbour.node_id, max(nullif(1 - (vector.embedding <=> own.own_embedding), 'NaN')) AS score
+    FROM own
     CROSS JOIN LATERAL (
-        SELECT f.id, f.node_id
+        SELECT passage.id, passage.node_id
         FROM (
-            SELECT passage_id, embedding::{vector} <=> o.embedding::{vector} AS distance FROM searched_vectors
-            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = o.embedding_model
+            SELECT passage_id, embedding::{vector} <=> own.embedding::{vector} AS distance FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = own.embedding_model
                 AND (:indexed_model::text IS NULL OR model = :indexed_model)
-            ORDER BY embedding::{vector} <=> o.embedding::{vector}
+            ORDER BY embedding::{vector} <=> own.embedding::{vector}
             LIMIT (SELECT NULL::bigint)
-        ) AS s
+        ) AS contextual
         CROSS JOIN LATERAL (
-            SELECT p.id, p.node_id FROM search_passages p
-            WHERE p.tenant_id = :tenant_id AND same_key(p.id, s.passage_id) AND p.graph_id = :graph_id
-                AND p.removed_revision IS NULL AND p.source = 'fact' AND p.node_id <> :node_id
-            ORDER BY p.id LIMIT 1
-        ) AS f
-        ORDER BY s.distance
+            SELECT passage.id, passage.node_id FROM search_passages passage
+            WHERE passage.tenant_id = :tenant_id AND same_key(passage.id, contextual.passage_id)
+                AND passage.graph_id = :graph_id AND passage.removed_revision IS NULL AND passage.source = 'fact'
+                AND passage.node_id <> :node_id
+            ORDER BY passage.id LIMIT 1
+        ) AS passage
+        ORDER BY contextual.distance
         LIMIT :candidates
-    ) AS n
+    ) AS neighbour
     CROSS JOIN LATERAL (
         SELECT embedding FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND same_key(passage_id, n.id) AND model = o.embedding_model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, neighbour.id) AND model = own.embedding_model
         ORDER BY passage_id LIMIT 1
-    ) AS v
-    GROUP BY n.node_id
+    ) AS vector
+    GROUP BY neighbour.node_id
 )
-SELECT n.id, near.score
+SELECT node.id, near.score
 FROM near
 CROSS JOIN LATERAL (
     SELECT id FROM nodes
     WHERE tenant_id = :tenant_id AND same_key(id, near.node_id)
         AND name IS NULL AND removed_revision IS NULL AND status = 'active' AND is_current(expires_at)
     ORDER BY id LIMIT 1
-) AS n
+) AS node
 WHERE near.score >= :min_score
-ORDER BY near.score DESC, n.id
+ORDER BY near.score DESC, node.id
 LIMIT :limit;
 
 -- name: find_past_similar
 -- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each of the node's passages is compared
 -- with every passage of that time, without indexes.
 WITH own AS MATERIALIZED (
-    SELECT v.embedding AS own_embedding, v.model
+    SELECT vector.embedding AS own_embedding, vector.model
     FROM (
-        SELECT o.id, o.embedding_model FROM (
+        SELECT passage.id, passage.embedding_model FROM (
             SELECT * FROM search_passages
             WHERE tenant_id = :tenant_id AND same_key(node_id, :node_id) AND as_filter(graph_id = :graph_id)
                 AND added_revision <= :as_of_revision AND is_live_at(removed_revision, :as_of_revision)
                 AND is_current_at(expires_at, :as_of_time)
             ORDER BY node_id OFFSET 0
-        ) AS o
-        ORDER BY o.id DESC
+        ) AS passage
+        ORDER BY passage.id DESC
         LIMIT :max_looked_at
-    ) AS p
+    ) AS passage
     CROSS JOIN LATERAL (
         SELECT embedding, model FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND same_key(passage_id, p.id) AND model = p.embedding_model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, passage.id) AND model = passage.embedding_model
         ORDER BY passage_id LIMIT 1
-    ) AS v
-    ORDER BY p.id DESC
+    ) AS vector
+    ORDER BY passage.id DESC
     LIMIT :max_compared
 ), near AS (
-    SELECT n.node_id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
-    FROM search_passages p
-    CROSS JOIN LATERAL version_at(:tenant_id, p.node_id, :as_of_revision) n
+    SELECT version.node_id, max(nullif(1 - (vector.embedding <=> own.own_embedding), 'NaN')) AS score
+    FROM search_passages passage
+    CROSS JOIN LATERAL version_at(:tenant_id, passage.node_id, :as_of_revision) version
     CROSS JOIN LATERAL (
-        SELECT e.embedding FROM passage_vectors e
-        WHERE e.tenant_id = :tenant_id AND same_key(e.passage_id, p.id) AND e.model = p.embedding_model
-        ORDER BY e.passage_id LIMIT 1
-    ) AS v
-    JOIN own o ON o.model = p.embedding_model
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.source = 'fact'
-        AND p.added_revision <= :as_of_revision AND is_live_at(p.removed_revision, :as_of_revision)
-        AND n.node_id <> :node_id AND n.name IS NULL AND n.status = 'active'
-        AND is_current_at(n.expires_at, :as_of_time)
-    GROUP BY n.node_id
+        SELECT vector.embedding FROM passage_vectors vector
+        WHERE vector.tenant_id = :tenant_id AND same_key(vector.passage_id, passage.id)
+            AND vector.model = passage.embedding_model
+        ORDER BY vector.passage_id LIMIT 1
+    ) AS vector
+    JOIN own ON own.model = passage.embedding_model
+    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id AND passage.source = 'fact'
+        AND passage.added_revision <= :as_of_revision AND is_live_at(passage.removed_revision, :as_of_revision)
+        AND version.node_id <> :node_id AND version.name IS NULL AND version.status = 'active'
+        AND is_current_at(version.expires_at, :as_of_time)
+    GROUP BY version.node_id
 )
 SELECT near.node_id AS id, near.score
 FROM near
@@ -692,55 +720,55 @@ LIMIT :limit;
 -- nearest first, at most :limit: by the own vectors, of one model, of their nearest passages. :min_scores: the least
 -- cosine of each fact. Passages are found by their contextual vectors: the :candidates nearest, from the vector index
 -- where the graph has one, which is of :indexed_model (null: none). Each row is looked up by its id (ADR 32).
-SELECT i.id AS fact_id, c.id AS entity_id
-FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS i (id, least, position)
+SELECT given.id AS fact_id, found.id AS entity_id
+FROM unnest(:fact_ids::uuid[], :min_scores::double precision[]) WITH ORDINALITY AS given (id, least, position)
 CROSS JOIN LATERAL (
     SELECT FROM nodes
-    WHERE tenant_id = :tenant_id AND same_key(id, i.id) AND graph_id = :graph_id
+    WHERE tenant_id = :tenant_id AND same_key(id, given.id) AND graph_id = :graph_id
         AND removed_revision IS NULL AND status = 'active' AND is_current(expires_at)
     ORDER BY id LIMIT 1
-) AS f
+) AS node
 CROSS JOIN LATERAL (
-    SELECT e.id, max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) AS score
+    SELECT node.id, max(nullif(1 - (vector.embedding <=> own.own_embedding), 'NaN')) AS score
     FROM (
         -- include: own_vectors
-    ) AS o
+    ) AS own
     CROSS JOIN LATERAL (
-        SELECT k.id, k.node_id
+        SELECT passage.id, passage.node_id
         FROM (
-            SELECT passage_id, embedding::{vector} <=> o.embedding::{vector} AS distance FROM searched_vectors
-            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = o.embedding_model
+            SELECT passage_id, embedding::{vector} <=> own.embedding::{vector} AS distance FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = own.embedding_model
                 AND (:indexed_model::text IS NULL OR model = :indexed_model)
-            ORDER BY embedding::{vector} <=> o.embedding::{vector}
+            ORDER BY embedding::{vector} <=> own.embedding::{vector}
             LIMIT (SELECT NULL::bigint)
-        ) AS s
+        ) AS contextual
         CROSS JOIN LATERAL (
-            SELECT p.id, p.node_id FROM search_passages p
-            WHERE p.tenant_id = :tenant_id AND same_key(p.id, s.passage_id) AND p.graph_id = :graph_id
-                AND p.removed_revision IS NULL AND p.source <> 'fact' AND NOT p.outdated AND p.node_id <> i.id
-                AND is_current(p.expires_at)
-            ORDER BY p.id LIMIT 1
-        ) AS k
-        ORDER BY s.distance
+            SELECT passage.id, passage.node_id FROM search_passages passage
+            WHERE passage.tenant_id = :tenant_id AND same_key(passage.id, contextual.passage_id)
+                AND passage.graph_id = :graph_id AND passage.removed_revision IS NULL AND passage.source <> 'fact'
+                AND NOT passage.outdated AND passage.node_id <> given.id AND is_current(passage.expires_at)
+            ORDER BY passage.id LIMIT 1
+        ) AS passage
+        ORDER BY contextual.distance
         LIMIT :candidates
-    ) AS n
+    ) AS neighbour
     CROSS JOIN LATERAL (
         SELECT embedding FROM passage_vectors
-        WHERE tenant_id = :tenant_id AND same_key(passage_id, n.id) AND model = o.embedding_model
+        WHERE tenant_id = :tenant_id AND same_key(passage_id, neighbour.id) AND model = own.embedding_model
         ORDER BY passage_id LIMIT 1
-    ) AS v
+    ) AS vector
     CROSS JOIN LATERAL (
         SELECT id FROM nodes
-        WHERE tenant_id = :tenant_id AND same_key(id, n.node_id)
+        WHERE tenant_id = :tenant_id AND same_key(id, neighbour.node_id)
             AND name IS NOT NULL AND removed_revision IS NULL AND status = 'active' AND is_current(expires_at)
         ORDER BY id LIMIT 1
-    ) AS e
-    GROUP BY e.id
-    HAVING max(nullif(1 - (v.embedding <=> o.own_embedding), 'NaN')) >= i.least
-    ORDER BY score DESC, e.id
+    ) AS node
+    GROUP BY node.id
+    HAVING max(nullif(1 - (vector.embedding <=> own.own_embedding), 'NaN')) >= given.least
+    ORDER BY score DESC, node.id
     LIMIT :limit
-) AS c
-ORDER BY i.position, c.score DESC, c.id;
+) AS found
+ORDER BY given.position, found.score DESC, found.id;
 
 -- name: attributes_of
 -- The texts (the first :characters), the attributes and the reasons of the last change of observations and nodes of a
@@ -782,23 +810,25 @@ SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector');
 -- fragment: state
 -- The state on which an answer from a graph depends beside its question. It also sets the width of searches by the graph's
 -- vector index in this transaction to that for so many passages (SEARCH_WIDTHS): their cost grows with the width.
-SELECT h.graph_id, h.revision, h.at, i.index_epoch, i.passages_counted, i.vector_model, i.vector_dimensions, i.model,
+SELECT head.graph_id, head.revision, head.at, graph_index.index_epoch, graph_index.passages_counted,
+    graph_index.vector_model, graph_index.vector_dimensions, graph_index.model,
     next_expiry(:tenant_id, :graph_id) AS next_expiry, (
-        SELECT coalesce(g.time_zone, t.time_zone) FROM graphs g CROSS JOIN tenants t
-        WHERE g.tenant_id = :tenant_id AND g.id = :graph_id AND t.id = :tenant_id
+        SELECT coalesce(graph.time_zone, tenant.time_zone) FROM graphs graph CROSS JOIN tenants tenant
+        WHERE graph.tenant_id = :tenant_id AND graph.id = :graph_id AND tenant.id = :tenant_id
     ) AS time_zone,
     set_config('hnsw.ef_search', (:search_widths::bigint[])[width_bucket(
-        coalesce(nullif(i.passages_counted, 0), h.entities + h.facts + h.observations), :search_sizes::bigint[])]::text, true)
+        coalesce(nullif(graph_index.passages_counted, 0), head.entities + head.facts + head.observations),
+        :search_sizes::bigint[])]::text, true)
     AS search_width
-FROM graph_heads h
-JOIN graph_indexes i ON i.tenant_id = h.tenant_id AND i.graph_id = h.graph_id
-WHERE h.tenant_id = :tenant_id AND h.graph_id = :graph_id;
+FROM graph_heads head
+JOIN graph_indexes graph_index ON graph_index.tenant_id = head.tenant_id AND graph_index.graph_id = head.graph_id
+WHERE head.tenant_id = :tenant_id AND head.graph_id = :graph_id;
 
 -- name: find_state
 -- The state on which an answer from a graph depends beside its question.
 SELECT * FROM (
     -- include: state
-) AS s;
+) AS state;
 
 -- name: find_basis
 -- What a recall reads of a graph before it searches: its state; how many passages have no vector yet, counted up to
@@ -810,18 +840,20 @@ SELECT * FROM (
 WITH state AS MATERIALIZED (
     -- include: state
 )
-SELECT s.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting,
+SELECT state.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting,
     count_words(:tenant_id, :graph_id, :lexemes::text[], :max_looked_at) AS counts, (
     SELECT coalesce(jsonb_agg(entities_named(
         :tenant_id, :graph_id, ARRAY(
-            SELECT n.name FROM unnest(:positions::bigint[], :names::text[]) AS n (position, name) WHERE n.position = q.position
+            SELECT phrase.name FROM unnest(:positions::bigint[], :names::text[]) AS phrase (position, name)
+            WHERE phrase.position = question.position
         ), ARRAY(
-            SELECT n.name FROM unnest(:lowered_positions::bigint[], :lowered_names::text[]) AS n (position, name)
-            WHERE n.position = q.position
-        ), :min_length, :max_named) ORDER BY q.position), '[]')
-    FROM generate_series(0, :questions::bigint - 1) AS q (position)
+            SELECT phrase.name FROM unnest(:lowered_positions::bigint[], :lowered_names::text[]) AS phrase (position,
+                name)
+            WHERE phrase.position = question.position
+        ), :min_length, :max_named) ORDER BY question.position), '[]')
+    FROM generate_series(0, :questions::bigint - 1) AS question (position)
 ) AS named, similar_words(:tenant_id, :graph_id, :unusual::text[], :unusual_queries::text[], :max_similar) AS similar
-FROM state s;
+FROM state;
 
 -- name: words_in_use
 -- Those of :words (:queries: what finds each) that a live passage of the graph has.
@@ -844,13 +876,14 @@ WITH kept AS MATERIALIZED (
     SELECT id, version, version_id, name, status, expires_at, removed_revision FROM nodes
     WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT node_id FROM kept))
 )
-SELECT p.id AS passage_id, p.memory_id, p.node_id, p.version_id, -- include: conflicts
-    AS conflicts, n.name, p.text, p.said_at AS at, p.outdated OR n.status = 'outdated' AS outdated,
-    r.score, r.meaning, r.terms
+SELECT passage.id AS passage_id, passage.memory_id, passage.node_id, passage.version_id, -- include: conflicts
+    AS conflicts, node.name, passage.text, passage.said_at AS at,
+    passage.outdated OR node.status = 'outdated' AS outdated, ranked.score, ranked.meaning, ranked.terms
 FROM unnest(:passage_ids::uuid[], :scores::double precision[], :meanings::double precision[], :terms::jsonb[])
-    WITH ORDINALITY AS r (id, score, meaning, terms, position)
-JOIN kept p ON p.id = r.id
-JOIN theirs n ON n.id = p.node_id
-WHERE p.graph_id = :graph_id AND p.removed_revision IS NULL AND n.removed_revision IS NULL AND is_current(p.expires_at)
-    AND is_current(n.expires_at) AND (n.status <> 'archived' OR :status::text = 'archived')
-ORDER BY r.position;
+    WITH ORDINALITY AS ranked (id, score, meaning, terms, position)
+JOIN kept passage ON passage.id = ranked.id
+JOIN theirs node ON node.id = passage.node_id
+WHERE passage.graph_id = :graph_id AND passage.removed_revision IS NULL AND node.removed_revision IS NULL
+    AND is_current(passage.expires_at) AND is_current(node.expires_at)
+    AND (node.status <> 'archived' OR :status::text = 'archived')
+ORDER BY ranked.position;

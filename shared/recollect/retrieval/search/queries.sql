@@ -6,27 +6,30 @@
 -- statistics, as after a large import, compare each match with every entity.
 
 -- fragment: fits
--- Whether an entity e passes the filters.
-(:kind::text IS NULL OR e.kind = :kind)
+-- Whether an entity (node) passes the filters.
+(:kind::text IS NULL OR node.kind = :kind)
     AND (cardinality(:tags::text[]) = 0 OR EXISTS (
-        SELECT 1 FROM unnest(e.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag) ON lower(t.tag) = lower(w.tag)))
-    AND coalesce(e.importance >= (:importance::double precision[])[1], (:importance::double precision[])[1] IS NULL)
-    AND coalesce(e.importance <= (:importance::double precision[])[2], (:importance::double precision[])[2] IS NULL)
-    AND (:archived::boolean OR e.status <> 'archived');
+        SELECT 1 FROM unnest(node.tags) AS own (tag)
+        JOIN unnest(:tags::text[]) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag)))
+    AND coalesce(node.importance >= (:importance::double precision[])[1], (:importance::double precision[])[1] IS NULL)
+    AND coalesce(node.importance <= (:importance::double precision[])[2], (:importance::double precision[])[2] IS NULL)
+    AND (:archived::boolean OR node.status <> 'archived');
 
 -- fragment: living
--- Whether an entity e of the search view is live now.
-e.tenant_id = :tenant_id AND e.graph_id = :graph_id AND e.removed_revision IS NULL AND NOT e.placeholder
-    AND e.name IS NOT NULL AND is_current(e.expires_at)
+-- Whether an entity (node) of the search view is live now.
+node.tenant_id = :tenant_id AND node.graph_id = :graph_id AND node.removed_revision IS NULL AND NOT node.placeholder
+    AND node.name IS NOT NULL AND is_current(node.expires_at)
 
 -- fragment: saying
--- Whether an observation o of the search view is live now, and contains the substring.
-o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NULL AND o.status = 'active'
-    AND is_current(o.expires_at) AND holds(o.content, :patterns::text[], :plain_patterns::text[])
+-- Whether an observation of the search view is live now, and contains the substring.
+observation.tenant_id = :tenant_id AND observation.graph_id = :graph_id AND observation.removed_revision IS NULL
+AND observation.status = 'active'
+    AND is_current(observation.expires_at) AND holds(observation.content, :patterns::text[], :plain_patterns::text[])
 
 -- fragment: called
--- Whether the name or the kind of an entity e contains the substring.
-(holds(e.name, :patterns::text[], :plain_patterns::text[]) OR coalesce(holds(e.kind, :patterns::text[], :plain_patterns::text[]), false))
+-- Whether the name or the kind of an entity (node) contains the substring.
+(holds(node.name, :patterns::text[], :plain_patterns::text[])
+    OR coalesce(holds(node.kind, :patterns::text[], :plain_patterns::text[]), false))
 
 -- fragment: asked
 -- The number of matches to read for a page, with one more, which shows that others follow.
@@ -35,28 +38,29 @@ o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND o.removed_revision IS NU
 -- fragment: named
 -- Entities whose name or kind contains a substring, as many as may be on a page: names before kinds. Shorter names come
 -- first, since the substring is a larger part of them (BM25's normalisation by length, for one term); then the oldest.
-SELECT m.id, m.rank, CASE WHEN m.rank = 3 THEN m.length END AS length, m.created_at
+SELECT ranked.id, ranked.rank, CASE WHEN ranked.rank = 3 THEN ranked.length END AS length, ranked.created_at
 FROM (
-    SELECT e.id, length(e.name) AS length, e.created_at,
-        CASE WHEN normalize(e.name, NFC) ILIKE :name_pattern THEN 4
-            WHEN normalize(e.name, NFC) ILIKE (:patterns::text[])[1] THEN 3 ELSE 2 END AS rank
-    FROM search_nodes e
-    WHERE (holds(e.name, :patterns::text[], :plain_patterns::text[]) OR holds(e.kind, :patterns::text[], :plain_patterns::text[])) AND -- include: living
+    SELECT node.id, length(node.name) AS length, node.created_at,
+        CASE WHEN normalize(node.name, NFC) ILIKE :name_pattern THEN 4
+            WHEN normalize(node.name, NFC) ILIKE (:patterns::text[])[1] THEN 3 ELSE 2 END AS rank
+    FROM search_nodes node
+    WHERE (holds(node.name, :patterns::text[], :plain_patterns::text[])
+        OR holds(node.kind, :patterns::text[], :plain_patterns::text[])) AND -- include: living
         AND -- include: fits
-) AS m
-ORDER BY m.rank DESC, CASE WHEN m.rank = 3 THEN m.length END, m.created_at, m.id
+) AS ranked
+ORDER BY ranked.rank DESC, CASE WHEN ranked.rank = 3 THEN ranked.length END, ranked.created_at, ranked.id
 LIMIT -- include: asked
 
 -- fragment: by_observation
--- The entity i.node_id, one of whose observations contains the substring, if neither its name nor its kind does.
+-- The entity match.node_id, one of whose observations contains the substring, if neither its name nor its kind does.
 CROSS JOIN LATERAL (
-    SELECT e.created_at FROM search_nodes e
-    WHERE e.tenant_id = :tenant_id AND e.id = i.node_id AND e.graph_id IS NOT DISTINCT FROM :graph_id
-        AND is_live(e.removed_revision) AND NOT e.placeholder AND e.name IS NOT NULL
-        AND coalesce(e.expires_at > statement_timestamp(), true) AND NOT -- include: called
+    SELECT node.created_at FROM search_nodes node
+    WHERE node.tenant_id = :tenant_id AND node.id = match.node_id AND node.graph_id IS NOT DISTINCT FROM :graph_id
+        AND is_live(node.removed_revision) AND NOT node.placeholder AND node.name IS NOT NULL
+        AND coalesce(node.expires_at > statement_timestamp(), true) AND NOT -- include: called
         AND -- include: fits
     OFFSET 0
-) AS e
+) AS node
 
 -- name: search_substring
 -- Entities whose name, kind or observations contain a substring: first by name and kind, then by observations, the
@@ -66,7 +70,7 @@ CROSS JOIN LATERAL (
 WITH named AS MATERIALIZED (
     -- include: named
 ), saying AS MATERIALIZED (
-    SELECT o.node_id FROM search_observations o
+    SELECT observation.node_id FROM search_observations observation
     WHERE -- include: saying
         AND (SELECT count(*) FROM named) < -- include: asked
     LIMIT :gathered::bigint + 1
@@ -76,8 +80,8 @@ SELECT ARRAY(
     FROM (
         SELECT id, rank, length, created_at FROM named
         UNION ALL
-        SELECT i.node_id, 1, NULL, e.created_at
-        FROM (SELECT DISTINCT node_id FROM saying WHERE (SELECT count(*) FROM saying) <= :gathered) AS i
+        SELECT match.node_id, 1, NULL, node.created_at
+        FROM (SELECT DISTINCT node_id FROM saying WHERE (SELECT count(*) FROM saying) <= :gathered) AS match
         -- include: by_observation
     ) AS f
     ORDER BY f.rank DESC, f.length, f.created_at, f.id
@@ -91,40 +95,42 @@ SELECT ARRAY(
 WITH named AS MATERIALIZED (
     -- include: named
 ), oldest AS MATERIALIZED (
-    SELECT e.id, e.created_at
+    SELECT node.id, node.created_at
     FROM (
-        SELECT e.id, e.created_at, e.name, e.kind, e.tags, e.importance, e.status FROM search_nodes e
+        SELECT node.id, node.created_at, node.name, node.kind, node.tags, node.importance, node.status
+        FROM search_nodes node
         WHERE -- include: living
-        ORDER BY e.created_at, e.id
+        ORDER BY node.created_at, node.id
         LIMIT :max_scanned
-    ) AS e
+    ) AS node
     WHERE EXISTS (
-        SELECT 1 FROM search_observations o
-        WHERE o.tenant_id = :tenant_id AND o.node_id = e.id AND is_live(o.removed_revision) AND o.status = 'active'
-            AND coalesce(o.expires_at > statement_timestamp(), true)
-            AND holds(o.content, :patterns::text[], :plain_patterns::text[])
+        SELECT 1 FROM search_observations observation
+        WHERE observation.tenant_id = :tenant_id AND observation.node_id = node.id
+            AND is_live(observation.removed_revision) AND observation.status = 'active'
+            AND coalesce(observation.expires_at > statement_timestamp(), true)
+            AND holds(observation.content, :patterns::text[], :plain_patterns::text[])
     ) AND NOT -- include: called
         AND -- include: fits
-    ORDER BY e.created_at, e.id
+    ORDER BY node.created_at, node.id
     LIMIT -- include: asked
 ), found AS MATERIALIZED (
     SELECT (SELECT count(*) FROM named) + (SELECT count(*) FROM oldest) >= -- include: asked
     AS enough
 )
-SELECT f.id
+SELECT listed.id
 FROM (
     SELECT id, rank, length, created_at FROM named
     UNION ALL
     SELECT id, 1, NULL, created_at FROM oldest WHERE (SELECT enough FROM found)
     UNION ALL
-    SELECT i.node_id, 1, NULL, e.created_at
+    SELECT match.node_id, 1, NULL, node.created_at
     FROM (
-        SELECT DISTINCT o.node_id FROM search_observations o
+        SELECT DISTINCT observation.node_id FROM search_observations observation
         WHERE NOT (SELECT enough FROM found) AND -- include: saying
-    ) AS i
+    ) AS match
     -- include: by_observation
-) AS f
-ORDER BY f.rank DESC, f.length, f.created_at, f.id
+) AS listed
+ORDER BY listed.rank DESC, listed.length, listed.created_at, listed.id
 OFFSET :offset
 LIMIT :limit;
 
@@ -134,7 +140,8 @@ WITH matches AS (
     SELECT id, CASE WHEN normalize(name, NFC) ILIKE :name_pattern THEN 4
             WHEN normalize(name, NFC) ILIKE (:patterns::text[])[1] THEN 3 ELSE 2 END AS rank
     FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-    WHERE holds(name, :patterns::text[], :plain_patterns::text[]) OR holds(kind, :patterns::text[], :plain_patterns::text[])
+    WHERE holds(name, :patterns::text[], :plain_patterns::text[])
+        OR holds(kind, :patterns::text[], :plain_patterns::text[])
     UNION ALL
     SELECT node_id, 1 FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
     WHERE holds(content, :patterns::text[], :plain_patterns::text[])
@@ -145,7 +152,7 @@ SELECT ARRAY(
     SELECT r.id
     FROM ranked r
     CROSS JOIN LATERAL (
-        SELECT e.name, e.created_at FROM entity_of(:tenant_id, :graph_id, r.id, :as_of_revision, :as_of_time) e
+        SELECT node.name, node.created_at FROM entity_of(:tenant_id, :graph_id, r.id, :as_of_revision, :as_of_time) node
         WHERE -- include: fits
         OFFSET 0
     ) AS e
@@ -162,17 +169,18 @@ SELECT ARRAY(
 -- nothing is filtered, null if it is not known. Expired ones are not in it, so only archived ones that have not expired are
 -- subtracted. Words are counted in lower case and normal form NFC over name, kind and observations.
 WITH candidates AS (
-    SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE name ILIKE ANY (:patterns::text[]) OR kind ILIKE ANY (:patterns::text[])
+    SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
+    WHERE name ILIKE ANY (:patterns::text[]) OR kind ILIKE ANY (:patterns::text[])
     UNION
-    SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE content ILIKE ANY (:patterns::text[])
+    SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
+    WHERE content ILIKE ANY (:patterns::text[])
 ), documents AS MATERIALIZED (
     SELECT c.id, e.created_at, normalize(
             lower(regexp_replace(concat_ws(' ', e.name, e.kind, s.text), :apostrophe, '''', 'g')), NFC) AS text
     FROM candidates c
     CROSS JOIN LATERAL (
-        SELECT e.name, e.kind, e.created_at FROM entity_of(:tenant_id, :graph_id, c.id, :as_of_revision, :as_of_time) e
+        SELECT node.name, node.kind, node.created_at
+        FROM entity_of(:tenant_id, :graph_id, c.id, :as_of_revision, :as_of_time) node
         WHERE -- include: fits
         OFFSET 0
     ) AS e
@@ -187,7 +195,7 @@ WITH candidates AS (
     CROSS JOIN unnest(:regexes::text[]) WITH ORDINALITY AS w (pattern, position)
 ), corpus AS MATERIALIZED (
     SELECT CASE WHEN :entities::bigint IS NULL THEN (
-        SELECT count(*) FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) e
+        SELECT count(*) FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) node
         WHERE -- include: fits
     ) ELSE :entities - CASE WHEN :archived THEN 0 ELSE (
         SELECT count(*) FROM search_nodes
@@ -252,55 +260,70 @@ CROSS JOIN LATERAL (
 -- name: search_boolean
 -- Entities that match a boolean query, oldest first. Its terms, once in each of their written forms: their places :positions,
 -- fields :fields (null: any) and patterns :patterns, with :plain_patterns (as in holds). :required and :forbidden: for each
--- conjunction of the query, the terms that must and must not match, as the bits of a number. :is_universal: whether a conjunction requires no term, so that every entity must be read.
+-- conjunction of the query, the terms that must and must not match, as the bits of a number. :is_universal: whether a
+-- conjunction requires no term, so that every entity must be read.
 WITH terms AS (
     SELECT position, field, pattern, plain
-    FROM unnest(:positions::integer[], :fields::text[], :patterns::text[], :plain_patterns::text[]) AS t (position, field, pattern,
-        plain)
+    FROM unnest(:positions::integer[], :fields::text[], :patterns::text[], :plain_patterns::text[])
+        AS term (position, field, pattern, plain)
 ), hits AS (
-    SELECT 1::bigint << t.position AS bit, n.id
-    FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(name, t.pattern, t.plain) OFFSET 0) AS n
-    WHERE t.field = 'name' OR t.field IS NULL
-    UNION ALL
-    SELECT 1::bigint << t.position, n.id
-    FROM terms t CROSS JOIN LATERAL (SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(kind, t.pattern, t.plain) OFFSET 0) AS n
-    WHERE t.field = 'type' OR t.field IS NULL
-    UNION ALL
-    SELECT 1::bigint << t.position, n.id
-    FROM terms t CROSS JOIN LATERAL (
+    SELECT 1::bigint << term.position AS bit, node.id
+    FROM terms term
+    CROSS JOIN LATERAL (
         SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-        WHERE tags <> '{}' AND joined(tags) ILIKE t.pattern
-            AND EXISTS (SELECT 1 FROM unnest(tags) AS g (tag) WHERE holds(tag, t.pattern, t.plain))
+        WHERE holds(name, term.pattern, term.plain)
         OFFSET 0
-    ) AS n
-    WHERE t.field = 'tag' OR t.field IS NULL
+    ) AS node
+    WHERE term.field = 'name' OR term.field IS NULL
     UNION ALL
-    SELECT 1::bigint << t.position, s.node_id
-    FROM terms t CROSS JOIN LATERAL (SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision,
-        :as_of_time) WHERE holds(content, t.pattern, t.plain) OFFSET 0) AS s
-    WHERE t.field = 'observation' OR t.field IS NULL
+    SELECT 1::bigint << term.position, node.id
+    FROM terms term
+    CROSS JOIN LATERAL (
+        SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
+        WHERE holds(kind, term.pattern, term.plain)
+        OFFSET 0
+    ) AS node
+    WHERE term.field = 'type' OR term.field IS NULL
+    UNION ALL
+    SELECT 1::bigint << term.position, node.id
+    FROM terms term
+    CROSS JOIN LATERAL (
+        SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
+        WHERE tags <> '{}' AND joined(tags) ILIKE term.pattern
+            AND EXISTS (SELECT 1 FROM unnest(tags) AS own (tag) WHERE holds(tag, term.pattern, term.plain))
+        OFFSET 0
+    ) AS node
+    WHERE term.field = 'tag' OR term.field IS NULL
+    UNION ALL
+    SELECT 1::bigint << term.position, observation.node_id
+    FROM terms term
+    CROSS JOIN LATERAL (
+        SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
+        WHERE holds(content, term.pattern, term.plain)
+        OFFSET 0
+    ) AS observation
+    WHERE term.field = 'observation' OR term.field IS NULL
     UNION ALL
     SELECT 0, id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) WHERE :is_universal
 ), masks AS MATERIALIZED (
     SELECT id, bit_or(bit) AS mask FROM hits GROUP BY id
 ), held AS MATERIALIZED (
-    SELECT m.id FROM masks m
-    WHERE m.mask IN (
-        SELECT d.mask FROM (SELECT DISTINCT mask FROM masks) AS d
+    SELECT masks.id FROM masks
+    WHERE masks.mask IN (
+        SELECT distinct_mask.mask FROM (SELECT DISTINCT mask FROM masks) AS distinct_mask
         WHERE EXISTS (
-            SELECT 1 FROM unnest(:required::bigint[], :forbidden::bigint[]) AS c (required, forbidden)
-            WHERE d.mask & c.required = c.required AND d.mask & c.forbidden = 0))
+            SELECT 1 FROM unnest(:required::bigint[], :forbidden::bigint[]) AS conjunction (required, forbidden)
+            WHERE distinct_mask.mask & conjunction.required = conjunction.required
+                AND distinct_mask.mask & conjunction.forbidden = 0))
 )
-SELECT h.id
-FROM held h
+SELECT held.id
+FROM held
 CROSS JOIN LATERAL (
-    SELECT e.created_at FROM entity_of(:tenant_id, :graph_id, h.id, :as_of_revision, :as_of_time) e
+    SELECT node.created_at FROM entity_of(:tenant_id, :graph_id, held.id, :as_of_revision, :as_of_time) node
     WHERE -- include: fits
     OFFSET 0
-) AS e
-ORDER BY e.created_at, h.id
+) AS entity
+ORDER BY entity.created_at, held.id
 OFFSET :offset
 LIMIT :limit;
 
@@ -318,15 +341,15 @@ SELECT set_config('pg_trgm.similarity_threshold', :similarity, true);
 -- Entities whose name or kind may be near to a text: those of :min_length to :max_length characters that are similar to
 -- :text or, if :by_trigrams is false, all of that length; the same for the text in another normal form, where :other is not
 -- null. Both in lower case, in any order.
-SELECT e.id, ARRAY[lower(e.name), lower(coalesce(e.kind, ''))] AS texts
-FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) e
+SELECT node.id, ARRAY[lower(node.name), lower(coalesce(node.kind, ''))] AS texts
+FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) node
 WHERE -- include: fits
-    AND ((length(lower(e.name)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.name % :text))
-        OR (length(lower(e.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR e.kind % :text))
-        OR (:other::text IS NOT NULL AND length(lower(e.name)) BETWEEN :other_min_length AND :other_max_length
-            AND (NOT :by_trigrams OR e.name % :other))
-        OR (:other IS NOT NULL AND length(lower(e.kind)) BETWEEN :other_min_length AND :other_max_length
-            AND (NOT :by_trigrams OR e.kind % :other)));
+    AND ((length(lower(node.name)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR node.name % :text))
+        OR (length(lower(node.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR node.kind % :text))
+        OR (:other::text IS NOT NULL AND length(lower(node.name)) BETWEEN :other_min_length AND :other_max_length
+            AND (NOT :by_trigrams OR node.name % :other))
+        OR (:other IS NOT NULL AND length(lower(node.kind)) BETWEEN :other_min_length AND :other_max_length
+            AND (NOT :by_trigrams OR node.kind % :other)));
 
 -- name: fuzzy_statements
 -- fuzzy_entities for observations.
@@ -341,7 +364,7 @@ WITH near AS MATERIALIZED (
 SELECT near.node_id AS id, ARRAY[lower(near.content)] AS texts
 FROM near
 CROSS JOIN LATERAL (
-    SELECT 1 FROM entity_of(:tenant_id, :graph_id, near.node_id, :as_of_revision, :as_of_time) e
+    SELECT 1 FROM entity_of(:tenant_id, :graph_id, near.node_id, :as_of_revision, :as_of_time) node
     WHERE -- include: fits
     OFFSET 0
 ) AS e;
@@ -356,7 +379,7 @@ FROM (
     LIMIT :examined
 ) AS m
 CROSS JOIN LATERAL (
-    SELECT e.name FROM entity_of(:tenant_id, :graph_id, m.node_id, :as_of_revision, :as_of_time) e
+    SELECT node.name FROM entity_of(:tenant_id, :graph_id, m.node_id, :as_of_revision, :as_of_time) node
     WHERE -- include: fits
     OFFSET 0
 ) AS e
@@ -377,7 +400,7 @@ FROM (
     LIMIT :examined
 ) AS m
 CROSS JOIN LATERAL (
-    SELECT e.name FROM entity_of(:tenant_id, :graph_id, m.node_id, :as_of_revision, :as_of_time) e
+    SELECT node.name FROM entity_of(:tenant_id, :graph_id, m.node_id, :as_of_revision, :as_of_time) node
     WHERE -- include: fits
     OFFSET 0
 ) AS e
@@ -391,12 +414,13 @@ LEFT JOIN LATERAL (
 
 -- name: search_dates
 -- Entities that were created or last changed between :since and :until, oldest first.
-SELECT e.id
-FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) e
-WHERE (:until::timestamptz IS NULL OR e.created_at <= :until) AND (:since::timestamptz IS NULL OR e.updated_at >= :since)
-    AND (:since IS NULL OR :until IS NULL OR e.created_at >= :since OR e.updated_at <= :until)
+SELECT node.id
+FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) node
+WHERE (:until::timestamptz IS NULL OR node.created_at <= :until)
+    AND (:since::timestamptz IS NULL OR node.updated_at >= :since)
+    AND (:since IS NULL OR :until IS NULL OR node.created_at >= :since OR node.updated_at <= :until)
     AND -- include: fits
-ORDER BY e.created_at, e.id
+ORDER BY node.created_at, node.id
 OFFSET :offset
 LIMIT :limit;
 

@@ -33,23 +33,23 @@ SELECT set_config('max_parallel_maintenance_workers', '0', false) AS others;
 -- name: list_indexes
 -- The vector indexes that exist, those that a killed worker left half built included, and those on passages, where vectors
 -- were stored before.
-SELECT c.relname AS name, i.indisvalid AS valid
-FROM pg_index i
-JOIN pg_class c ON c.oid = i.indexrelid
-JOIN pg_am m ON m.oid = c.relam AND m.amname = 'hnsw'
-WHERE i.indrelid = 'passages'::regclass
-    OR i.indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'searched_vectors'::regclass)
-ORDER BY c.relname;
+SELECT relation.relname AS name, entry.indisvalid AS valid
+FROM pg_index entry
+JOIN pg_class relation ON relation.oid = entry.indexrelid
+JOIN pg_am method ON method.oid = relation.relam AND method.amname = 'hnsw'
+WHERE entry.indrelid = 'passages'::regclass
+    OR entry.indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'searched_vectors'::regclass)
+ORDER BY relation.relname;
 
 -- name: list_candidates
 -- From how many candidates each valid vector index chooses the links of a new vector.
-SELECT c.relname AS name, o.option_value::integer AS candidates
-FROM pg_index i
-JOIN pg_class c ON c.oid = i.indexrelid
-JOIN pg_am m ON m.oid = c.relam AND m.amname = 'hnsw'
-CROSS JOIN LATERAL pg_options_to_table(c.reloptions) AS o
-WHERE i.indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'searched_vectors'::regclass) AND i.indisvalid
-    AND o.option_name = 'ef_construction';
+SELECT relation.relname AS name, option.option_value::integer AS candidates
+FROM pg_index entry
+JOIN pg_class relation ON relation.oid = entry.indexrelid
+JOIN pg_am method ON method.oid = relation.relam AND method.amname = 'hnsw'
+CROSS JOIN LATERAL pg_options_to_table(relation.reloptions) AS option
+WHERE entry.indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'searched_vectors'::regclass)
+    AND entry.indisvalid AND option.option_name = 'ef_construction';
 
 -- name: wait_for_locks
 -- Set how long the following statements of the transaction wait for a lock.
