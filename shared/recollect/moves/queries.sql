@@ -64,7 +64,8 @@ RETURNING held_until;
 -- name: depart
 -- Have a tenant be here no more, while this very hold stands: not once it is over, was ended by a write, or is another's.
 -- Until when whoever moves it alone has it arrive; from then on the secret lets anybody.
-UPDATE tenants SET place = 'departed', held_until = clock_timestamp() + :most::interval, departed_to = :target, switch_secret = :secret
+UPDATE tenants SET place = 'departed', held_until = clock_timestamp() + :most::interval, departed_to = :target,
+    switch_secret = :secret
 WHERE id = :id AND place = 'leaving' AND held_until = :held_until AND held_until > clock_timestamp()
 RETURNING id;
 
@@ -88,12 +89,13 @@ SELECT to_jsonb(t) - 'place' AS tenant FROM tenants t WHERE t.id = :id;
 -- The tenant's own row, from the source's, as one that is arriving; no row where this cell serves it already.
 INSERT INTO tenants AS t (id, slug, name, status, read_only, plan, retention_days, time_zone, erase_at, created_at, place,
     moving)
-SELECT r.id, r.slug, r.name, r.status, r.read_only, r.plan, r.retention_days, r.time_zone, r.erase_at, r.created_at, 'arriving',
-    true
+SELECT r.id, r.slug, r.name, r.status, r.read_only, r.plan, r.retention_days, r.time_zone, r.erase_at, r.created_at,
+    'arriving', true
 FROM jsonb_populate_record(NULL::tenants, :tenant::jsonb) r
 ON CONFLICT (id) DO UPDATE SET slug = EXCLUDED.slug, name = EXCLUDED.name, status = EXCLUDED.status,
     read_only = EXCLUDED.read_only, plan = EXCLUDED.plan, retention_days = EXCLUDED.retention_days,
-    time_zone = EXCLUDED.time_zone, erase_at = EXCLUDED.erase_at, created_at = EXCLUDED.created_at, place = EXCLUDED.place, switch_secret = NULL
+    time_zone = EXCLUDED.time_zone, erase_at = EXCLUDED.erase_at, created_at = EXCLUDED.created_at,
+    place = EXCLUDED.place, switch_secret = NULL
 WHERE t.place = 'arriving'
 RETURNING id;
 
@@ -164,7 +166,8 @@ ORDER BY person_id;
 -- name: read_password_changes
 -- When these people took another password, and how often, as a JSON array of objects; not of people who are of one tenant
 -- alone, whose sessions end with their password in the same cell.
-SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at, 'number', p.password_changes)), '[]')
+SELECT coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'at', p.password_changed_at, 'number', p.password_changes)),
+    '[]')
     AS changes
 FROM people p
 WHERE p.id = ANY (:ids::uuid[]) AND p.password_changed_at IS NOT NULL AND NOT p.unproven;
@@ -190,15 +193,17 @@ SELECT current_setting('server_version_num')::int AS version, current_setting('w
     current_setting('max_wal_senders')::int
         - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender')::int AS free_senders,
     current_setting('max_logical_replication_workers')::int
-        - (SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'logical replication%worker')::int AS free_workers,
+        - (SELECT count(*) FROM pg_stat_activity
+            WHERE backend_type LIKE 'logical replication%worker')::int AS free_workers,
     coalesce(current_setting('max_active_replication_origins', true), current_setting('max_replication_slots'))::int
         - (SELECT count(*) FROM pg_replication_origin)::int AS free_origins,
     least(
-        current_setting('max_sync_workers_per_subscription')::int, current_setting('max_logical_replication_workers')::int - 1
+        current_setting('max_sync_workers_per_subscription')::int,
+        current_setting('max_logical_replication_workers')::int - 1
     ) AS copies,
     (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user) AS may_replicate,
     (SELECT rolsuper OR EXISTS (
-        SELECT 1 FROM pg_roles s WHERE s.rolname = 'pg_create_subscription' AND pg_has_role(s.oid, 'USAGE')
+        SELECT 1 FROM pg_roles role WHERE role.rolname = 'pg_create_subscription' AND pg_has_role(role.oid, 'USAGE')
     ) FROM pg_roles WHERE rolname = current_user) AND has_database_privilege(current_database(), 'CREATE')
         AS may_subscribe,
     has_parameter_privilege('session_replication_role', 'SET') AS may_erase,
@@ -274,15 +279,18 @@ WHERE slot_name ~ ('^pg_' || :number::bigint || '_sync_[0-9]+_' || :system::bigi
 -- name: copying
 -- How far a target is. What follows the log (relid null) and cannot reach the source is started again and again, and counted
 -- nowhere as an error: it has not heard from there then.
-SELECT (SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = s.oid AND r.srsubstate = 'r') AS ready,
-    (SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = s.oid) AS tables,
-    coalesce((SELECT e.apply_error_count + e.sync_error_count FROM pg_stat_subscription_stats e WHERE e.subid = s.oid), 0)
+SELECT (SELECT count(*) FROM pg_subscription_rel relation WHERE relation.srsubid = subscription.oid
+    AND relation.srsubstate = 'r') AS ready,
+    (SELECT count(*) FROM pg_subscription_rel relation WHERE relation.srsubid = subscription.oid) AS tables,
+    coalesce((SELECT errors.apply_error_count + errors.sync_error_count FROM pg_stat_subscription_stats errors
+        WHERE errors.subid = subscription.oid), 0)
         AS errors,
-    s.subenabled AS enabled,
-    EXISTS (SELECT FROM pg_stat_subscription w
-        WHERE w.subid = s.oid AND w.relid IS NULL AND w.last_msg_receipt_time IS NOT NULL) AS heard
-FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
-WHERE s.subname = :name AND d.datname = current_database();
+    subscription.subenabled AS enabled,
+    EXISTS (SELECT FROM pg_stat_subscription worker
+        WHERE worker.subid = subscription.oid AND worker.relid IS NULL
+            AND worker.last_msg_receipt_time IS NOT NULL) AS heard
+FROM pg_subscription subscription JOIN pg_database db ON db.oid = subscription.subdbid
+WHERE subscription.subname = :name AND db.datname = current_database();
 
 -- name: mark_log
 -- Write a mark to the source's log, after all that has committed; where it is.
@@ -290,8 +298,8 @@ SELECT pg_logical_emit_message(true, 'recollect.move', '')::text AS at;
 
 -- name: log_of
 -- How far the target has confirmed the source's log, or has to go until :at; null :at is where the log ends now.
-SELECT greatest(0, pg_wal_lsn_diff(coalesce(:at::text::pg_lsn, pg_current_wal_lsn()), confirmed_flush_lsn))::bigint AS behind,
-    coalesce(wal_status = 'lost', false) AS lost
+SELECT greatest(0, pg_wal_lsn_diff(coalesce(:at::text::pg_lsn, pg_current_wal_lsn()),
+    confirmed_flush_lsn))::bigint AS behind, coalesce(wal_status = 'lost', false) AS lost
 FROM pg_replication_slots WHERE slot_name = :name;
 
 -- name: erase_moved_step

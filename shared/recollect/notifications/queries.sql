@@ -10,53 +10,59 @@ WITH page AS (
     ORDER BY revision
     LIMIT :limit
 )
-SELECT p.revision, p.at, p.actor, p.operation, p.counts, p.ids[1:(:max_ids)] AS ids,
-    cardinality(p.ids) > :max_ids AS cut,
-    CASE WHEN cardinality(p.ids) + gone.observations > :max_judged OR p.revision <= g.compacted_revision THEN true
+SELECT page.revision, page.at, page.actor, page.operation, page.counts, page.ids[1:(:max_ids)] AS ids,
+    cardinality(page.ids) > :max_ids AS cut,
+    CASE WHEN cardinality(page.ids) + gone.observations > :max_judged
+        OR page.revision <= graph.compacted_revision THEN true
     ELSE EXISTS (
-        SELECT 1 FROM node_versions v
-        WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.node_id = ANY (ARRAY(
-                SELECT unnest(p.ids)
+        SELECT 1 FROM node_versions version
+        WHERE version.tenant_id = :tenant_id AND version.graph_id = :graph_id AND version.node_id = ANY (ARRAY(
+                SELECT unnest(page.ids)
                 UNION
-                SELECT unnest(ARRAY[r.from_node, r.to_node]) FROM relations r
-                WHERE r.tenant_id = :tenant_id AND r.id = ANY (p.ids)
+                SELECT unnest(ARRAY[edge.from_node, edge.to_node]) FROM relations edge
+                WHERE edge.tenant_id = :tenant_id AND edge.id = ANY (page.ids)
             ))
-            AND v.added_revision <= p.revision
-            AND (v.superseded_revision IS NULL OR v.superseded_revision >= p.revision)
-            AND (:nodes::uuid[] IS NULL OR v.node_id = ANY (:nodes::uuid[]))
+            AND version.added_revision <= page.revision
+            AND (version.superseded_revision IS NULL OR version.superseded_revision >= page.revision)
+            AND (:nodes::uuid[] IS NULL OR version.node_id = ANY (:nodes::uuid[]))
             AND (:kinds::text[] IS NULL
-                OR lower(v.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds::text[]) AS w (kind))))
+                OR lower(version.kind) = ANY (ARRAY(SELECT lower(wanted.kind)
+                    FROM unnest(:kinds::text[]) AS wanted (kind))))
             AND (:tags::text[] IS NULL OR EXISTS (
-                SELECT 1 FROM unnest(v.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag)
-                    ON lower(t.tag) = lower(w.tag)))
+                SELECT 1 FROM unnest(version.tags) AS own (tag) JOIN unnest(:tags::text[]) AS wanted (tag)
+                    ON lower(own.tag) = lower(wanted.tag)))
     ) OR EXISTS (
         SELECT 1 FROM (
             SELECT tenant_id, node_id, kind, tags FROM observations
-            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (p.ids)
-                AND added_revision <= p.revision AND (removed_revision IS NULL OR removed_revision >= p.revision)
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (page.ids)
+                AND added_revision <= page.revision AND (removed_revision IS NULL OR removed_revision >= page.revision)
             UNION ALL
             SELECT tenant_id, node_id, kind, tags FROM observations
             WHERE gone.observations > 0 AND tenant_id = :tenant_id AND graph_id = :graph_id
-                AND same_key(removed_revision, p.revision)
-        ) AS o
-        JOIN node_versions v ON v.tenant_id = o.tenant_id AND v.node_id = o.node_id AND v.added_revision <= p.revision
-            AND (v.superseded_revision IS NULL OR v.superseded_revision >= p.revision)
-        WHERE (:nodes::uuid[] IS NULL OR o.node_id = ANY (:nodes::uuid[]))
+                AND same_key(removed_revision, page.revision)
+        ) AS observation
+        JOIN node_versions version ON version.tenant_id = observation.tenant_id
+            AND version.node_id = observation.node_id AND version.added_revision <= page.revision
+            AND (version.superseded_revision IS NULL OR version.superseded_revision >= page.revision)
+        WHERE (:nodes::uuid[] IS NULL OR observation.node_id = ANY (:nodes::uuid[]))
             AND (:kinds::text[] IS NULL
-                OR lower(v.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds::text[]) AS w (kind)))
-                OR lower(o.kind) = ANY (ARRAY(SELECT lower(w.kind) FROM unnest(:kinds::text[]) AS w (kind))))
+                OR lower(version.kind) = ANY (ARRAY(SELECT lower(wanted.kind)
+                    FROM unnest(:kinds::text[]) AS wanted (kind)))
+                OR lower(observation.kind) = ANY (ARRAY(SELECT lower(wanted.kind)
+                    FROM unnest(:kinds::text[]) AS wanted (kind))))
             AND (:tags::text[] IS NULL OR EXISTS (
-                SELECT 1 FROM unnest(v.tags || o.tags) AS t (tag) JOIN unnest(:tags::text[]) AS w (tag)
-                    ON lower(t.tag) = lower(w.tag)))
+                SELECT 1 FROM unnest(version.tags || observation.tags) AS own (tag)
+                JOIN unnest(:tags::text[]) AS wanted (tag)
+                    ON lower(own.tag) = lower(wanted.tag)))
     ) END AS wanted
-FROM page p
-JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = :graph_id
+FROM page
+JOIN graphs graph ON graph.tenant_id = :tenant_id AND graph.id = :graph_id
 CROSS JOIN LATERAL (
     SELECT count(*) AS observations FROM (
         SELECT FROM observations
-        WHERE p.counts ? 'nodes_removed' AND tenant_id = :tenant_id AND graph_id = :graph_id
-            AND same_key(removed_revision, p.revision)
+        WHERE page.counts ? 'nodes_removed' AND tenant_id = :tenant_id AND graph_id = :graph_id
+            AND same_key(removed_revision, page.revision)
         ORDER BY removed_revision LIMIT :max_judged + 1
-    ) AS o
+    ) AS observation
 ) AS gone
-ORDER BY p.revision;
+ORDER BY page.revision;

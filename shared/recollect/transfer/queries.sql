@@ -28,7 +28,7 @@ WHERE v.added_revision >= :since_revision AND v.created_by = :subject;
 -- fragment: said_of
 -- The observations of a node v that were live at revision :as_of_revision and time :as_of_time, where nodes have names.
 SELECT * FROM observations
-WHERE :named AND tenant_id = :tenant_id AND same_key(node_id, v.node_id) AND added_revision <= :as_of_revision
+WHERE :named AND tenant_id = :tenant_id AND same_key(node_id, state.node_id) AND added_revision <= :as_of_revision
     AND is_live_at(removed_revision, :as_of_revision) AND is_current_at(expires_at, :as_of_time)
 ORDER BY node_id OFFSET 0
 
@@ -48,81 +48,87 @@ WITH live AS (
     ORDER BY id
     LIMIT :limit
 ), removed AS (
-    SELECT n.id
+    SELECT node.id
     FROM (
-        SELECT DISTINCT t.id FROM changes, unnest(ids) AS t (id)
-        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :as_of_revision AND t.id > :after
+        SELECT DISTINCT changed.id FROM changes, unnest(ids) AS changed (id)
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND revision > :as_of_revision AND changed.id > :after
     ) AS touched
     CROSS JOIN LATERAL (
         SELECT id, graph_id, added_revision, removed_revision FROM nodes
         WHERE tenant_id = :tenant_id AND same_key(id, touched.id) ORDER BY id LIMIT 1
-    ) AS n
-    WHERE n.graph_id = :graph_id AND n.removed_revision > :as_of_revision AND n.added_revision <= :as_of_revision
-    ORDER BY n.id
+    ) AS node
+    WHERE node.graph_id = :graph_id AND node.removed_revision > :as_of_revision AND node.added_revision <= :as_of_revision
+    ORDER BY node.id
     LIMIT :limit
 ), page AS (
     SELECT id FROM live UNION ALL SELECT id FROM removed
     ORDER BY id
     LIMIT :limit
 ), found AS (
-    SELECT p.id AS lineage, v.*
-    FROM page p
+    SELECT page.id AS lineage, version.*
+    FROM page
     LEFT JOIN LATERAL (
-        SELECT w.* FROM (
+        SELECT version.* FROM (
             SELECT * FROM node_versions
-            WHERE tenant_id = :tenant_id AND node_id = p.id AND added_revision <= :as_of_revision
+            WHERE tenant_id = :tenant_id AND node_id = page.id AND added_revision <= :as_of_revision
             ORDER BY version DESC
             LIMIT 1
-        ) AS w
-        WHERE NOT w.deleted AND (w.name IS NOT NULL) = :named AND coalesce(w.name, w.content) IS NOT NULL
-            AND is_current_at(w.expires_at, :as_of_time) AND (:hidden::boolean OR w.status = 'active')
-            AND (:kind::text IS NULL OR w.kind = :kind)
+        ) AS version
+        WHERE NOT version.deleted AND (version.name IS NOT NULL) = :named
+            AND coalesce(version.name, version.content) IS NOT NULL AND is_current_at(version.expires_at, :as_of_time)
+            AND (:hidden::boolean OR version.status = 'active') AND (:kind::text IS NULL OR version.kind = :kind)
             AND (cardinality(:tags::text[]) = 0 OR EXISTS (
-                SELECT FROM unnest(w.tags) AS t (tag) JOIN unnest(:tags::text[]) AS o (tag) ON lower(t.tag) = lower(o.tag)))
-            AND NOT (w.placeholder AND (:kind IS NOT NULL OR cardinality(:tags) > 0
+                SELECT FROM unnest(version.tags) AS own (tag)
+                JOIN unnest(:tags::text[]) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag)))
+            AND NOT (version.placeholder AND (:kind IS NOT NULL OR cardinality(:tags) > 0
                 OR :since::timestamptz IS NOT NULL OR :until::timestamptz IS NOT NULL))
-    ) AS v ON true
+    ) AS version ON true
 ), sized AS (
-    SELECT v.*, row_number() OVER upwards AS position, sum(o.bytes + coalesce(octet_length(v.content), 0)
-        + coalesce(octet_length(v.summary), 0) + coalesce(pg_column_size(v.metadata), 0)) OVER upwards AS bytes
-    FROM found v
+    SELECT state.*, row_number() OVER upwards AS position, sum(size.bytes + coalesce(octet_length(state.content), 0)
+        + coalesce(octet_length(state.summary), 0) + coalesce(pg_column_size(state.metadata), 0)) OVER upwards AS bytes
+    FROM found state
     CROSS JOIN LATERAL (
-        SELECT coalesce(sum(octet_length(s.content) + 64 + pg_column_size(s.metadata)), 0) AS bytes
+        SELECT coalesce(sum(octet_length(observation.content) + 64 + pg_column_size(observation.metadata)), 0) AS bytes
         FROM (
             -- include: said_of
-        ) AS s
-    ) AS o
-    WINDOW upwards AS (ORDER BY v.lineage)
+        ) AS observation
+    ) AS size
+    WINDOW upwards AS (ORDER BY state.lineage)
 )
-SELECT v.lineage AS id, v.node_id IS NOT NULL AND coalesce(:since <= c.at, true)
-    AND coalesce(:until >= c.at, true) AS shown,
-    v.name, v.kind, v.content, v.summary, v.tags, v.importance, v.metadata, v.status, v.source, v.thread, v.said_at,
-    v.said_offset, v.freshness_at, v.ttl_days, v.expires_at, v.placeholder, coalesce(v.began_at, n.created_at) AS created_at,
-    c.at AS updated_at, p.name AS parent, a.aliases, o.contents, o.threads, o.said_ats, o.said_offsets, o.expiries,
-    o.attributes, v.reason
-FROM sized v
-CROSS JOIN LATERAL (SELECT created_at, updated_at FROM nodes WHERE tenant_id = :tenant_id AND id = v.lineage LIMIT 1) AS n
+SELECT state.lineage AS id, state.node_id IS NOT NULL AND coalesce(:since <= changed.at, true)
+    AND coalesce(:until >= changed.at, true) AS shown,
+    state.name, state.kind, state.content, state.summary, state.tags, state.importance, state.metadata, state.status,
+    state.source, state.thread, state.said_at, state.said_offset, state.freshness_at, state.ttl_days, state.expires_at,
+    state.placeholder, coalesce(state.began_at, node.created_at) AS created_at, changed.at AS updated_at,
+    parent.name AS parent, alias.aliases, facts.contents, facts.threads, facts.said_ats, facts.said_offsets,
+    facts.expiries, facts.attributes, state.reason
+FROM sized state
+CROSS JOIN LATERAL (SELECT created_at, updated_at FROM nodes WHERE tenant_id = :tenant_id
+    AND id = state.lineage LIMIT 1) AS node
 LEFT JOIN LATERAL (
-    SELECT CASE WHEN n.updated_at <= (SELECT at FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+    SELECT CASE WHEN node.updated_at <= (SELECT at FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         AND revision = :as_of_revision)
-        THEN n.updated_at ELSE changed_at(:tenant_id, :graph_id, v.node_id, v.created_at, :as_of_revision) END AS at
-) AS c ON v.node_id IS NOT NULL
+        THEN node.updated_at ELSE changed_at(:tenant_id, :graph_id, state.node_id, state.created_at,
+            :as_of_revision) END AS at
+) AS changed ON state.node_id IS NOT NULL
 LEFT JOIN LATERAL (
     SELECT name, deleted, placeholder, expires_at FROM node_versions
-    WHERE tenant_id = :tenant_id AND node_id = v.parent_id AND added_revision <= :as_of_revision
+    WHERE tenant_id = :tenant_id AND node_id = state.parent_id AND added_revision <= :as_of_revision
     ORDER BY version DESC
     LIMIT 1
-) AS p ON NOT p.deleted AND NOT p.placeholder AND is_current_at(p.expires_at, :as_of_time)
+) AS parent ON NOT parent.deleted AND NOT parent.placeholder AND is_current_at(parent.expires_at, :as_of_time)
 CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(l.name ORDER BY l.name), '{}') AS aliases FROM aliases l
-    WHERE l.tenant_id = :tenant_id AND l.node_id = v.node_id AND l.name IS DISTINCT FROM v.name
-        AND l.added_revision <= :as_of_revision AND is_live_at(l.removed_revision, :as_of_revision)
-) AS a
+    SELECT coalesce(array_agg(alias.name ORDER BY alias.name), '{}') AS aliases FROM aliases alias
+    WHERE alias.tenant_id = :tenant_id AND alias.node_id = state.node_id AND alias.name IS DISTINCT FROM state.name
+        AND alias.added_revision <= :as_of_revision AND is_live_at(alias.removed_revision, :as_of_revision)
+) AS alias
 CROSS JOIN LATERAL (
-    SELECT array_agg(s.content ORDER BY s.first, s.id) AS contents, array_agg(s.thread ORDER BY s.first, s.id) AS threads,
-        array_agg(s.said_at ORDER BY s.first, s.id) AS said_ats, array_agg(s.said_offset ORDER BY s.first, s.id) AS said_offsets,
-        array_agg(s.expires_at ORDER BY s.first, s.id) AS expiries,
-        array_agg(CASE WHEN s.attributes <> '{}' THEN s.attributes END ORDER BY s.first, s.id) AS attributes
+    SELECT array_agg(fact.content ORDER BY fact.first, fact.id) AS contents,
+        array_agg(fact.thread ORDER BY fact.first, fact.id) AS threads,
+        array_agg(fact.said_at ORDER BY fact.first, fact.id) AS said_ats,
+        array_agg(fact.said_offset ORDER BY fact.first, fact.id) AS said_offsets,
+        array_agg(fact.expires_at ORDER BY fact.first, fact.id) AS expiries,
+        array_agg(CASE WHEN fact.attributes <> '{}' THEN fact.attributes END ORDER BY fact.first, fact.id) AS attributes
     FROM (
         SELECT id, content, thread, said_at, said_offset, expires_at, coalesce(first_revision, added_revision) AS first,
             jsonb_strip_nulls(jsonb_build_object('kind', kind, 'tags', nullif(tags, '{}'), 'importance', importance,
@@ -131,10 +137,10 @@ CROSS JOIN LATERAL (
         FROM (
             -- include: said_of
         ) AS said
-    ) AS s
-) AS o
-WHERE v.position = 1 OR v.bytes <= :max_bytes
-ORDER BY v.lineage;
+    ) AS fact
+) AS facts
+WHERE state.position = 1 OR state.bytes <= :max_bytes
+ORDER BY state.lineage;
 
 -- name: relations_as_of
 -- The next relations of the graph after :after, oldest first, that were live at revision :as_of_revision; at most
@@ -165,35 +171,39 @@ WITH live AS (
     ORDER BY id
     LIMIT :limit
 ), ends AS (
-    SELECT v.*
-    FROM (SELECT from_node AS id FROM page UNION SELECT to_node FROM page) AS e
+    SELECT version.*
+    FROM (SELECT from_node AS id FROM page UNION SELECT to_node FROM page) AS edge_end
     CROSS JOIN LATERAL (
         SELECT * FROM node_versions
-        WHERE tenant_id = :tenant_id AND node_id = e.id AND added_revision <= :as_of_revision
+        WHERE tenant_id = :tenant_id AND node_id = edge_end.id AND added_revision <= :as_of_revision
         ORDER BY version DESC
         LIMIT 1
-    ) AS v
-    WHERE NOT v.deleted AND coalesce(v.name, v.content) IS NOT NULL AND NOT (:named AND v.name IS NULL)
-        AND is_current_at(v.expires_at, :as_of_time) AND (:hidden::boolean OR v.status = 'active')
-        AND (:kind::text IS NULL OR v.kind = :kind)
+    ) AS version
+    WHERE NOT version.deleted AND coalesce(version.name, version.content) IS NOT NULL
+        AND NOT (:named AND version.name IS NULL) AND is_current_at(version.expires_at, :as_of_time)
+        AND (:hidden::boolean OR version.status = 'active') AND (:kind::text IS NULL OR version.kind = :kind)
         AND (cardinality(:tags::text[]) = 0 OR EXISTS (
-            SELECT FROM unnest(v.tags) AS t (tag) JOIN unnest(:tags::text[]) AS o (tag) ON lower(t.tag) = lower(o.tag)))
-        AND NOT (v.placeholder AND (:kind IS NOT NULL OR cardinality(:tags) > 0 OR :since::timestamptz IS NOT NULL
+            SELECT FROM unnest(version.tags) AS own (tag)
+            JOIN unnest(:tags::text[]) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag)))
+        AND NOT (version.placeholder AND (:kind IS NOT NULL OR cardinality(:tags) > 0 OR :since::timestamptz IS NOT NULL
             OR :until::timestamptz IS NOT NULL))
         AND (:since IS NULL AND :until IS NULL
-            OR changed_at(:tenant_id, :graph_id, v.node_id, v.created_at, :as_of_revision) BETWEEN coalesce(:since,
+            OR changed_at(:tenant_id, :graph_id, version.node_id, version.created_at,
+                :as_of_revision) BETWEEN coalesce(:since,
             '-infinity') AND coalesce(:until, 'infinity'))
 ), ties AS (
-    SELECT p.*, f.node_id IS NOT NULL AND t.node_id IS NOT NULL AS shown, f.name AS source,
-        CASE WHEN f.name IS NULL THEN f.content END AS source_text, f.thread AS source_thread, f.status AS source_status,
-        t.name AS target, CASE WHEN t.name IS NULL THEN t.content END AS target_text, t.thread AS target_thread,
-        t.status AS target_status
-    FROM page p
-    LEFT JOIN ends f ON f.node_id = p.from_node
-    LEFT JOIN ends t ON t.node_id = p.to_node
+    SELECT page.*, source.node_id IS NOT NULL AND target.node_id IS NOT NULL AS shown, source.name AS source,
+        CASE WHEN source.name IS NULL THEN source.content END AS source_text, source.thread AS source_thread,
+            source.status AS source_status,
+        target.name AS target, CASE WHEN target.name IS NULL THEN target.content END AS target_text,
+        target.thread AS target_thread, target.status AS target_status
+    FROM page
+    LEFT JOIN ends source ON source.node_id = page.from_node
+    LEFT JOIN ends target ON target.node_id = page.to_node
 ), sized AS (
     SELECT *, row_number() OVER upwards AS position, sum(CASE WHEN shown THEN pg_column_size(metadata)
-        + coalesce(octet_length(source_text), 0) + coalesce(octet_length(target_text), 0) ELSE 0 END) OVER upwards AS bytes
+        + coalesce(octet_length(source_text), 0) + coalesce(octet_length(target_text), 0)
+        ELSE 0 END) OVER upwards AS bytes
     FROM ties
     WINDOW upwards AS (ORDER BY id)
 )

@@ -9,6 +9,7 @@ import pytest
 
 import recollect
 from recollect.postgres import schema
+from recollect.postgres.sql import parse
 
 CORE = Path(recollect.__file__).parent
 
@@ -60,3 +61,22 @@ def test_named_conditions_are_written_by_their_names(subtests: pytest.Subtests) 
 )
 def test_what_a_name_stands_for_is_found(name: str, written: str) -> None:
     assert re.search(NAMED[name], written)
+
+
+MAX_TABLES_WITH_LETTERS = 3
+"""Up to so many tables, an alias may be a letter."""
+
+RELATIONS = set(
+    re.findall(r"^CREATE (?:TABLE|VIEW) ([a-z_]+)", "\n".join(schema.read(name) for name in schema.FILES), re.MULTILINE)
+)
+TABLE = re.compile(rf"\b(?:FROM|JOIN|UPDATE|INTO|USING) ({'|'.join(sorted(RELATIONS))})\b")
+LETTER = re.compile(r"\b(?:FROM|JOIN|UPDATE|USING) [a-z_]+ ([a-z])\b|\) (?:AS )?([a-z])\b(?=[\s;]|$)")
+
+
+def test_aliases_are_words_where_many_tables_are_read(subtests: pytest.Subtests) -> None:
+    for file in sorted(CORE.rglob("queries.sql")):
+        for name, statement in parse(file.read_text("utf-8")).items():
+            text = re.sub(r"--.*", "", statement)
+            if len(TABLE.findall(text)) > MAX_TABLES_WITH_LETTERS:
+                with subtests.test(f"{file.parent.name}.{name}"):
+                    assert LETTER.findall(text) == []

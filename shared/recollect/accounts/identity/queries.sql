@@ -90,17 +90,17 @@ SELECT EXISTS (
 -- name: find_subject_state
 -- Whether the tenant is active, and whether a key of it (:key_id) holds, a person (:person_id) is its member, or a grant
 -- (:grant_id) was not revoked and is a member's, or an issuer (:issuer_id) is trusted.
-SELECT t.status = 'active' AND NOT t.read_only AS is_active, EXISTS (
+SELECT tenant.status = 'active' AND NOT tenant.read_only AS is_active, EXISTS (
     SELECT 1 FROM api_keys
     WHERE tenant_id = :tenant_id AND id = :key_id AND revoked_at IS NULL AND is_current(expires_at)
 ) OR EXISTS (
     SELECT 1 FROM members WHERE tenant_id = :tenant_id AND person_id = :person_id
 ) OR EXISTS (
-    SELECT 1 FROM oauth_grants g
-    JOIN members m ON m.tenant_id = :tenant_id AND m.person_id = g.person_id
-    WHERE g.tenant_id = :tenant_id AND g.id = :grant_id AND g.revoked_at IS NULL
+    SELECT 1 FROM oauth_grants oauth_grant
+    JOIN members member ON member.tenant_id = :tenant_id AND member.person_id = oauth_grant.person_id
+    WHERE oauth_grant.tenant_id = :tenant_id AND oauth_grant.id = :grant_id AND oauth_grant.revoked_at IS NULL
 ) OR EXISTS (
     SELECT 1 FROM trusted_issuers WHERE tenant_id = :tenant_id AND id = :issuer_id AND disabled_at IS NULL
 ) AS holds
-FROM tenants t
-WHERE t.id = :tenant_id;
+FROM tenants tenant
+WHERE tenant.id = :tenant_id;

@@ -56,41 +56,44 @@ ORDER BY p.since;
 -- if they are not null. The heads have most of the counts. Passages are counted from their index in one pass. Their
 -- size, with their vectors for search, is estimated from a sample of :sample passages of each graph.
 WITH listed AS MATERIALIZED (
-    SELECT g.id, g.name FROM graphs g
-    WHERE g.tenant_id = :tenant_id AND g.name > :after AND (:allowed::uuid[] IS NULL OR g.id = ANY (:allowed::uuid[]))
-        AND (:graph_id::uuid IS NULL OR g.id = :graph_id)
-    ORDER BY g.name
+    SELECT graph.id, graph.name FROM graphs graph
+    WHERE graph.tenant_id = :tenant_id AND graph.name > :after
+        AND (:allowed::uuid[] IS NULL OR graph.id = ANY (:allowed::uuid[]))
+        AND (:graph_id::uuid IS NULL OR graph.id = :graph_id)
+    ORDER BY graph.name
     LIMIT :limit
 ), counted AS MATERIALIZED (
-    SELECT p.graph_id, count(*) AS passages
-    FROM passages p
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = ANY (ARRAY(SELECT id FROM listed)) AND p.removed_revision IS NULL
-    GROUP BY p.graph_id
+    SELECT passage.graph_id, count(*) AS passages
+    FROM passages passage
+    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = ANY (ARRAY(SELECT id FROM listed))
+        AND passage.removed_revision IS NULL
+    GROUP BY passage.graph_id
 )
-SELECT l.name AS graph, h.entities, h.facts, h.observations, h.relations, coalesce(c.passages, 0) AS passages,
-    coalesce(round(c.passages * s.mean), 0)::bigint AS passage_bytes
-FROM listed l
-JOIN graph_heads h ON h.tenant_id = :tenant_id AND h.graph_id = l.id
-LEFT JOIN counted c ON c.graph_id = l.id
+SELECT listed.name AS graph, head.entities, head.facts, head.observations, head.relations,
+    coalesce(counted.passages, 0) AS passages,
+    coalesce(round(counted.passages * measured.mean), 0)::bigint AS passage_bytes
+FROM listed
+JOIN graph_heads head ON head.tenant_id = :tenant_id AND head.graph_id = listed.id
+LEFT JOIN counted ON counted.graph_id = listed.id
 LEFT JOIN LATERAL (
-    SELECT avg(pg_column_size(x.*) + coalesce(v.size, 0) + coalesce(e.size, 0)) AS mean
+    SELECT avg(pg_column_size(sampled.*) + coalesce(vector.size, 0) + coalesce(evidence.size, 0)) AS mean
     FROM (
-        SELECT p.* FROM passages p
-        WHERE p.tenant_id = :tenant_id AND p.graph_id = l.id AND p.removed_revision IS NULL
+        SELECT passage.* FROM passages passage
+        WHERE passage.tenant_id = :tenant_id AND passage.graph_id = listed.id AND passage.removed_revision IS NULL
         LIMIT :sample
-    ) AS x
+    ) AS sampled
     LEFT JOIN LATERAL (
-        SELECT pg_column_size(s.*) AS size FROM searched_vectors s
-        WHERE s.tenant_id = :tenant_id AND same_key(s.passage_id, x.id)
-        ORDER BY s.passage_id LIMIT 1
-    ) AS v ON true
+        SELECT pg_column_size(vector.*) AS size FROM searched_vectors vector
+        WHERE vector.tenant_id = :tenant_id AND same_key(vector.passage_id, sampled.id)
+        ORDER BY vector.passage_id LIMIT 1
+    ) AS vector ON true
     LEFT JOIN LATERAL (
-        SELECT pg_column_size(s.*) AS size FROM passage_evidence s
-        WHERE s.tenant_id = :tenant_id AND same_key(s.passage_id, x.id)
-        ORDER BY s.passage_id, s.model LIMIT 1
-    ) AS e ON true
-) AS s ON true
-ORDER BY l.name;
+        SELECT pg_column_size(evidence.*) AS size FROM passage_evidence evidence
+        WHERE evidence.tenant_id = :tenant_id AND same_key(evidence.passage_id, sampled.id)
+        ORDER BY evidence.passage_id, evidence.model LIMIT 1
+    ) AS evidence ON true
+) AS measured ON true
+ORDER BY listed.name;
 
 -- name: tenants_with_old_usage
 -- Active tenants with usage that is older than :kept.

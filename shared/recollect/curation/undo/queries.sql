@@ -42,63 +42,65 @@ WITH written AS (
         AND added_revision = ANY (:revisions::bigint[])
     GROUP BY node_id
 )
-SELECT n.id, n.removed_revision IS NULL AS lives, coalesce(n.expires_at <= statement_timestamp(), false) AS expired,
-    n.created_at, w.first > 1 AS existed, l.placeholder AS placed,
-    EXISTS (
-        SELECT 1 FROM node_versions v
-        WHERE v.tenant_id = :tenant_id AND v.node_id = n.id AND v.version > w.first AND v.added_revision <> ALL (:revisions)
-            AND NOT EXISTS (
-                SELECT 1 FROM changes c
-                WHERE c.tenant_id = :tenant_id AND c.graph_id = :graph_id AND c.revision = v.added_revision
-                    AND c.operation = :archived_by
+SELECT node.id, node.removed_revision IS NULL AS lives,
+    coalesce(node.expires_at <= statement_timestamp(), false) AS expired, node.created_at, written.first > 1 AS existed,
+    result.placeholder AS placed, EXISTS (
+        SELECT 1 FROM node_versions version
+        WHERE version.tenant_id = :tenant_id AND version.node_id = node.id AND version.version > written.first
+            AND version.added_revision <> ALL (:revisions) AND NOT EXISTS (
+                SELECT 1 FROM changes change
+                WHERE change.tenant_id = :tenant_id AND change.graph_id = :graph_id
+                    AND change.revision = version.added_revision AND change.operation = :archived_by
             )
-        ORDER BY v.version OFFSET 0
+        ORDER BY version.version OFFSET 0
     ) AS changed_later, EXISTS (
-        SELECT 1 FROM observations o
-        WHERE o.tenant_id = :tenant_id AND o.node_id = n.id AND o.removed_revision IS NULL
-            AND o.added_revision <> ALL (:revisions)
-    ) AS observed, n.id IN (
+        SELECT 1 FROM observations observation
+        WHERE observation.tenant_id = :tenant_id AND observation.node_id = node.id
+            AND observation.removed_revision IS NULL AND observation.added_revision <> ALL (:revisions)
+    ) AS observed, node.id IN (
         SELECT from_node FROM relations
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
             AND added_revision <> ALL (:revisions)
-    ) OR n.id IN (
+    ) OR node.id IN (
         SELECT to_node FROM relations
         WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision IS NULL
             AND added_revision <> ALL (:revisions)
-    ) OR n.id IN (
-        SELECT unnest(ARRAY[f.from_node, f.to_node]) FROM relations f
-        JOIN relations r ON r.tenant_id = :tenant_id AND r.id = f.version_of
-        WHERE f.tenant_id = :tenant_id AND f.graph_id = :graph_id AND f.removed_revision = ANY (:revisions)
-            AND f.added_revision <> ALL (:revisions)
-            AND r.removed_revision IS NULL
+    ) OR node.id IN (
+        SELECT unnest(ARRAY[former.from_node, former.to_node]) FROM relations former
+        JOIN relations edge ON edge.tenant_id = :tenant_id AND edge.id = former.version_of
+        WHERE former.tenant_id = :tenant_id AND former.graph_id = :graph_id AND former.removed_revision = ANY (:revisions)
+            AND former.added_revision <> ALL (:revisions)
+            AND edge.removed_revision IS NULL
     ) AS related, EXISTS (
         SELECT 1 FROM (
             SELECT version_id FROM nodes
-            WHERE tenant_id = :tenant_id AND same_key(parent_id, n.id) AND removed_revision IS NULL
+            WHERE tenant_id = :tenant_id AND same_key(parent_id, node.id) AND removed_revision IS NULL
             ORDER BY parent_id OFFSET 0
-        ) AS c
+        ) AS child
         CROSS JOIN LATERAL (
             SELECT added_revision FROM node_versions
-            WHERE tenant_id = :tenant_id AND same_key(id, c.version_id) ORDER BY id LIMIT 1
-        ) AS v
-        WHERE v.added_revision > w.since AND v.added_revision <> ALL (:revisions)
-    ) AS above, n.name, n.kind, n.content, n.summary, n.tags, n.importance, n.metadata, n.parent_id, n.status, n.source,
-    n.thread, n.said_at, n.freshness_at, n.ttl_days, n.expires_at, n.last_dedup_at, n.placeholder,
-    n.reason, n.said_offset
-FROM written w
-CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = w.node_id LIMIT 1) AS n
+            WHERE tenant_id = :tenant_id AND same_key(id, child.version_id) ORDER BY id LIMIT 1
+        ) AS version
+        WHERE version.added_revision > written.since AND version.added_revision <> ALL (:revisions)
+    ) AS above, node.name, node.kind, node.content, node.summary, node.tags, node.importance, node.metadata,
+        node.parent_id, node.status, node.source,
+    node.thread, node.said_at, node.freshness_at, node.ttl_days, node.expires_at, node.last_dedup_at, node.placeholder,
+    node.reason, node.said_offset
+FROM written
+CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = written.node_id LIMIT 1) AS node
 CROSS JOIN LATERAL (
-    SELECT placeholder FROM node_versions WHERE tenant_id = :tenant_id AND node_id = w.node_id AND version >= w.last
+    SELECT placeholder FROM node_versions WHERE tenant_id = :tenant_id AND node_id = written.node_id
+        AND version >= written.last
     ORDER BY version LIMIT 1
-) AS l
-ORDER BY n.id;
+) AS result
+ORDER BY node.id;
 
 -- name: lineages_before
 -- The version that each of these lineages had before the first one that the revisions :revisions wrote, if it is kept.
 SELECT b.node_id, b.deleted, coalesce(b.expires_at <= statement_timestamp(), false) AS expired,
-    coalesce(b.began_at, n.created_at) AS began_at, b.based_on, b.name, b.kind, b.content, b.summary, b.tags, b.importance,
-    b.metadata, b.parent_id, b.status, b.source, b.thread, b.said_at, b.freshness_at, b.ttl_days, b.expires_at,
-    b.last_dedup_at, b.placeholder, b.reason, b.said_offset
+    coalesce(b.began_at, n.created_at) AS began_at, b.based_on, b.name, b.kind, b.content, b.summary, b.tags,
+    b.importance, b.metadata, b.parent_id, b.status, b.source, b.thread, b.said_at, b.freshness_at, b.ttl_days,
+    b.expires_at, b.last_dedup_at, b.placeholder, b.reason, b.said_offset
 FROM (
     SELECT node_id, min(version) AS first FROM node_versions
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = ANY (:ids::uuid[])
@@ -141,9 +143,10 @@ LIMIT :limit;
 -- The versions of observations, among these ids or of these nodes, that the revisions :revisions added or removed, and
 -- whether somebody else wrote or removed a later one; at most :limit.
 SELECT o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coalesce(o.said_at, o.created_at) AS said_at,
-    o.expires_at, o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision, o.kind,
-    o.tags, o.importance, o.source, o.metadata, o.version, o.said_offset, o.added_revision = ANY (:revisions::bigint[]) AS added,
-    o.removed_revision IS NULL AS lives, coalesce(o.expires_at <= statement_timestamp(), false) AS expired, EXISTS (
+    o.expires_at, o.created_by, o.status, o.reason, coalesce(o.first_revision, o.added_revision) AS first_revision,
+    o.kind, o.tags, o.importance, o.source, o.metadata, o.version, o.said_offset,
+    o.added_revision = ANY (:revisions::bigint[]) AS added, o.removed_revision IS NULL AS lives,
+    coalesce(o.expires_at <= statement_timestamp(), false) AS expired, EXISTS (
         SELECT 1 FROM observations l
         WHERE l.tenant_id = :tenant_id AND l.id = o.id AND l.added_revision > o.added_revision
             AND (l.added_revision <> ALL (:revisions) OR l.removed_revision <> ALL (:revisions))
@@ -151,7 +154,8 @@ SELECT o.id, o.node_id, coalesce(n.name, '') AS entity, o.content, o.thread, coa
     ) AS changed_later
 FROM observations o
 JOIN nodes n ON n.tenant_id = :tenant_id AND n.id = o.node_id
-WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id AND (o.id = ANY (:ids::uuid[]) OR o.node_id = ANY (:ids::uuid[]))
+WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id
+    AND (o.id = ANY (:ids::uuid[]) OR o.node_id = ANY (:ids::uuid[]))
     AND (o.added_revision = ANY (:revisions) OR o.removed_revision = ANY (:revisions))
 ORDER BY o.added_revision, o.id
 LIMIT :limit;

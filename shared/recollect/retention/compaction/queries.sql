@@ -18,40 +18,42 @@ WITH looked AS MATERIALIZED (
     LIMIT :limit
     FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT l.id, coalesce(least(
+SELECT looked.id, coalesce(least(
     (SELECT removed_revision FROM observations
-        WHERE tenant_id = :tenant_id AND graph_id = l.id
+        WHERE tenant_id = :tenant_id AND graph_id = looked.id
             AND removed_revision IS NOT NULL ORDER BY removed_revision LIMIT 1),
     (SELECT removed_revision FROM relations
-        WHERE tenant_id = :tenant_id AND graph_id = l.id
+        WHERE tenant_id = :tenant_id AND graph_id = looked.id
             AND removed_revision IS NOT NULL ORDER BY removed_revision LIMIT 1),
     (SELECT removed_revision FROM aliases
-        WHERE tenant_id = :tenant_id AND graph_id = l.id
+        WHERE tenant_id = :tenant_id AND graph_id = looked.id
             AND removed_revision IS NOT NULL ORDER BY removed_revision LIMIT 1),
     (SELECT removed_revision FROM passages
-        WHERE tenant_id = :tenant_id AND graph_id = l.id
+        WHERE tenant_id = :tenant_id AND graph_id = looked.id
             AND removed_revision IS NOT NULL ORDER BY removed_revision LIMIT 1),
     (SELECT removed_revision FROM nodes
-        WHERE tenant_id = :tenant_id AND graph_id = l.id
+        WHERE tenant_id = :tenant_id AND graph_id = looked.id
             AND removed_revision IS NOT NULL ORDER BY removed_revision LIMIT 1),
-    (SELECT v.superseded_revision FROM node_versions v
+    (SELECT version.superseded_revision FROM node_versions version
         -- No EXISTS: without statistics, the planner would turn it into a join of all versions.
-        WHERE v.tenant_id = :tenant_id AND v.graph_id = l.id AND v.superseded_revision <= h.revision AND (
+        WHERE version.tenant_id = :tenant_id AND version.graph_id = looked.id
+            AND version.superseded_revision <= horizon.revision AND (
             SELECT true FROM node_versions later
-            WHERE later.tenant_id = :tenant_id AND later.node_id = v.node_id AND later.version > v.version
-                AND later.added_revision <= h.revision
+            WHERE later.tenant_id = :tenant_id AND later.node_id = version.node_id AND later.version > version.version
+                AND later.added_revision <= horizon.revision
             ORDER BY later.version LIMIT 1
         )
-        ORDER BY v.superseded_revision LIMIT 1)
-) <= h.revision OR i.others_since <= l.before, false) AS due
-FROM looked l
-JOIN graph_indexes i ON i.tenant_id = :tenant_id AND i.graph_id = l.id
+        ORDER BY version.superseded_revision LIMIT 1)
+) <= horizon.revision OR graph_index.others_since <= looked.before, false) AS due
+FROM looked
+JOIN graph_indexes graph_index ON graph_index.tenant_id = :tenant_id AND graph_index.graph_id = looked.id
 CROSS JOIN LATERAL (
-    SELECT greatest(l.compacted_revision, (
-        SELECT c.revision FROM changes c
-        WHERE c.tenant_id = :tenant_id AND c.graph_id = l.id AND c.at <= l.before ORDER BY c.at DESC LIMIT 1
+    SELECT greatest(looked.compacted_revision, (
+        SELECT change.revision FROM changes change
+        WHERE change.tenant_id = :tenant_id AND change.graph_id = looked.id AND change.at <= looked.before
+        ORDER BY change.at DESC LIMIT 1
     )) AS revision
-) AS h;
+) AS horizon;
 
 -- name: note_checked
 -- Set the next check of these graphs to after :again_after.
@@ -66,15 +68,16 @@ WITH dead AS (
     SELECT id FROM passages WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision <= :horizon
 )
 SELECT (SELECT count(*) FROM dead) AS nodes, (
-    SELECT count(*) FROM node_versions v
-    WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND (
-        v.node_id IN (SELECT id FROM dead) OR v.superseded_revision <= :horizon AND EXISTS (
+    SELECT count(*) FROM node_versions version
+    WHERE version.tenant_id = :tenant_id AND version.graph_id = :graph_id AND (
+        version.node_id IN (SELECT id FROM dead) OR version.superseded_revision <= :horizon AND EXISTS (
             SELECT 1 FROM node_versions later
-            WHERE later.tenant_id = :tenant_id AND later.node_id = v.node_id AND later.version > v.version
+            WHERE later.tenant_id = :tenant_id AND later.node_id = version.node_id AND later.version > version.version
                 AND later.added_revision <= :horizon
         ))
 ) AS versions, (
-    SELECT count(*) FROM observations WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision <= :horizon
+    SELECT count(*) FROM observations WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+        AND removed_revision <= :horizon
 ) AS observations, (
     SELECT count(*) FROM relations WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND removed_revision <= :horizon
 ) AS relations, (
@@ -102,9 +105,9 @@ WITH deleted AS (
     FROM deleted
     GROUP BY node_id
 ), noted AS (
-    UPDATE nodes n SET changed_before = greatest(n.changed_before, c.at)
-    FROM (SELECT * FROM changed ORDER BY node_id) c
-    WHERE n.tenant_id = :tenant_id AND n.id = ANY (ARRAY(SELECT node_id FROM changed)) AND n.id = c.node_id
+    UPDATE nodes node SET changed_before = greatest(node.changed_before, change.at)
+    FROM (SELECT * FROM changed ORDER BY node_id) change
+    WHERE node.tenant_id = :tenant_id AND node.id = ANY (ARRAY(SELECT node_id FROM changed)) AND node.id = change.node_id
 )
 SELECT count(*) FROM deleted;
 
@@ -138,7 +141,8 @@ WITH doomed AS MATERIALIZED (
     SELECT id FROM passages WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         AND removed_revision <= :horizon LIMIT :limit
 ), vectors AS (
-    DELETE FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
+    DELETE FROM passage_vectors WHERE tenant_id = :tenant_id
+        AND passage_id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
 ), deleted AS (
     DELETE FROM passages WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
 )
@@ -166,12 +170,16 @@ SELECT count(*) FROM deleted;
 -- Delete up to :limit lineages that were deleted by revision :horizon and that no row refers to any more, with their
 -- versions; return how many of each. The rows that may refer to a lineage are looked up by their keys (ADR 32).
 WITH dead AS MATERIALIZED (
-    SELECT n.id FROM nodes n
-    WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision <= :horizon
-        AND NOT EXISTS (SELECT 1 FROM observations o WHERE o.tenant_id = :tenant_id AND o.node_id = n.id OFFSET 0)
-        AND NOT EXISTS (SELECT 1 FROM relations r WHERE r.tenant_id = :tenant_id AND r.from_node = n.id OFFSET 0)
-        AND NOT EXISTS (SELECT 1 FROM aliases a WHERE a.tenant_id = :tenant_id AND a.node_id = n.id OFFSET 0)
-        AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.tenant_id = :tenant_id AND p.node_id = n.id OFFSET 0)
+    SELECT node.id FROM nodes node
+    WHERE node.tenant_id = :tenant_id AND node.graph_id = :graph_id AND node.removed_revision <= :horizon
+        AND NOT EXISTS (SELECT 1 FROM observations observation WHERE observation.tenant_id = :tenant_id
+            AND observation.node_id = node.id OFFSET 0)
+        AND NOT EXISTS (SELECT 1 FROM relations edge WHERE edge.tenant_id = :tenant_id
+            AND edge.from_node = node.id OFFSET 0)
+        AND NOT EXISTS (SELECT 1 FROM aliases alias WHERE alias.tenant_id = :tenant_id
+            AND alias.node_id = node.id OFFSET 0)
+        AND NOT EXISTS (SELECT 1 FROM passages passage WHERE passage.tenant_id = :tenant_id
+            AND passage.node_id = node.id OFFSET 0)
     LIMIT :limit
 ), versions AS (
     DELETE FROM node_versions WHERE tenant_id = :tenant_id AND node_id = ANY (ARRAY(SELECT id FROM dead)) RETURNING 1

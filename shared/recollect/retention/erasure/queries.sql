@@ -6,21 +6,22 @@ WHERE name = 'statement_timeout' AND setting <> '0';
 -- name: lineages_named
 -- Live lineages whose name or alias one of the patterns :wanted matches, and deleted ones of which one of :whole matches
 -- any former name. A live one counts by its present names only: another person may have taken a name that it gave up.
-SELECT n.id, n.removed_revision IS NULL AS lives FROM nodes n
-WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND CASE WHEN n.removed_revision IS NULL
-    THEN n.name ~ ANY (:wanted::text[]) OR EXISTS (
-        SELECT 1 FROM aliases a
-        WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
-            AND a.name ~ ANY (:wanted::text[])
+SELECT node.id, node.removed_revision IS NULL AS lives FROM nodes node
+WHERE node.tenant_id = :tenant_id AND node.graph_id = :graph_id AND CASE WHEN node.removed_revision IS NULL
+    THEN node.name ~ ANY (:wanted::text[]) OR EXISTS (
+        SELECT 1 FROM aliases alias
+        WHERE alias.tenant_id = :tenant_id AND alias.node_id = node.id AND alias.removed_revision IS NULL
+            AND alias.name ~ ANY (:wanted::text[])
     )
     ELSE EXISTS (
-        SELECT 1 FROM node_versions v
-        WHERE v.tenant_id = :tenant_id AND v.node_id = n.id AND v.name ~ ANY (:whole::text[])
+        SELECT 1 FROM node_versions version
+        WHERE version.tenant_id = :tenant_id AND version.node_id = node.id AND version.name ~ ANY (:whole::text[])
     ) OR EXISTS (
-        SELECT 1 FROM aliases a WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.name ~ ANY (:whole::text[])
+        SELECT 1 FROM aliases alias WHERE alias.tenant_id = :tenant_id AND alias.node_id = node.id
+            AND alias.name ~ ANY (:whole::text[])
     )
 END
-ORDER BY n.id;
+ORDER BY node.id;
 
 -- name: names_of
 -- Names that these lineages have or had, at most :limit.
@@ -38,7 +39,8 @@ WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.id <> ALL (:node
     n.created_by = :created_by
     OR n.name IS NULL AND EXISTS (
         SELECT 1 FROM relations r
-        WHERE r.tenant_id = :tenant_id AND r.from_node = n.id AND r.to_node = ANY (:node_ids::uuid[]) AND r.type = :relation
+        WHERE r.tenant_id = :tenant_id AND r.from_node = n.id AND r.to_node = ANY (:node_ids::uuid[])
+            AND r.type = :relation
     )
     OR (n.name IS NULL OR n.removed_revision IS NOT NULL) AND EXISTS (
         SELECT 1 FROM node_versions v
@@ -72,13 +74,14 @@ CROSS JOIN LATERAL (
     SELECT v AS version FROM node_versions v
     WHERE v.tenant_id = :tenant_id AND same_key(v.id, n.version_id) ORDER BY v.id LIMIT 1
 ) AS w
-WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL AND n.id <> ALL (:node_ids::uuid[])
-    AND words_of(w.version) ~ ANY (:patterns::text[])
+WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.removed_revision IS NULL
+    AND n.id <> ALL (:node_ids::uuid[]) AND words_of(w.version) ~ ANY (:patterns::text[])
 ORDER BY n.id;
 
 -- name: texts_named
 -- The places in :texts, from 1 on, of those in which one of :patterns is found.
-SELECT t.position FROM unnest(:texts::text[]) WITH ORDINALITY AS t (words, position) WHERE t.words ~ ANY (:patterns::text[]);
+SELECT t.position FROM unnest(:texts::text[]) WITH ORDINALITY AS t (words, position)
+WHERE t.words ~ ANY (:patterns::text[]);
 
 -- name: erase_passages
 -- Delete passages with their vectors: those of the lineages :node_ids, and those of sibling heads in which one of :patterns
@@ -91,24 +94,25 @@ WITH doomed AS MATERIALIZED (
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND (
         node_id = ANY (:node_ids::uuid[])
         OR version_id = ANY (ARRAY(
-            SELECT v.id FROM node_versions v
-            WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling
-                AND (words_of(v) ~ ANY (:patterns::text[]) OR v.created_by = :created_by)
+            SELECT node_version.id FROM node_versions node_version
+            WHERE node_version.tenant_id = :tenant_id AND node_version.graph_id = :graph_id AND node_version.sibling
+                AND (words_of(node_version) ~ ANY (:patterns::text[]) OR node_version.created_by = :created_by)
         ))
         OR removed_revision IS NOT NULL
         AND (
             memory_id = ANY (:observation_ids::uuid[])
             OR text ~ ANY (:patterns::text[]) OR thread ~ ANY (:patterns::text[])
             OR tsv @@ ANY (ARRAY(
-                SELECT plainto_tsquery('english', unnest(ARRAY[i.name, plain_apostrophes(i.name)]))
-                FROM unnest(:names::text[]) AS i (name)
+                SELECT plainto_tsquery('english', unnest(ARRAY[given.name, plain_apostrophes(given.name)]))
+                FROM unnest(:names::text[]) AS given (name)
                 UNION ALL
-                SELECT i.words::tsquery FROM unnest(:name_words::text[]) AS i (words)
+                SELECT given.words::tsquery FROM unnest(:name_words::text[]) AS given (words)
             ))
         )
     )
 ), vectors AS (
-    DELETE FROM passage_vectors WHERE tenant_id = :tenant_id AND passage_id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
+    DELETE FROM passage_vectors WHERE tenant_id = :tenant_id
+        AND passage_id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING 1
 ), deleted AS (
     DELETE FROM passages WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(SELECT id FROM doomed)) RETURNING sequence
 )
@@ -133,10 +137,10 @@ DELETE FROM searched_vectors WHERE tenant_id = :tenant_id AND passage_id = ANY (
 -- observations :observation_ids in which one of :patterns is found or that :created_by wrote. Of other lineages, delete
 -- such versions except the newest, and former aliases that one of :whole matches.
 WITH said AS (
-    DELETE FROM observations o
-    WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id
-        AND (o.node_id = ANY (:node_ids::uuid[]) OR o.id = ANY (:observation_ids::uuid[])
-        AND (words_of(o) ~ ANY (:patterns::text[]) OR o.created_by = :created_by)) RETURNING 1
+    DELETE FROM observations observation
+    WHERE observation.tenant_id = :tenant_id AND observation.graph_id = :graph_id
+        AND (observation.node_id = ANY (:node_ids::uuid[]) OR observation.id = ANY (:observation_ids::uuid[])
+        AND (words_of(observation) ~ ANY (:patterns::text[]) OR observation.created_by = :created_by)) RETURNING 1
 ), tied AS (
     DELETE FROM relations
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
@@ -148,10 +152,11 @@ WITH said AS (
         AND (node_id = ANY (:node_ids::uuid[]) OR removed_revision IS NOT NULL AND name ~ ANY (:whole::text[]))
     RETURNING 1
 ), versions AS (
-    DELETE FROM node_versions v USING nodes n
-    WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND n.tenant_id = :tenant_id AND n.id = v.node_id AND (
-        v.node_id = ANY (:node_ids::uuid[]) OR v.version < n.version
-            AND (words_of(v) ~ ANY (:patterns::text[]) OR v.created_by = :created_by)
+    DELETE FROM node_versions node_version USING nodes node
+    WHERE node_version.tenant_id = :tenant_id AND node_version.graph_id = :graph_id AND node.tenant_id = :tenant_id
+        AND node.id = node_version.node_id AND (
+        node_version.node_id = ANY (:node_ids::uuid[]) OR node_version.version < node.version
+            AND (words_of(node_version) ~ ANY (:patterns::text[]) OR node_version.created_by = :created_by)
     ) RETURNING 1
 ), proposed AS (
     DELETE FROM duplicates
@@ -168,11 +173,11 @@ SELECT (SELECT count(*) FROM deleted) AS nodes, (SELECT count(*) FROM versions) 
 -- The number of rows of a graph in which one of :patterns is still found, and the number of newest versions that
 -- :created_by wrote of lineages of others.
 SELECT (
-    SELECT count(*) FROM node_versions v WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id
-        AND words_of(v) ~ ANY (:patterns::text[])
+    SELECT count(*) FROM node_versions node_version WHERE node_version.tenant_id = :tenant_id
+        AND node_version.graph_id = :graph_id AND words_of(node_version) ~ ANY (:patterns::text[])
 ) AS versions, (
-    SELECT count(*) FROM observations o WHERE o.tenant_id = :tenant_id AND o.graph_id = :graph_id
-        AND words_of(o) ~ ANY (:patterns::text[])
+    SELECT count(*) FROM observations observation WHERE observation.tenant_id = :tenant_id
+        AND observation.graph_id = :graph_id AND words_of(observation) ~ ANY (:patterns::text[])
 ) AS observations, (
     SELECT count(*) FROM relations WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         AND (type ~ ANY (:patterns::text[]) OR metadata::text ~ ANY (:patterns::text[]))
@@ -197,9 +202,10 @@ SELECT (SELECT count(*) FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :
     (SELECT count(*) FROM relations WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS relations,
     (SELECT count(*) FROM aliases WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS aliases,
     (SELECT count(*) FROM passages WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS passages,
-    (SELECT count(*) FROM passages p CROSS JOIN LATERAL (
-        SELECT 1 FROM passage_vectors v WHERE v.tenant_id = :tenant_id AND v.passage_id = p.id ORDER BY v.model OFFSET 0
-    ) AS v WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id) AS vectors,
+    (SELECT count(*) FROM passages passage CROSS JOIN LATERAL (
+        SELECT 1 FROM passage_vectors vector WHERE vector.tenant_id = :tenant_id AND vector.passage_id = passage.id
+        ORDER BY vector.model OFFSET 0
+    ) AS vector WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id) AS vectors,
     (SELECT count(*) FROM terms WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS terms,
     (SELECT count(*) FROM duplicates WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS duplicates,
     (SELECT count(*) FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS changes,

@@ -19,26 +19,26 @@ ORDER BY g.id
 LIMIT :limit;
 
 -- fragment: untied
--- Whether a node n is archived and has no relation with a live node. A placeholder lives by its relations only. Relations
+-- Whether a node is archived and has no relation with a live node. A placeholder lives by its relations only. Relations
 -- and their other ends are looked up by their keys (ADR 32).
-n.removed_revision IS NULL AND n.status = 'archived' AND NOT EXISTS (
-        SELECT 1 FROM relations r CROSS JOIN LATERAL (
-            SELECT 1 FROM nodes t
-            WHERE t.tenant_id = :tenant_id AND t.id = r.to_node AND is_live(t.removed_revision)
-                AND coalesce(t.expires_at > statement_timestamp(), true) AND NOT t.placeholder
+node.removed_revision IS NULL AND node.status = 'archived' AND NOT EXISTS (
+        SELECT 1 FROM relations edge CROSS JOIN LATERAL (
+            SELECT 1 FROM nodes other
+            WHERE other.tenant_id = :tenant_id AND other.id = edge.to_node AND is_live(other.removed_revision)
+                AND coalesce(other.expires_at > statement_timestamp(), true) AND NOT other.placeholder
             OFFSET 0
-        ) AS t
-        WHERE r.tenant_id = :tenant_id AND same_key(r.from_node, n.id) AND r.removed_revision IS NULL
-        ORDER BY r.from_node OFFSET 0
+        ) AS target
+        WHERE edge.tenant_id = :tenant_id AND same_key(edge.from_node, node.id) AND edge.removed_revision IS NULL
+        ORDER BY edge.from_node OFFSET 0
     ) AND NOT EXISTS (
-        SELECT 1 FROM relations r CROSS JOIN LATERAL (
-            SELECT 1 FROM nodes f
-            WHERE f.tenant_id = :tenant_id AND f.id = r.from_node AND is_live(f.removed_revision)
-                AND coalesce(f.expires_at > statement_timestamp(), true) AND NOT f.placeholder
+        SELECT 1 FROM relations edge CROSS JOIN LATERAL (
+            SELECT 1 FROM nodes other
+            WHERE other.tenant_id = :tenant_id AND other.id = edge.from_node AND is_live(other.removed_revision)
+                AND coalesce(other.expires_at > statement_timestamp(), true) AND NOT other.placeholder
             OFFSET 0
-        ) AS f
-        WHERE r.tenant_id = :tenant_id AND same_key(r.to_node, n.id) AND r.removed_revision IS NULL
-        ORDER BY r.to_node OFFSET 0
+        ) AS source
+        WHERE edge.tenant_id = :tenant_id AND same_key(edge.to_node, node.id) AND edge.removed_revision IS NULL
+        ORDER BY edge.to_node OFFSET 0
     )
 
 -- name: find_expiring
@@ -96,15 +96,16 @@ SELECT tenant_id FROM tenants_with_purgeable(:retention);
 -- name: graphs_with_purgeable
 -- Graphs with something to delete that expired longer ago than :retention; at most :limit. A graph in which relations
 -- keep all of it is not among them, and takes no place of others.
-SELECT DISTINCT n.graph_id FROM nodes n
-WHERE n.tenant_id = :tenant_id AND n.expires_at < statement_timestamp() - :retention::interval AND -- include: untied
-ORDER BY n.graph_id
+SELECT DISTINCT node.graph_id FROM nodes node
+WHERE node.tenant_id = :tenant_id AND node.expires_at < statement_timestamp() - :retention::interval
+    AND -- include: untied
+ORDER BY node.graph_id
 LIMIT :limit;
 
 -- name: find_purgeable
 -- Archived nodes that expired before :before and have no relation with a live node, longest expired first; at most
 -- :limit.
-SELECT n.id FROM nodes n
-WHERE n.tenant_id = :tenant_id AND n.graph_id = :graph_id AND n.expires_at < :before AND -- include: untied
-ORDER BY n.expires_at, n.id
+SELECT node.id FROM nodes node
+WHERE node.tenant_id = :tenant_id AND node.graph_id = :graph_id AND node.expires_at < :before AND -- include: untied
+ORDER BY node.expires_at, node.id
 LIMIT :limit;

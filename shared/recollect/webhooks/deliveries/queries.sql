@@ -69,32 +69,34 @@ RETURNING id;
 -- Take due deliveries of the tenant for one attempt each: of each webhook as many as it may have under way, at most
 -- :limit in all. None of a tenant that is suspended.
 WITH due AS MATERIALIZED (
-    SELECT d.id FROM webhooks w
+    SELECT delivery.id FROM webhooks webhook
     CROSS JOIN LATERAL (
-        SELECT x.id, x.next_attempt_at FROM webhook_deliveries x
-        WHERE x.tenant_id = :tenant_id AND x.webhook_id = w.id AND x.next_attempt_at <= clock_timestamp()
-            AND (x.claimed_until IS NULL OR x.claimed_until < clock_timestamp())
-        ORDER BY x.next_attempt_at
+        SELECT delivery.id, delivery.next_attempt_at FROM webhook_deliveries delivery
+        WHERE delivery.tenant_id = :tenant_id AND delivery.webhook_id = webhook.id
+            AND delivery.next_attempt_at <= clock_timestamp()
+            AND (delivery.claimed_until IS NULL OR delivery.claimed_until < clock_timestamp())
+        ORDER BY delivery.next_attempt_at
         LIMIT greatest(0, :each - (
-            SELECT count(*) FROM webhook_deliveries b
-            WHERE b.tenant_id = :tenant_id AND b.webhook_id = w.id AND b.next_attempt_at IS NOT NULL
-                AND b.claimed_until >= clock_timestamp()
+            SELECT count(*) FROM webhook_deliveries claimed
+            WHERE claimed.tenant_id = :tenant_id AND claimed.webhook_id = webhook.id
+                AND claimed.next_attempt_at IS NOT NULL AND claimed.claimed_until >= clock_timestamp()
         ))
         FOR UPDATE SKIP LOCKED
-    ) AS d
-    WHERE w.tenant_id = :tenant_id AND w.enabled
-        AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = :tenant_id AND t.status = 'active')
-    ORDER BY d.next_attempt_at
+    ) AS delivery
+    WHERE webhook.tenant_id = :tenant_id AND webhook.enabled
+        AND EXISTS (SELECT 1 FROM tenants tenant WHERE tenant.id = :tenant_id AND tenant.status = 'active')
+    ORDER BY delivery.next_attempt_at
     LIMIT :limit
 )
-UPDATE webhook_deliveries d SET lease = :lease_id, claimed_until = clock_timestamp() + :lease::interval,
+UPDATE webhook_deliveries delivery SET lease = :lease_id, claimed_until = clock_timestamp() + :lease::interval,
     attempts = attempts + 1
-FROM webhooks w
-WHERE d.tenant_id = :tenant_id AND d.id = ANY (ARRAY(SELECT id FROM due)) AND w.tenant_id = :tenant_id
-    AND w.id = d.webhook_id
-RETURNING d.id, d.webhook_id, d.event_type, d.occurred_at, d.graph_id, d.after_revision, d.revision, d.data, d.attempts,
-    d.lease, w.url, w.secret,
-    CASE WHEN w.previous_secret_ends_at > clock_timestamp() THEN w.previous_secret END AS previous_secret;
+FROM webhooks webhook
+WHERE delivery.tenant_id = :tenant_id AND delivery.id = ANY (ARRAY(SELECT id FROM due)) AND webhook.tenant_id = :tenant_id
+    AND webhook.id = delivery.webhook_id
+RETURNING delivery.id, delivery.webhook_id, delivery.event_type, delivery.occurred_at, delivery.graph_id,
+    delivery.after_revision, delivery.revision, delivery.data, delivery.attempts, delivery.lease, webhook.url,
+    webhook.secret, CASE WHEN webhook.previous_secret_ends_at > clock_timestamp()
+        THEN webhook.previous_secret END AS previous_secret;
 
 -- name: lock_claims
 -- One worker at a time claims deliveries of a tenant: the bound on those under way is counted, not guessed.

@@ -20,40 +20,43 @@ UPDATE webhooks SET looked_at = :looked_at WHERE tenant_id = :tenant_id AND id =
 -- Graphs that a webhook does not know, from their first revision on; at most :limit.
 WITH added AS (
     INSERT INTO webhook_cursors (tenant_id, webhook_id, graph_id, revision)
-    SELECT :tenant_id, :webhook_id, g.id, 0 FROM graphs g
-    WHERE g.tenant_id = :tenant_id AND (:graph_ids::uuid[] IS NULL OR g.id = ANY (:graph_ids::uuid[]))
+    SELECT :tenant_id, :webhook_id, graph.id, 0 FROM graphs graph
+    WHERE graph.tenant_id = :tenant_id AND (:graph_ids::uuid[] IS NULL OR graph.id = ANY (:graph_ids::uuid[]))
         AND NOT EXISTS (
-            SELECT 1 FROM webhook_cursors c
-            WHERE c.tenant_id = :tenant_id AND c.webhook_id = :webhook_id AND c.graph_id = g.id
+            SELECT 1 FROM webhook_cursors cursor
+            WHERE cursor.tenant_id = :tenant_id AND cursor.webhook_id = :webhook_id AND cursor.graph_id = graph.id
         )
-    ORDER BY g.id
+    ORDER BY graph.id
     LIMIT :limit
     ON CONFLICT (tenant_id, webhook_id, graph_id) DO NOTHING
     RETURNING graph_id
 )
-SELECT g.id AS graph_id, g.created_at, g.created_by
-FROM added a JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = a.graph_id
-ORDER BY g.id;
+SELECT graph.id AS graph_id, graph.created_at, graph.created_by
+FROM added JOIN graphs graph ON graph.tenant_id = :tenant_id AND graph.id = added.graph_id
+ORDER BY graph.id;
 
 -- name: advance_cursors
 -- Revisions of graphs that a webhook was not told of, at most :max_changes of each and :limit graphs, those first that
 -- wait longest; it counts as told of them. Revisions have no gaps, and a head moves with its change. A graph that is being
 -- deleted is left out.
 WITH news AS MATERIALIZED (
-    SELECT c.graph_id, c.revision AS after_revision, least(h.revision, c.revision + :max_changes) AS revision, h.at
-    FROM webhook_cursors c
-    JOIN graph_heads h ON h.tenant_id = :tenant_id AND h.graph_id = c.graph_id AND h.revision > c.revision
-    JOIN graphs g ON g.tenant_id = :tenant_id AND g.id = c.graph_id
-    WHERE c.tenant_id = :tenant_id AND c.webhook_id = :webhook_id
-    ORDER BY h.at
+    SELECT cursor.graph_id, cursor.revision AS after_revision,
+        least(head.revision, cursor.revision + :max_changes) AS revision, head.at
+    FROM webhook_cursors cursor
+    JOIN graph_heads head ON head.tenant_id = :tenant_id AND head.graph_id = cursor.graph_id
+        AND head.revision > cursor.revision
+    JOIN graphs graph ON graph.tenant_id = :tenant_id AND graph.id = cursor.graph_id
+    WHERE cursor.tenant_id = :tenant_id AND cursor.webhook_id = :webhook_id
+    ORDER BY head.at
     LIMIT :limit
-    FOR KEY SHARE OF g SKIP LOCKED
+    FOR KEY SHARE OF graph SKIP LOCKED
 ), reported AS (
-    UPDATE webhook_cursors c SET revision = n.revision FROM news n
-    WHERE c.tenant_id = :tenant_id AND c.webhook_id = :webhook_id AND c.graph_id = n.graph_id
-    RETURNING c.graph_id
+    UPDATE webhook_cursors cursor SET revision = news.revision FROM news
+    WHERE cursor.tenant_id = :tenant_id AND cursor.webhook_id = :webhook_id AND cursor.graph_id = news.graph_id
+    RETURNING cursor.graph_id
 )
-SELECT n.graph_id, n.after_revision, n.revision, n.at FROM news n JOIN reported t ON t.graph_id = n.graph_id ORDER BY n.at;
+SELECT news.graph_id, news.after_revision, news.revision, news.at FROM news
+JOIN reported ON reported.graph_id = news.graph_id ORDER BY news.at;
 
 -- name: remove_cursors_of_deleted
 -- Graphs that a webhook knows and that are no more; at most :limit.

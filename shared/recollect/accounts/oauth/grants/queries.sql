@@ -47,16 +47,17 @@ VALUES (:tenant_id, :grant_id, :hash, :redirect_uri, :code_challenge, :nonce, cl
 -- name: lock_code
 -- A code that a client presents, locked so that it is used once; with its grant and the role of its person.
 -- just_used: no longer ago than :repeats.
-SELECT c.redirect_uri, c.code_challenge, c.nonce, c.used_at IS NOT NULL AS used,
-    coalesce(c.used_at > clock_timestamp() - :repeats::interval, false) AS just_used, c.expires_at <= clock_timestamp() AS ended,
-    g.id AS grant_id, g.person_id, g.client_id, g.resource, g.scopes, m.role,
-    g.revoked_at IS NULL AND t.status = 'active' AS is_valid
-FROM oauth_codes c
-JOIN oauth_grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id
-JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id
-JOIN tenants t ON t.id = c.tenant_id
-WHERE c.tenant_id = :tenant_id AND c.hash = :hash
-FOR UPDATE OF c;
+SELECT code.redirect_uri, code.code_challenge, code.nonce, code.used_at IS NOT NULL AS used,
+    coalesce(code.used_at > clock_timestamp() - :repeats::interval, false) AS just_used,
+    code.expires_at <= clock_timestamp() AS ended, oauth_grant.id AS grant_id, oauth_grant.person_id,
+    oauth_grant.client_id, oauth_grant.resource, oauth_grant.scopes, member.role, oauth_grant.revoked_at IS NULL
+    AND tenant.status = 'active' AS is_valid
+FROM oauth_codes code
+JOIN oauth_grants oauth_grant ON oauth_grant.tenant_id = code.tenant_id AND oauth_grant.id = code.grant_id
+JOIN members member ON member.tenant_id = oauth_grant.tenant_id AND member.person_id = oauth_grant.person_id
+JOIN tenants tenant ON tenant.id = code.tenant_id
+WHERE code.tenant_id = :tenant_id AND code.hash = :hash
+FOR UPDATE OF code;
 
 -- name: use_code
 -- Note that a code is used.
@@ -65,16 +66,16 @@ UPDATE oauth_codes SET used_at = clock_timestamp() WHERE tenant_id = :tenant_id 
 -- name: lock_refresh_token
 -- A refresh token that a client presents, locked so that its uses are counted; with its grant and the role of its
 -- person. late: it was used, longer ago than parallel sessions explain.
-SELECT r.id, r.generation, r.uses, r.expires_at <= clock_timestamp() AS ended,
-    r.used_at IS NOT NULL AND r.used_at < clock_timestamp() - :grace::interval AS late,
-    g.id AS grant_id, g.person_id, g.client_id, g.resource, g.scopes, m.role,
-    g.revoked_at IS NULL AND t.status = 'active' AS is_valid
-FROM oauth_refresh_tokens r
-JOIN oauth_grants g ON g.tenant_id = r.tenant_id AND g.id = r.grant_id
-JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id
-JOIN tenants t ON t.id = r.tenant_id
-WHERE r.tenant_id = :tenant_id AND r.hash = :hash
-FOR UPDATE OF r;
+SELECT token.id, token.generation, token.uses, token.expires_at <= clock_timestamp() AS ended,
+    token.used_at IS NOT NULL AND token.used_at < clock_timestamp() - :grace::interval AS late,
+    oauth_grant.id AS grant_id, oauth_grant.person_id, oauth_grant.client_id, oauth_grant.resource, oauth_grant.scopes,
+    member.role, oauth_grant.revoked_at IS NULL AND tenant.status = 'active' AS is_valid
+FROM oauth_refresh_tokens token
+JOIN oauth_grants oauth_grant ON oauth_grant.tenant_id = token.tenant_id AND oauth_grant.id = token.grant_id
+JOIN members member ON member.tenant_id = oauth_grant.tenant_id AND member.person_id = oauth_grant.person_id
+JOIN tenants tenant ON tenant.id = token.tenant_id
+WHERE token.tenant_id = :tenant_id AND token.hash = :hash
+FOR UPDATE OF token;
 
 -- name: use_refresh_token
 -- Count a use of a refresh token.
@@ -130,25 +131,25 @@ WHERE tenant_id = :tenant_id AND id = ANY (ARRAY(
 
 -- name: find_refresh_facts
 -- The facts about a refresh token of a valid grant, for its client. A used one may still be revoked.
-SELECT r.id, r.used_at IS NOT NULL AS used, g.id AS grant_id, g.person_id, g.client_id, g.scopes, m.role,
-    g.resource, r.created_at, r.expires_at
-FROM oauth_refresh_tokens r
-JOIN oauth_grants g ON g.tenant_id = r.tenant_id AND g.id = r.grant_id
-JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id
-JOIN tenants t ON t.id = r.tenant_id
-WHERE r.tenant_id = :tenant_id AND r.hash = :hash AND r.expires_at > clock_timestamp()
-    AND g.revoked_at IS NULL AND t.status = 'active';
+SELECT token.id, token.used_at IS NOT NULL AS used, oauth_grant.id AS grant_id, oauth_grant.person_id,
+    oauth_grant.client_id, oauth_grant.scopes, member.role, oauth_grant.resource, token.created_at, token.expires_at
+FROM oauth_refresh_tokens token
+JOIN oauth_grants oauth_grant ON oauth_grant.tenant_id = token.tenant_id AND oauth_grant.id = token.grant_id
+JOIN members member ON member.tenant_id = oauth_grant.tenant_id AND member.person_id = oauth_grant.person_id
+JOIN tenants tenant ON tenant.id = token.tenant_id
+WHERE token.tenant_id = :tenant_id AND token.hash = :hash AND token.expires_at > clock_timestamp()
+    AND oauth_grant.revoked_at IS NULL AND tenant.status = 'active';
 
 -- name: find_access_facts
 -- The facts about a valid access token, for its client.
-SELECT a.id, false AS used, g.id AS grant_id, g.person_id, g.client_id, a.scopes, m.role, g.resource,
-    a.created_at, a.expires_at
-FROM oauth_access_tokens a
-JOIN oauth_grants g ON g.tenant_id = a.tenant_id AND g.id = a.grant_id
-JOIN members m ON m.tenant_id = g.tenant_id AND m.person_id = g.person_id
-JOIN tenants t ON t.id = a.tenant_id
-WHERE a.tenant_id = :tenant_id AND a.hash = :hash AND a.revoked_at IS NULL AND a.expires_at > clock_timestamp()
-    AND g.revoked_at IS NULL AND t.status = 'active';
+SELECT token.id, false AS used, oauth_grant.id AS grant_id, oauth_grant.person_id, oauth_grant.client_id, token.scopes,
+    member.role, oauth_grant.resource, token.created_at, token.expires_at
+FROM oauth_access_tokens token
+JOIN oauth_grants oauth_grant ON oauth_grant.tenant_id = token.tenant_id AND oauth_grant.id = token.grant_id
+JOIN members member ON member.tenant_id = oauth_grant.tenant_id AND member.person_id = oauth_grant.person_id
+JOIN tenants tenant ON tenant.id = token.tenant_id
+WHERE token.tenant_id = :tenant_id AND token.hash = :hash AND token.revoked_at IS NULL
+    AND token.expires_at > clock_timestamp() AND oauth_grant.revoked_at IS NULL AND tenant.status = 'active';
 
 -- name: revoke_access_token
 -- Make an access token void.
@@ -176,7 +177,8 @@ FROM oauth_grants g JOIN people p ON p.id = g.person_id;
 
 -- name: list_own_grants
 -- The valid grants of the person who has signed in, in all tenants, the last used first; at most :most.
-SELECT tenant_id, tenant, tenant_name, role, id, client_id, client_name, scopes, graphs, toolsets, created_at, last_used_at
+SELECT tenant_id, tenant, tenant_name, role, id, client_id, client_name, scopes, graphs, toolsets, created_at,
+    last_used_at
 FROM list_own_grants(:most);
 
 -- name: get_grant
