@@ -29,7 +29,7 @@ THIS_TREE = "this tree"
 
 RENAMED = (
     (re.compile(r"\bcount_waiting\(:"), "count_unembedded(:"),
-    (re.compile(r"\bi\.index_epoch,"), "i.search_epoch AS index_epoch,"),
+    (re.compile(r"\bgraph_index\.index_epoch,"), "graph_index.search_epoch AS index_epoch,"),
     (re.compile(r"\bindex_epoch( =| \+)"), r"search_epoch\1"),
 )
 """What the queries of the next release name otherwise."""

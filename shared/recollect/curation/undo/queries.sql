@@ -83,9 +83,8 @@ SELECT node.id, node.removed_revision IS NULL AS lives,
         ) AS version
         WHERE version.added_revision > written.since AND version.added_revision <> ALL (:revisions)
     ) AS above, node.name, node.kind, node.content, node.summary, node.tags, node.importance, node.metadata,
-        node.parent_id, node.status, node.source,
-    node.thread, node.said_at, node.freshness_at, node.ttl_days, node.expires_at, node.last_dedup_at, node.placeholder,
-    node.reason, node.said_offset
+    node.parent_id, node.status, node.source, node.thread, node.said_at, node.freshness_at, node.ttl_days,
+    node.expires_at, node.last_dedup_at, node.placeholder, node.reason, node.said_offset
 FROM written
 CROSS JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = written.node_id LIMIT 1) AS node
 CROSS JOIN LATERAL (

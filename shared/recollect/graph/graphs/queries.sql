@@ -134,9 +134,9 @@ SELECT id, name, conflict_policy, kind_whitelist, metadata, created_at, created_
 -- Take the write lock of the graph of that name or id (as find_graph reads them); the next revision's number and time.
 -- Time never runs against revisions. `has_derived`: whether any of its threads was distilled.
 SELECT graph.id, graph.name, graph.conflict_policy, graph.kind_whitelist, graph.metadata, graph.created_at,
-    graph.created_by, graph.time_zone,
-    coalesce(graph.time_zone, (SELECT tenant.time_zone FROM tenants tenant WHERE tenant.id = :tenant_id)) AS zone,
-    coalesce((
+    graph.created_by, graph.time_zone, coalesce(graph.time_zone, (
+        SELECT time_zone FROM tenants WHERE id = :tenant_id
+    )) AS zone, coalesce((
         SELECT true FROM distilled_threads thread
         WHERE thread.tenant_id = :tenant_id AND same_key(thread.graph_id, graph.id)
         ORDER BY thread.graph_id, thread.sequence LIMIT 1
