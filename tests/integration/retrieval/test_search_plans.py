@@ -19,7 +19,7 @@ from recollect.postgres.database import Database
 from recollect.postgres.sql import Queries
 from recollect.retrieval.search import boolean
 from recollect.retrieval.search import service as search
-from recollect.retrieval.search.fuzzy import NearForm, bounds, min_similarity
+from recollect.retrieval.search.fuzzy import NearForm, bounds, folded, min_similarity
 from recollect.retrieval.search.model import LabelQuery, like_pattern
 from recollect.retrieval.search.store import (
     EXAMINED,
@@ -155,7 +155,7 @@ def expression(query: str) -> Search:
 
 
 def fuzzy(kind: str, text: str) -> Search:
-    forms = [NearForm(form, bounds(len(form), len(form) + 1, 0.9)) for form in written_forms(text)]
+    forms = [NearForm(form, bounds(len(form), len(form) + 1, 0.9)) for form in (*written_forms(text), folded(text))]
     near = near_parameters(forms)
     assert near["by_trigrams"]
     return f"fuzzy_{kind}", near if kind == "entities" else {**near, "min_similarity": min_similarity(forms)}
@@ -165,9 +165,14 @@ RARE = {
     "substring of an observation": (substring(NEEDLE), "observations_trigrams"),
     "substring of a name": (substring("name of 58420"), "nodes_trigrams"),
     "substring in two normal forms": (substring("Ångström"), "observations_trigrams"),
+    "substring of a decomposed text": (substring("Ångström"), "observations_decomposed_trigrams"),
+    "substring of a decomposed name": (substring("Ångström"), "nodes_decomposed_trigrams"),
     "ranked": (ranked(NEEDLE), "observations_trigrams"),
+    "ranked in decomposed texts": (ranked("ångström"), "observations_decomposed_trigrams"),
     "boolean on observations": (expression(f"observation:{NEEDLE}"), "observations_trigrams"),
     "boolean in two normal forms": (expression("observation:Ångström"), "observations_trigrams"),
+    "boolean on decomposed texts": (expression("observation:Ångström"), "observations_decomposed_trigrams"),
+    "boolean on decomposed tags": (expression("tag:Ångström"), "nodes_decomposed_tag_trigrams"),
     "boolean on names": (expression("name:58420"), "nodes_trigrams"),
     "boolean on tags": (expression("tag:tag4300"), "nodes_tag_trigrams"),
     "boolean on anything": (expression(f"{NEEDLE} OR tag4300"), "nodes_tag_trigrams"),

@@ -1755,23 +1755,36 @@ AS $$
         E'[\u0300-\u036f]', '', 'g'), NFC), 512)
 $$;
 
--- Whether a text contains a substring. `patterns`: of its written forms (composed, decomposed), with any character
--- for each apostrophe and, in one of them, anything for each letter that has several forms: indexes serve these.
--- `plain_patterns`: what the text must match in normal form NFC and with plain apostrophes, where `patterns` match
--- more than the substring; null where they do not.
+-- A text in the form in which substrings are compared: normal form NFC, with plain apostrophes.
+CREATE FUNCTION plain_text(text text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT normalize(recollect.plain_apostrophes(text), NFC) $$;
+
+-- Whether a text is not in normal form NFC: some of its letters are decomposed. Few texts are such. Whether it is ASCII
+-- is asked first, since that costs next to nothing.
+CREATE FUNCTION is_decomposed(text text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT octet_length(text) > length(text) AND text IS NOT NFC NORMALIZED $$;
+
+-- Whether a text contains a substring, however either is composed. `patterns`: of the substring in normal form NFC, with
+-- any character for each apostrophe; `plain_patterns`: the same with plain apostrophes. Texts that are in this form, as
+-- nearly all are, are compared as they are; where the substring has an apostrophe, so that its pattern matches more,
+-- by the plain pattern, too. Others are compared as they are in this form. Indexes serve both. Several substrings (any
+-- of them) have no apostrophes.
 CREATE FUNCTION holds(text text, patterns text[], plain_patterns text[]) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
     SELECT text ILIKE ANY (patterns)
-        AND (plain_patterns IS NULL OR normalize(recollect.plain_apostrophes(text), NFC) ILIKE ANY (plain_patterns))
+            AND (strpos(plain_patterns[1], '''') = 0 OR recollect.plain_text(text) ILIKE ANY (plain_patterns))
+        OR recollect.is_decomposed(text) AND recollect.plain_text(text) ILIKE ANY (plain_patterns)
 $$;
 
--- The same for one form, as the planner estimates it best where the pattern is not known when it plans.
+-- The same for one substring, as the planner estimates it best where the pattern is not known when it plans.
 CREATE FUNCTION holds(text text, pattern text, plain_pattern text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
-    SELECT text ILIKE pattern
-        AND (plain_pattern IS NULL OR normalize(recollect.plain_apostrophes(text), NFC) ILIKE plain_pattern)
+    SELECT text ILIKE pattern AND (strpos(plain_pattern, '''') = 0 OR recollect.plain_text(text) ILIKE plain_pattern)
+        OR recollect.is_decomposed(text) AND recollect.plain_text(text) ILIKE plain_pattern
 $$;
 
 -- Nodes (entities, facts, placeholders), their versions and aliases, and how they are found by name.
@@ -1857,6 +1870,22 @@ CREATE INDEX nodes_expiring_live ON nodes (tenant_id, graph_id, expires_at)
 CREATE INDEX nodes_tag_trigrams ON nodes USING gin (graph_id, joined(tags) gin_trgm_ops)
     WITH (gin_pending_list_limit = 128)
     WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL AND tags <> '{}';
+-- The few names, kinds and tags that are not in normal form NFC: substrings of them are found in that form (holds).
+CREATE INDEX nodes_decomposed_trigrams ON nodes
+    USING gin (graph_id, plain_text(name) gin_trgm_ops, plain_text(kind) gin_trgm_ops)
+    WITH (gin_pending_list_limit = 128)
+    WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
+        AND (is_decomposed(name) OR is_decomposed(kind));
+CREATE INDEX nodes_decomposed_tag_trigrams ON nodes USING gin (graph_id, plain_text(joined(tags)) gin_trgm_ops)
+    WITH (gin_pending_list_limit = 128)
+    WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL AND tags <> '{}'
+        AND is_decomposed(joined(tags));
+-- Names and kinds without their accents, for fuzzy searches. Others are as nodes_trigrams has them.
+CREATE INDEX nodes_folded_trigrams ON nodes USING gin (graph_id,
+        nullif(folded_name(name), lower(name)) gin_trgm_ops, nullif(folded_name(kind), lower(kind)) gin_trgm_ops)
+    WITH (gin_pending_list_limit = 128)
+    WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
+        AND (octet_length(name) > length(name) OR octet_length(kind) > length(kind));
 -- What waits for the sweep: looked for in every tenant, every few seconds.
 CREATE INDEX nodes_to_archive ON nodes (tenant_id, expires_at)
     WHERE expires_at IS NOT NULL AND removed_revision IS NULL AND status <> 'archived';
@@ -2330,6 +2359,10 @@ CREATE INDEX observations_live ON observations (tenant_id, node_id, hashtextexte
 CREATE INDEX observations_trigrams ON observations USING gin (graph_id, content gin_trgm_ops)
     WITH (gin_pending_list_limit = 128)
     WHERE removed_revision IS NULL;
+-- The few texts that are not in normal form NFC: substrings of them are found in that form (holds).
+CREATE INDEX observations_decomposed_trigrams ON observations USING gin (graph_id, plain_text(content) gin_trgm_ops)
+    WITH (gin_pending_list_limit = 128)
+    WHERE removed_revision IS NULL AND is_decomposed(content);
 -- A fuzzy search looks at texts about as long as its query: of observations those are few, of names most. It begins
 -- with the graph and leaves the tenant to the rows, as the GIN indexes do: without statistics PostgreSQL takes all
 -- indexes that begin with the tenant for equally good, and would read a tenant's observations for each one that is
@@ -4783,11 +4816,13 @@ GRANT EXECUTE ON FUNCTION -- names
     folded_name,
     holds(text, text, text),
     holds(text, text[], text[]),
+    is_decomposed,
     joined,
     label_words,
     look_alike_key,
     name_key,
-    plain_apostrophes
+    plain_apostrophes,
+    plain_text
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- nodes
     edges_between_names,

@@ -69,11 +69,13 @@ GRANT EXECUTE ON FUNCTION -- names
     folded_name,
     holds(text, text, text),
     holds(text, text[], text[]),
+    is_decomposed,
     joined,
     label_words,
     look_alike_key,
     name_key,
-    plain_apostrophes
+    plain_apostrophes,
+    plain_text
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- nodes
     edges_between_names,

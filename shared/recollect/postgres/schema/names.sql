@@ -54,21 +54,34 @@ AS $$
         E'[\u0300-\u036f]', '', 'g'), NFC), 512)
 $$;
 
--- Whether a text contains a substring. `patterns`: of its written forms (composed, decomposed), with any character
--- for each apostrophe and, in one of them, anything for each letter that has several forms: indexes serve these.
--- `plain_patterns`: what the text must match in normal form NFC and with plain apostrophes, where `patterns` match
--- more than the substring; null where they do not.
+-- A text in the form in which substrings are compared: normal form NFC, with plain apostrophes.
+CREATE FUNCTION plain_text(text text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT normalize(recollect.plain_apostrophes(text), NFC) $$;
+
+-- Whether a text is not in normal form NFC: some of its letters are decomposed. Few texts are such. Whether it is ASCII
+-- is asked first, since that costs next to nothing.
+CREATE FUNCTION is_decomposed(text text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT octet_length(text) > length(text) AND text IS NOT NFC NORMALIZED $$;
+
+-- Whether a text contains a substring, however either is composed. `patterns`: of the substring in normal form NFC, with
+-- any character for each apostrophe; `plain_patterns`: the same with plain apostrophes. Texts that are in this form, as
+-- nearly all are, are compared as they are; where the substring has an apostrophe, so that its pattern matches more,
+-- by the plain pattern, too. Others are compared as they are in this form. Indexes serve both. Several substrings (any
+-- of them) have no apostrophes.
 CREATE FUNCTION holds(text text, patterns text[], plain_patterns text[]) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
     SELECT text ILIKE ANY (patterns)
-        AND (plain_patterns IS NULL OR normalize(recollect.plain_apostrophes(text), NFC) ILIKE ANY (plain_patterns))
+            AND (strpos(plain_patterns[1], '''') = 0 OR recollect.plain_text(text) ILIKE ANY (plain_patterns))
+        OR recollect.is_decomposed(text) AND recollect.plain_text(text) ILIKE ANY (plain_patterns)
 $$;
 
--- The same for one form, as the planner estimates it best where the pattern is not known when it plans.
+-- The same for one substring, as the planner estimates it best where the pattern is not known when it plans.
 CREATE FUNCTION holds(text text, pattern text, plain_pattern text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
-    SELECT text ILIKE pattern
-        AND (plain_pattern IS NULL OR normalize(recollect.plain_apostrophes(text), NFC) ILIKE plain_pattern)
+    SELECT text ILIKE pattern AND (strpos(plain_pattern, '''') = 0 OR recollect.plain_text(text) ILIKE plain_pattern)
+        OR recollect.is_decomposed(text) AND recollect.plain_text(text) ILIKE plain_pattern
 $$;

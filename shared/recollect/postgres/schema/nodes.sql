@@ -81,6 +81,22 @@ CREATE INDEX nodes_expiring_live ON nodes (tenant_id, graph_id, expires_at)
 CREATE INDEX nodes_tag_trigrams ON nodes USING gin (graph_id, joined(tags) gin_trgm_ops)
     WITH (gin_pending_list_limit = 128)
     WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL AND tags <> '{}';
+-- The few names, kinds and tags that are not in normal form NFC: substrings of them are found in that form (holds).
+CREATE INDEX nodes_decomposed_trigrams ON nodes
+    USING gin (graph_id, plain_text(name) gin_trgm_ops, plain_text(kind) gin_trgm_ops)
+    WITH (gin_pending_list_limit = 128)
+    WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
+        AND (is_decomposed(name) OR is_decomposed(kind));
+CREATE INDEX nodes_decomposed_tag_trigrams ON nodes USING gin (graph_id, plain_text(joined(tags)) gin_trgm_ops)
+    WITH (gin_pending_list_limit = 128)
+    WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL AND tags <> '{}'
+        AND is_decomposed(joined(tags));
+-- Names and kinds without their accents, for fuzzy searches. Others are as nodes_trigrams has them.
+CREATE INDEX nodes_folded_trigrams ON nodes USING gin (graph_id,
+        nullif(folded_name(name), lower(name)) gin_trgm_ops, nullif(folded_name(kind), lower(kind)) gin_trgm_ops)
+    WITH (gin_pending_list_limit = 128)
+    WHERE removed_revision IS NULL AND NOT placeholder AND name IS NOT NULL
+        AND (octet_length(name) > length(name) OR octet_length(kind) > length(kind));
 -- What waits for the sweep: looked for in every tenant, every few seconds.
 CREATE INDEX nodes_to_archive ON nodes (tenant_id, expires_at)
     WHERE expires_at IS NOT NULL AND removed_revision IS NULL AND status <> 'archived';

@@ -46,6 +46,10 @@ CREATE INDEX observations_live ON observations (tenant_id, node_id, hashtextexte
 CREATE INDEX observations_trigrams ON observations USING gin (graph_id, content gin_trgm_ops)
     WITH (gin_pending_list_limit = 128)
     WHERE removed_revision IS NULL;
+-- The few texts that are not in normal form NFC: substrings of them are found in that form (holds).
+CREATE INDEX observations_decomposed_trigrams ON observations USING gin (graph_id, plain_text(content) gin_trgm_ops)
+    WITH (gin_pending_list_limit = 128)
+    WHERE removed_revision IS NULL AND is_decomposed(content);
 -- A fuzzy search looks at texts about as long as its query: of observations those are few, of names most. It begins
 -- with the graph and leaves the tenant to the rows, as the GIN indexes do: without statistics PostgreSQL takes all
 -- indexes that begin with the tenant for equally good, and would read a tenant's observations for each one that is

@@ -13,8 +13,12 @@ A text of n characters has at most n + 1 trigrams, so that the similarity of pg_
 has a lower bound. If that is not above zero (short queries, low thresholds, repeated words), trigrams exclude nothing
 and only the length does.
 
-*By words.* Texts with all words of the query, in any form that recall finds them by, are compared without accents, too:
-so is "Zoë" near to "zoe", and a full-width text to the usual one.
+*Without accents.* Texts are compared as they are and as they are without accents, and so is the query: "Mullar" is near
+to "Müller". Names and kinds with accents are indexed without them; observations with accents, of about the query's
+length, are compared one by one.
+
+*By words.* Texts with all words of the query, in any form that recall finds them by, are compared, too: so is a
+full-width text near to the usual one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,7 +50,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class NearForm:
-    """A query in lower case and one of Unicode's normal forms, with the bounds of near texts in the same form."""
+    """A query in lower case, in a normal form or without accents, with the bounds of near texts in the same form."""
 
     text: str
     bounds: Bounds
@@ -85,6 +89,15 @@ def nearness(query: str, texts: Iterable[str], threshold: float) -> float | None
         if similarity >= threshold and (best is None or similarity > best):
             best = similarity
     return best
+
+
+def nearest(query: str, query_folded: str, texts: Sequence[str], threshold: float) -> float | None:
+    """The same of these texts as they are, and as they are folded."""
+    found = nearness(query, texts, threshold)
+    if query == query_folded and all(map(str.isascii, texts)):
+        return found
+    as_folded = nearness(query_folded, map(folded, texts), threshold)
+    return max(found or 0.0, as_folded) if as_folded is not None else found
 
 
 def folded(text: str) -> str:

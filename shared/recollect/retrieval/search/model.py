@@ -1,16 +1,14 @@
 """The queries of the classic searches, and their results."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from uuid import UUID
 
 from recollect.graph.entities.model import Entity
 from recollect.graph.nodes.model import unique
-from recollect.text.unicode_forms import APOSTROPHE, TYPED, normal, with_apostrophes, written_forms
+from recollect.text.unicode_forms import APOSTROPHE, TYPED, normal, with_apostrophes
 from recollect.words.analysis import AskedWord, query_of
 
 MIN_ANY_CASE = 4
@@ -24,9 +22,6 @@ MAX_NAME_PIECES = 8
 
 _PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
 """A word or a mark; where words are written without spaces, a character."""
-
-_FINDABLE = re.compile(r"[^\W_]{3}|[^\W_]{2}[^\w%]|[^\w%][^\W_]{2}")
-"""Three letters or digits side by side, or two and the end of a word: a trigram."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,46 +164,13 @@ def in_small_letters(names: Sequence[str]) -> list[str]:
 
 
 def like_pattern(text: str) -> str:
-    """A LIKE pattern that finds `text` anywhere, whatever characters it contains; any character for an apostrophe."""
-    return APOSTROPHE.sub("_", _literally(text))
-
-
-def like_patterns(text: str) -> list[str]:
-    """LIKE patterns that find a text in all its written forms, the normal form NFC first.
-
-    The last one finds more than the text, where some letters may be composed and others not (`loose_pattern`).
-    """
-    loose = loose_pattern(text)
-    return [*map(like_pattern, written_forms(text)), *([] if loose is None else [loose])]
-
-
-def loose_pattern(text: str) -> str | None:
-    """A LIKE pattern with anything for each letter that Unicode writes in several forms, and for marks.
-
-    It finds `text` where some of its letters are composed and others decomposed. None where no letter has several
-    forms, or where no trigram is left, by which an index finds.
-    """
-    runs = [(varies, "".join(run)) for varies, run in groupby(normal(text), _has_forms)]
-    plain = [run for varies, run in runs if not varies]
-    if len(plain) == len(runs) or not any(map(_FINDABLE.search, plain)):
-        return None
-    return f"%{''.join('%' if varies else like_pattern(run)[1:-1] for varies, run in runs)}%"
-
-
-def plain_patterns(text: str) -> list[str] | None:
-    """The pattern of the text in normal form NFC with plain apostrophes, where the others find more than the text."""
-    if not APOSTROPHE.search(text) and loose_pattern(text) is None:
-        return None
-    return [plain_pattern(text)]
+    """A LIKE pattern that finds `text` anywhere in texts in normal form NFC, with any character for an apostrophe."""
+    return APOSTROPHE.sub("_", _literally(normal(text)))
 
 
 def plain_pattern(text: str) -> str:
-    """A LIKE pattern that finds `text` in texts that are in normal form NFC and have plain apostrophes."""
+    """A LIKE pattern that finds `text` anywhere in texts in normal form NFC with plain apostrophes."""
     return _literally(APOSTROPHE.sub(TYPED, normal(text)))
-
-
-def _has_forms(character: str) -> bool:
-    return unicodedata.combining(character) != 0 or not unicodedata.is_normalized("NFD", character)
 
 
 def _literally(text: str) -> str:

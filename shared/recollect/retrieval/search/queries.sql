@@ -170,10 +170,10 @@ SELECT ARRAY(
 -- subtracted. Words are counted in lower case and normal form NFC over name, kind and observations.
 WITH candidates AS (
     SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-    WHERE name ILIKE ANY (:patterns::text[]) OR kind ILIKE ANY (:patterns::text[])
+    WHERE holds(name, :patterns::text[], :patterns) OR holds(kind, :patterns, :patterns)
     UNION
     SELECT node_id FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-    WHERE content ILIKE ANY (:patterns::text[])
+    WHERE holds(content, :patterns, :patterns)
 ), documents AS MATERIALIZED (
     SELECT c.id, e.created_at, normalize(
             lower(regexp_replace(concat_ws(' ', e.name, e.kind, s.text), :apostrophe, '''', 'g')), NFC) AS text
@@ -289,7 +289,8 @@ WITH terms AS (
     FROM terms term
     CROSS JOIN LATERAL (
         SELECT id FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time)
-        WHERE tags <> '{}' AND joined(tags) ILIKE term.pattern
+        WHERE tags <> '{}' AND (joined(tags) ILIKE term.pattern
+                OR is_decomposed(joined(tags)) AND plain_text(joined(tags)) ILIKE term.plain)
             AND EXISTS (SELECT 1 FROM unnest(tags) AS own (tag) WHERE holds(tag, term.pattern, term.plain))
         OFFSET 0
     ) AS node
@@ -338,28 +339,29 @@ ORDER BY t.position;
 SELECT set_config('pg_trgm.similarity_threshold', :similarity, true);
 
 -- name: fuzzy_entities
--- Entities whose name or kind may be near to a text: those of :min_length to :max_length characters that are similar to
--- :text or, if :by_trigrams is false, all of that length; the same for the text in another normal form, where :other is not
--- null. Both in lower case, in any order.
+-- Entities whose name or kind may be near to a text: those of :min_length to :max_length characters that are similar to any
+-- of :texts (the text in each normal form, and without accents) or, if :by_trigrams is false, all of that length. Names and
+-- kinds with accents are also compared without these, with :folded. All in lower case, in any order.
 SELECT node.id, ARRAY[lower(node.name), lower(coalesce(node.kind, ''))] AS texts
 FROM entities_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) node
 WHERE -- include: fits
-    AND ((length(lower(node.name)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR node.name % :text))
-        OR (length(lower(node.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR node.kind % :text))
-        OR (:other::text IS NOT NULL AND length(lower(node.name)) BETWEEN :other_min_length AND :other_max_length
-            AND (NOT :by_trigrams OR node.name % :other))
-        OR (:other IS NOT NULL AND length(lower(node.kind)) BETWEEN :other_min_length AND :other_max_length
-            AND (NOT :by_trigrams OR node.kind % :other)));
+    AND ((length(lower(node.name)) BETWEEN :min_length AND :max_length
+            AND (NOT :by_trigrams OR node.name % ANY (:texts::text[])))
+        OR (length(lower(node.kind)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams OR node.kind % ANY (:texts)))
+        OR ((octet_length(node.name) > length(node.name) OR octet_length(node.kind) > length(node.kind))
+            AND nullif(folded_name(node.name), lower(node.name)) % :folded::text)
+        OR ((octet_length(node.name) > length(node.name) OR octet_length(node.kind) > length(node.kind))
+            AND nullif(folded_name(node.kind), lower(node.kind)) % :folded));
 
 -- name: fuzzy_statements
--- fuzzy_entities for observations.
+-- fuzzy_entities for observations, of which those with accents are compared with the first 512 characters of :folded.
 WITH near AS MATERIALIZED (
     SELECT s.node_id, s.content
     FROM statements_of(:tenant_id, :graph_id, :as_of_revision, :as_of_time) s
-    WHERE (length(lower(s.content)) BETWEEN :min_length AND :max_length
-            AND (NOT :by_trigrams OR similarity(s.content, :text) >= :min_similarity))
-        OR (:other::text IS NOT NULL AND length(lower(s.content)) BETWEEN :other_min_length AND :other_max_length
-            AND (NOT :by_trigrams OR similarity(s.content, :other) >= :min_similarity))
+    WHERE length(lower(s.content)) BETWEEN :min_length AND :max_length AND (NOT :by_trigrams
+        OR EXISTS (SELECT FROM unnest(:texts::text[]) AS t (text) WHERE similarity(s.content, t.text) >= :min_similarity)
+        OR (s.content ~ '[\u00aa-\u036f\u0386-\u03ce\u0400-\u045f\u1e00-\u1fff]'
+            AND similarity(folded_name(s.content), :folded::text) >= :min_similarity))
 )
 SELECT near.node_id AS id, ARRAY[lower(near.content)] AS texts
 FROM near

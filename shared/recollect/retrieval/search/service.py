@@ -14,7 +14,7 @@ from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Subgraph
 from recollect.postgres.transactions import Transaction
 from recollect.retrieval.search import boolean, store
-from recollect.retrieval.search.fuzzy import NearForm, bounds, folded, min_similarity, nearness
+from recollect.retrieval.search.fuzzy import NearForm, bounds, folded, min_similarity, nearest, nearness
 from recollect.retrieval.search.model import (
     MAX_MENTIONED,
     BooleanQuery,
@@ -87,8 +87,8 @@ async def search_boolean(view: GraphView, query: BooleanQuery) -> Subgraph:
 
 async def search_fuzzy(view: GraphView, query: FuzzyQuery) -> Subgraph:
     """Entities with a name, a kind or an observation similar to the query, nearest first, with their relations."""
-    counted = await store.count_trigrams(view.tx, *written_forms(query.text)[:2])
-    forms = [NearForm(folded, bounds(len(folded), trigrams, query.threshold)) for folded, trigrams in counted]
+    counted = await store.count_trigrams(view.tx, *written_forms(query.text)[:2], folded(query.text) or query.text)
+    forms = [NearForm(text, bounds(len(text), trigrams, query.threshold)) for text, trigrams in counted]
     least = min_similarity(forms)
     if least is not None:
         await store.set_similarity(view.tx, least)
@@ -147,12 +147,12 @@ async def _candidates(view: GraphView, query: FuzzyQuery, forms: Sequence[NearFo
 async def _compared(
     view: GraphView, query: FuzzyQuery, forms: Sequence[NearForm]
 ) -> AsyncIterator[tuple[FuzzyTexts, float | None]]:
-    """Texts with their similarity to the query: those within the bounds as they are, others as they are folded."""
+    """Texts with their similarity to the query: as both are, or as both are folded."""
+    asked, asked_folded = forms[0].text, forms[-1].text
     async for candidate in _candidates(view, query, forms):
-        yield candidate, nearness(forms[0].text, candidate.texts, query.threshold)
-    query_folded = folded(query.text)
+        yield candidate, nearest(asked, asked_folded, candidate.texts, query.threshold)
     for candidate in await _with_all_words(view, query):
-        yield candidate, nearness(query_folded, map(folded, candidate.texts), query.threshold)
+        yield candidate, nearness(asked_folded, map(folded, candidate.texts), query.threshold)
 
 
 async def _with_all_words(view: GraphView, query: FuzzyQuery) -> list[FuzzyTexts]:

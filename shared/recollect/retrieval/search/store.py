@@ -24,13 +24,10 @@ from recollect.retrieval.search.model import (
     SearchFilter,
     SubstringQuery,
     in_small_letters,
-    like_patterns,
-    loose_pattern,
+    like_pattern,
     plain_pattern,
-    plain_patterns,
 )
 from recollect.retrieval.search.words import LETTER_AS_APOSTROPHE, WORD, word_pattern
-from recollect.text.unicode_forms import APOSTROPHE
 from recollect.words.analysis import AskedWord, has_any, query_of
 
 queries = Queries(__package__)
@@ -103,9 +100,7 @@ async def search_ranked(
     rows = await view.fetch(
         queries.search_ranked,
         **_filter(query),
-        patterns=unique(
-            pattern for word in words for form in (word, *_others(word, others)) for pattern in like_patterns(form)
-        ),
+        patterns=unique(like_pattern(form) for word in words for form in (word, *_others(word, others))),
         regexes=[word_pattern(word, *_others(word, others)) for word in words],
         word=WORD,
         apostrophe=LETTER_AS_APOSTROPHE,
@@ -167,14 +162,14 @@ async def set_similarity(tx: Transaction, similarity: float) -> None:
 
 
 async def fuzzy_entities(view: GraphView, query: FuzzyQuery, forms: Sequence[NearForm]) -> AsyncIterator[FuzzyTexts]:
-    """Names and kinds within the bounds of the query's forms, one or two."""
+    """Names and kinds within the bounds of the query's forms."""
     near = near_parameters(forms)
     async for row in view.stream(queries.fuzzy_entities, prefetch=_prefetch(forms), **_filter(query), **near):
         yield FuzzyTexts(**row)
 
 
 async def fuzzy_statements(view: GraphView, query: FuzzyQuery, forms: Sequence[NearForm]) -> AsyncIterator[FuzzyTexts]:
-    """Observations within the bounds of the query's forms, one or two."""
+    """Observations within the bounds of the query's forms."""
     near = {**near_parameters(forms), "min_similarity": min_similarity(forms) or 0.0}
     async for row in view.stream(queries.fuzzy_statements, prefetch=_prefetch(forms), **_filter(query), **near):
         yield FuzzyTexts(**row)
@@ -227,41 +222,27 @@ def _filter(query: SearchFilter) -> dict[str, Any]:
 
 def substring_patterns(text: str) -> dict[str, Any]:
     """The parameters of a search for a substring."""
-    patterns = like_patterns(text)
-    return {"patterns": patterns, "name_pattern": patterns[0][1:-1], "plain_patterns": plain_patterns(text)}
+    pattern = like_pattern(text)
+    return {"patterns": [pattern], "name_pattern": pattern[1:-1], "plain_patterns": [plain_pattern(text)]}
 
 
 def term_patterns(terms: Sequence[boolean.SubstringTerm]) -> dict[str, Any]:
-    """The parameters of the terms of a boolean query, each once for each of its patterns."""
-    forms = [
-        (position, term, pattern, plain_pattern(term.text) if is_loose else None)
-        for position, term in enumerate(terms)
-        for pattern, is_loose in _term_patterns(term.text)
-    ]
+    """The parameters of the terms of a boolean query."""
     return {
-        "positions": [position for position, *_ in forms],
-        "fields": [term.field for _, term, *_ in forms],
-        "patterns": [pattern for _, _, pattern, _ in forms],
-        "plain_patterns": [plain for *_, plain in forms],
+        "positions": list(range(len(terms))),
+        "fields": [term.field for term in terms],
+        "patterns": [like_pattern(term.text) for term in terms],
+        "plain_patterns": [plain_pattern(term.text) for term in terms],
     }
 
 
-def _term_patterns(text: str) -> list[tuple[str, bool]]:
-    """The patterns of a text, and whether each finds more than that."""
-    has_apostrophe, loose = APOSTROPHE.search(text) is not None, loose_pattern(text)
-    return [(pattern, has_apostrophe or pattern == loose) for pattern in like_patterns(text)]
-
-
 def near_parameters(forms: Sequence[NearForm]) -> dict[str, Any]:
-    """The parameters of both searches for similar texts, from the query's one or two forms."""
-    form, other = forms[0], forms[-1]
+    """The parameters of both searches for similar texts, from the query's forms, of which the last has no accents."""
     return {
-        "text": form.text,
-        "min_length": form.bounds.least,
-        "max_length": form.bounds.most,
-        "other": other.text if len(forms) > 1 else None,
-        "other_min_length": other.bounds.least,
-        "other_max_length": other.bounds.most,
+        "texts": [form.text for form in forms],
+        "folded": forms[-1].text,
+        "min_length": min(form.bounds.least for form in forms),
+        "max_length": max(form.bounds.most for form in forms),
         "by_trigrams": min_similarity(forms) is not None,
     }
 
