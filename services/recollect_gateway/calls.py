@@ -29,6 +29,9 @@ from recollect.telemetry.metrics import record_embedded
 
 T = TypeVar("T")
 
+WRITE_STATEMENTS = 2
+"""A call writes a graph for as long as so many statements may take, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Services:
@@ -131,11 +134,12 @@ class Call:
         return await graphs.view_of(tx, found, graph, as_of)
 
     def changing(
-        self, graph: str | None, *, commit: bool = True, keyed: bool = False
+        self, graph: str | None, *, commit: bool = True, keyed: bool = False, unbounded: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction, in which a use case takes the graph's write lock.
 
-        `commit` and `keyed` as in `transaction`.
+        `commit` and `keyed` as in `transaction`. After the time of WRITE_STATEMENTS statements it is rolled back,
+        unless it is `unbounded`: other writers of the graph wait for it.
         """
         return self.services.db.writing(
             self.caller,
@@ -143,6 +147,7 @@ class Call:
             commit=commit,
             reply_bytes=self.settings.max_reply_bytes,
             keyed=keyed,
+            within_seconds=None if unbounded else WRITE_STATEMENTS * self.settings.statement_timeout_seconds,
         )
 
     @asynccontextmanager

@@ -346,11 +346,13 @@ class Database:
         commit: bool = True,
         reply_bytes: int | None = None,
         keyed: bool = False,
+        within_seconds: float | None = None,
     ) -> AsyncIterator[Transaction]:
         """A `transaction` that writes the graph of that name or id.
 
         It takes a connection once fewer than MAX_WRITERS calls of this process write the graph, and waits for the
-        graph's lock with that. Raises Unavailable also where its turn does not come.
+        graph's lock with that. Raises Unavailable also where its turn does not come, and where it was not done
+        `within_seconds`: then nothing is written.
         """
         async with AsyncExitStack() as stack:
             try:
@@ -360,7 +362,9 @@ class Database:
             except TimeoutError:
                 raise Unavailable("Another write is changing this graph. Try again.", code=ErrorCode.BUSY) from None
             transaction = self.transaction(caller, commit=commit, reply_bytes=reply_bytes, keyed=keyed)
-            yield await stack.enter_async_context(transaction)
+            tx = await stack.enter_async_context(transaction)
+            await stack.enter_async_context(_done_within(within_seconds))
+            yield tx
 
     @asynccontextmanager
     async def _with_settings(self, connection: PoolConnectionProxy) -> AsyncIterator[None]:
@@ -405,3 +409,16 @@ class Database:
             remaining = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
             async with self._pool.acquire(timeout=remaining) as connection:
                 yield connection
+
+
+@asynccontextmanager
+async def _done_within(seconds: float | None) -> AsyncIterator[None]:
+    """Raise Unavailable in what goes on inside after these seconds: other writers of its graph wait for it."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        message = f"This write took more than {seconds:g} seconds, so nothing was written. Ask for less in one call"
+        raise Unavailable(message, code=ErrorCode.BUSY) from None

@@ -30,7 +30,7 @@ class DeletedGraph(Struct, frozen=True):
 async def delete_graph(call: Call, arguments: DeleteGraph) -> Reply:
     """Delete a graph with its history."""
     try:
-        async with call.changing(arguments.graph) as tx:
+        async with call.changing(arguments.graph, unbounded=True) as tx:
             name = await graphs.name_of(tx, arguments.graph)
             await erasure.erase_graph(tx, arguments.graph)
     except NotFound:

@@ -9,7 +9,7 @@ from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, require_few
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
 from recollect_http.requests.argument_types import Name, Text
 
@@ -42,6 +42,7 @@ class Results(Struct, frozen=True):
 
 async def add_observations(call: Call, arguments: AddObservations) -> Reply:
     """Add observations; answer, for each entry, those that are new."""
+    require_few((addition.contents for addition in arguments.observations), "observations")
     new = [NewObservation(a.entity_name, content) for a in arguments.observations for content in a.contents]
     names = unique(a.entity_name for a in arguments.observations)
     prepared = await call.prepare((a.entity_name, content) for a in arguments.observations for content in a.contents)

@@ -10,7 +10,7 @@ from recollect.graph.nodes.model import unique
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Content, EntityOut, bare
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Content, EntityOut, bare, require_few
 from recollect_gateway.mcp_endpoint.tools.organize.create_entities import CREATE_ENTITIES_IN_ORGANIZE
 from recollect_http.requests.argument_types import EntityType, Importance, Name, Tag, Text
 
@@ -51,6 +51,7 @@ class Entities(Struct, omit_defaults=True, frozen=True):
 
 async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
     """Create entities; answer those that are new."""
+    require_few((entity.observations for entity in arguments.entities), "entities")
     new_entities = [
         NewEntity(e.name, e.entity_type, tuple(e.observations), tuple(e.tags), e.importance, content=e.content)
         for e in arguments.entities

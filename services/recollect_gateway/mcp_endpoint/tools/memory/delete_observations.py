@@ -10,7 +10,7 @@ from recollect.graph.observations import service as observations
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, done
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, done, require_few
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
 from recollect_http.requests.argument_types import SoughtName, SoughtText
 
@@ -32,6 +32,7 @@ class DeleteObservations(Arguments, frozen=True):
 
 async def delete_observations(call: Call, arguments: DeleteObservations) -> Reply:
     """Delete observations; answer which were not there."""
+    require_few((deletion.observations for deletion in arguments.deletions), "deletions")
     pairs = [(d.entity_name, content) for d in arguments.deletions for content in d.observations]
     async with call.writing(arguments.graph) as (tx, revision):
         found = await observations.remove_observations(tx, revision, pairs)

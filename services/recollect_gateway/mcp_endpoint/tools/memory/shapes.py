@@ -1,9 +1,11 @@
 """What the tools of toolset `memory` share: bounds, argument types, entities and relations in answers, and replies."""
 
+from collections.abc import Iterable, Sized
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from recollect.errors import ErrorCode, TooLarge
 from recollect.fairness.computing import map_yielding
 from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation, Subgraph
@@ -19,6 +21,7 @@ from recollect_http.requests.argument_types import (
 )
 
 MAX_BATCH = 1_000
+MAX_OBSERVATIONS = 20_000
 MAX_OFFSET = 10_000_000
 Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="Number of entities to skip")]
 Limit = Annotated[int, Meta(ge=1, le=MAX_BATCH, description="Maximum number of entities")]
@@ -50,6 +53,19 @@ class RelationOut(Struct, rename="camel", frozen=True):
     from_: str = field(name="from")
     to: str
     relation_type: str
+
+
+def require_few(observations: Iterable[Sized], path: str) -> None:
+    """Raise TooLarge for more than MAX_OBSERVATIONS observations in one call, in the lists of `path`.
+
+    A call is one transaction: others that write the graph wait for it, and all that it writes is in memory.
+    """
+    count = sum(map(len, observations))
+    if count > MAX_OBSERVATIONS:
+        message = (
+            f"These are {count} observations; a call takes {MAX_OBSERVATIONS}. Send several calls, or import a file"
+        )
+        raise TooLarge(message, code=ErrorCode.REQUEST_TOO_LARGE, path=path)
 
 
 class Done(Struct, frozen=True):

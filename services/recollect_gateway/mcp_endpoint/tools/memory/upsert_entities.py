@@ -8,7 +8,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, require_few
 from recollect_http.requests.argument_types import EntityType, Name, Text
 
 
@@ -43,6 +43,7 @@ class UpsertedEntities(Struct, frozen=True):
 
 async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
     """Create entities, or add to those that exist; answer the outcome of each."""
+    require_few((entity.observations for entity in arguments.entities), "entities")
     new_entities = [NewEntity(e.name, e.entity_type, tuple(e.observations)) for e in arguments.entities]
     prepared = await call.prepare(memory for entity in new_entities for memory in entity.memories)
     async with call.writing(arguments.graph, prepared=prepared) as (tx, revision):

@@ -10,7 +10,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, require_few
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import OrganizedEntity, lowered, organize_error, organized
 from recollect_http.requests.argument_types import Importance, Kind, Name, Tag, Text
 
@@ -40,6 +40,7 @@ class CreatedEntities(Struct, frozen=True):
 
 async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Reply:
     """Create entities, each under its parent; answer those that are new. Raises NotFound for a missing parent."""
+    require_few((entity.observations for entity in arguments.entities), "entities")
     new_entities = [
         NewEntity(e.name, e.entity_type, tuple(e.observations), lowered(e.tags), e.importance)
         for e in arguments.entities
