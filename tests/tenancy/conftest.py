@@ -1,7 +1,9 @@
 """Two tenants with equal rows in every table."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -91,19 +93,45 @@ async def contents(owner: asyncpg.Connection, neighbour: Neighbour) -> list[str]
 async def neighbours(
     db: Database, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> AsyncIterator[tuple[Neighbour, Neighbour]]:
+    async with _two_neighbours(db, new_tenant, owner) as two:
+        yield two
+
+
+@pytest.fixture(scope="module")
+async def unchanged_neighbours(
+    db: Database, new_tenant: NewTenant, owner_connections: asyncpg.Pool
+) -> AsyncIterator[tuple[Neighbour, Neighbour]]:
+    """Two for all tests of a file that change nothing of theirs. That they do not is verified at the end."""
+    async with owner_connections.acquire() as owner, _two_neighbours(db, new_tenant, owner) as two:
+        before = [await contents(owner, neighbour) for neighbour in two]
+        yield two
+        assert [await contents(owner, neighbour) for neighbour in two] == before
+
+
+@asynccontextmanager
+async def _two_neighbours(
+    db: Database, new_tenant: NewTenant, owner: asyncpg.Connection
+) -> AsyncIterator[tuple[Neighbour, Neighbour]]:
     callers = [operator_caller(await new_tenant()) for _ in range(2)]
     async with at_work(db, callers[0]) as mine, at_work(db, callers[1]) as other:
-        yield await settled(mine, owner), await settled(other, owner)
+        for agent in (mine, other):
+            await _remember(agent)
+        await _insert_the_rest(owner, [agent.caller.tenant_id for agent in (mine, other)])
+        yield await _as_neighbour(mine), await _as_neighbour(other)
 
 
-async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
-    db, caller = agent.db, agent.caller
+async def _remember(agent: Agent) -> None:
     await agent.create(NewEntity("Ada", "person", ("writes programs",)))
     await agent.relate(("Ada", "Babbage", "knows"))
     await agent.remember("the engine was never built", NewMemory("likes tea", about=("Ada",)))
+
+
+async def _insert_the_rest(owner: asyncpg.Connection, tenants: list[UUID]) -> None:
+    """Insert rows of both tenants into the tables that are still empty, in one statement for each table."""
     await owner.execute(
-        "INSERT INTO aliases SELECT tenant_id, graph_id, id, 'Countess', 1 FROM nodes WHERE tenant_id = $1 LIMIT 1",
-        caller.tenant_id,
+        """INSERT INTO aliases SELECT DISTINCT ON (tenant_id) tenant_id, graph_id, id, 'Countess', 1 FROM nodes
+        WHERE tenant_id = ANY ($1)""",
+        tenants,
     )
     for table in (
         "passage_vectors SELECT tenant_id, id, 'model', '[1, 0]' FROM passages",
@@ -111,25 +139,25 @@ async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         "searched_vectors SELECT tenant_id, graph_id, id, 'model', '[1, 0]' FROM passages",
         "terms SELECT tenant_id, id, 'tea', 2 FROM graphs",
     ):
-        await owner.execute(f"INSERT INTO {table} WHERE tenant_id = $1", caller.tenant_id)
+        await owner.execute(f"INSERT INTO {table} WHERE tenant_id = ANY ($1)", tenants)
     await owner.execute(
         """WITH ends AS (SELECT tenant_id, graph_id, min(id::text)::uuid AS one, max(id::text)::uuid AS other
-            FROM nodes WHERE tenant_id = $1 GROUP BY 1, 2)
+            FROM nodes WHERE tenant_id = ANY ($1) GROUP BY 1, 2)
         INSERT INTO duplicates SELECT tenant_id, graph_id, one, other, 0.9, now() FROM ends""",
-        caller.tenant_id,
+        tenants,
     )
     await owner.execute(
-        "INSERT INTO deduplications SELECT tenant_id, id, now() FROM graphs WHERE tenant_id = $1", caller.tenant_id
+        "INSERT INTO deduplications SELECT tenant_id, id, now() FROM graphs WHERE tenant_id = ANY ($1)", tenants
     )
     await owner.execute(
-        "INSERT INTO autolinks SELECT tenant_id, min(id::text)::uuid, graph_id, 0.8 FROM nodes WHERE tenant_id = $1 "
-        "GROUP BY tenant_id, graph_id",
-        caller.tenant_id,
+        "INSERT INTO autolinks SELECT tenant_id, min(id::text)::uuid, graph_id, 0.8 FROM nodes "
+        "WHERE tenant_id = ANY ($1) GROUP BY tenant_id, graph_id",
+        tenants,
     )
     await owner.execute(
         "INSERT INTO language_models (tenant_id, url, model, api_key, created_by) "
-        "VALUES ($1, 'https://example.com/v1', 'model', 'sealed', 'person')",
-        caller.tenant_id,
+        "SELECT t, 'https://example.com/v1', 'model', 'sealed', 'person' FROM unnest($1::uuid[]) AS t",
+        tenants,
     )
     for table, columns, values in (
         ("distilled_threads", "sequence, until_turn", "md5('thread')::uuid, id"),
@@ -137,28 +165,30 @@ async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
     ):
         await owner.execute(
             f"INSERT INTO {table} (tenant_id, graph_id, {columns}) SELECT tenant_id, graph_id, {values} FROM nodes "
-            "WHERE tenant_id = $1 AND name IS NULL",
-            caller.tenant_id,
+            "WHERE tenant_id = ANY ($1) AND name IS NULL",
+            tenants,
         )
     await owner.execute(
         """WITH person AS (INSERT INTO people (id, email, name)
-            VALUES (gen_random_uuid(), gen_random_uuid() || '@example.com', 'Ada') RETURNING id)
-        INSERT INTO members SELECT $1, id, 'owner' FROM person""",
-        caller.tenant_id,
+            SELECT gen_random_uuid(), gen_random_uuid() || '@example.com', 'Ada' FROM unnest($1::uuid[]) RETURNING id)
+        INSERT INTO members SELECT t, p.id, 'owner'
+        FROM unnest($1::uuid[]) WITH ORDINALITY AS i (t, number)
+        JOIN (SELECT id, row_number() OVER () AS number FROM person) AS p USING (number)""",
+        tenants,
     )
     await owner.execute(
         """INSERT INTO oauth_grants (tenant_id, id, person_id, client_id, client_name, scopes, resource, created_by,
             expires_at)
         SELECT tenant_id, gen_random_uuid(), person_id, 'https://client.example.com/x', 'Client', '{memory:read}',
             'https://memory.example.com/mcp', 'person', now() + interval '1 hour'
-        FROM members WHERE tenant_id = $1""",
-        caller.tenant_id,
+        FROM members WHERE tenant_id = ANY ($1)""",
+        tenants,
     )
     await owner.execute(
         """INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address)
         SELECT gen_random_uuid(), person_id, sha256(person_id::text::bytea), now() + interval '1 hour', '', ''
-        FROM members WHERE tenant_id = $1""",
-        caller.tenant_id,
+        FROM members WHERE tenant_id = ANY ($1)""",
+        tenants,
     )
     for table, columns, values in (
         ("oauth_codes", "redirect_uri, code_challenge", "'https://client.example.com/cb', 'challenge'"),
@@ -168,53 +198,70 @@ async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
         await owner.execute(
             f"INSERT INTO {table} (tenant_id, grant_id, hash, expires_at, {columns}) "
             f"SELECT tenant_id, id, sha256(('{table}' || id)::bytea), expires_at, {values} FROM oauth_grants "
-            "WHERE tenant_id = $1",
-            caller.tenant_id,
+            "WHERE tenant_id = ANY ($1)",
+            tenants,
         )
     await owner.execute(
         """INSERT INTO identity_providers (tenant_id, id, name, issuer, client_id, client_secret, algorithm, created_by)
-        VALUES ($1, gen_random_uuid(), 'Login', 'https://login.example.com', 'x', 'sealed', 'RS256', 'person')""",
-        caller.tenant_id,
+        SELECT t, gen_random_uuid(), 'Login', 'https://login.example.com', 'x', 'sealed', 'RS256', 'person'
+        FROM unnest($1::uuid[]) AS t""",
+        tenants,
     )
     await owner.execute(
         """INSERT INTO email_domains (tenant_id, id, domain, secret, role, created_by)
-        VALUES ($1, gen_random_uuid(), 'example.com', repeat('x', 43), 'member', 'person')""",
-        caller.tenant_id,
+        SELECT t, gen_random_uuid(), 'example.com', repeat('x', 43), 'member', 'person' FROM unnest($1::uuid[]) AS t""",
+        tenants,
     )
     await owner.execute(
         """INSERT INTO trusted_issuers (tenant_id, id, name, issuer, algorithm, claim, rules, created_by)
-        VALUES ($1, gen_random_uuid(), 'Tokens', 'https://login.example.com', 'RS256', 'scope', '[]', 'person')""",
-        caller.tenant_id,
+        SELECT t, gen_random_uuid(), 'Tokens', 'https://login.example.com', 'RS256', 'scope', '[]', 'person'
+        FROM unnest($1::uuid[]) AS t""",
+        tenants,
     )
     await owner.execute(
         """INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id)
         SELECT tenant_id, i.id, 'ada', m.person_id FROM identity_providers i JOIN members m USING (tenant_id)
-        WHERE tenant_id = $1""",
-        caller.tenant_id,
+        WHERE tenant_id = ANY ($1)""",
+        tenants,
     )
     await owner.execute(
         """INSERT INTO provider_sign_ins (tenant_id, id, provider_id, hash, browser, place, expires_at)
         SELECT tenant_id, gen_random_uuid(), id, sha256(id::text::bytea), 'browser', '/account', now() + interval '1 h'
-        FROM identity_providers WHERE tenant_id = $1""",
-        caller.tenant_id,
+        FROM identity_providers WHERE tenant_id = ANY ($1)""",
+        tenants,
     )
     await owner.execute(
         """WITH hook AS (INSERT INTO webhooks (tenant_id, id, url, description, event_types, secret, created_by,
                 enabled, disabled_reason, disabled_at)
-            VALUES ($1, gen_random_uuid(), 'https://example.com/', '', '{graph.changed}', 'x', 'key',
-                false, 'asked', now())
+            SELECT t, gen_random_uuid(), 'https://example.com/', '', '{graph.changed}', 'x', 'key',
+                false, 'asked', now()
+            FROM unnest($1::uuid[]) AS t
             RETURNING tenant_id, id), cursors AS (
             INSERT INTO webhook_cursors SELECT h.tenant_id, h.id, g.id, 1 FROM hook h JOIN graphs g USING (tenant_id))
         INSERT INTO webhook_deliveries (tenant_id, id, webhook_id, event_type, source, occurred_at, data)
         SELECT tenant_id, gen_random_uuid(), id, 'webhook.test', 'webhook.test', now(), '{}' FROM hook""",
-        caller.tenant_id,
+        tenants,
     )
     await owner.execute(
         "INSERT INTO idempotency_keys (tenant_id, key_hash, request_hash, rights_hash, sender_hash, expires_at) "
-        "VALUES ($1, sha256('k'), sha256('k'), sha256('k'), sha256('k'), now() + interval '1 hour')",
-        caller.tenant_id,
+        "SELECT t, sha256('k'), sha256('k'), sha256('k'), sha256('k'), now() + interval '1 hour' "
+        "FROM unnest($1::uuid[]) AS t",
+        tenants,
     )
-    await owner.execute("INSERT INTO usage_hourly VALUES ($1, '2026-01-01Z', 'tool', 'recall', 1)", caller.tenant_id)
+    await owner.execute(
+        "INSERT INTO usage_hourly SELECT t, '2026-01-01Z', 'tool', 'recall', 1 FROM unnest($1::uuid[]) AS t", tenants
+    )
+
+
+async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:
+    """Give an agent's tenant a row in every table."""
+    await _remember(agent)
+    await _insert_the_rest(owner, [agent.caller.tenant_id])
+    return await _as_neighbour(agent)
+
+
+async def _as_neighbour(agent: Agent) -> Neighbour:
+    db, caller = agent.db, agent.caller
     async with db.transaction(caller) as tx:
         default = await graphs.get_graph(tx, "default")
         key = await identity.create_key(tx, NewKey("laptop", default_graph_id=default.id), pepper=PEPPER)

@@ -163,7 +163,7 @@ async def test_the_application_can_create_nothing_in_the_database(settings: Sett
 
 @pytest.mark.proves("security: application-role")
 async def test_the_application_can_neither_become_the_owner_nor_turn_row_security_off(
-    settings: Settings, neighbours: Neighbours
+    settings: Settings, unchanged_neighbours: Neighbours
 ) -> None:
     app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
     try:
@@ -179,7 +179,7 @@ async def test_the_application_can_neither_become_the_owner_nor_turn_row_securit
 
 @pytest.mark.proves("security: no-tenant-no-rows")
 async def test_without_a_tenant_no_rows_are_visible(
-    db: Database, neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
+    db: Database, unchanged_neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
 ) -> None:
     assert views == ["search_aliases", "search_nodes", "search_observations", "search_passages", "versions"]
     for relation in [*tables, "tenants", *views]:
@@ -189,9 +189,9 @@ async def test_without_a_tenant_no_rows_are_visible(
 
 
 async def test_a_tenant_sees_only_its_own_rows(
-    neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
+    unchanged_neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
 ) -> None:
-    for neighbour in neighbours:
+    for neighbour in unchanged_neighbours:
         tenant_id = neighbour.caller.tenant_id
         async with neighbour.db.transaction(neighbour.caller, read_only=True) as tx:
             for relation in [*tables, *views]:
@@ -267,8 +267,10 @@ UPDATABLE = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_a_tenant_cannot_touch_anothers_rows(neighbours: Neighbours, tables: list[str], attack: str) -> None:
-    mine, other = neighbours
+async def test_a_tenant_cannot_touch_anothers_rows(
+    unchanged_neighbours: Neighbours, tables: list[str], attack: str
+) -> None:
+    mine, other = unchanged_neighbours
     for table in tables:
         column = UPDATABLE.get(table, "tenant_id")
         ids = {"mine": mine.caller.tenant_id, "other": other.caller.tenant_id}
@@ -277,9 +279,11 @@ async def test_a_tenant_cannot_touch_anothers_rows(neighbours: Neighbours, table
         assert outcome == (f"permission denied for table {table}" if barred else OUTCOMES[attack]), table
 
 
-async def test_the_same_statements_change_the_tenants_own_rows(neighbours: Neighbours, tables: list[str]) -> None:
+async def test_the_same_statements_change_the_tenants_own_rows(
+    unchanged_neighbours: Neighbours, tables: list[str]
+) -> None:
     """This shows that the attacks failed because of the other tenant, not because of the statement."""
-    mine, _ = neighbours
+    mine, _ = unchanged_neighbours
     own = {"mine": mine.caller.tenant_id, "other": mine.caller.tenant_id}
     for table in set(tables) - set(WITHOUT_RIGHT):
         for attack in ("move", "take", "update"):
@@ -290,8 +294,10 @@ async def test_the_same_statements_change_the_tenants_own_rows(neighbours: Neigh
 
 
 @pytest.mark.parametrize("relation", ["tenants", "plans", "schema_migrations", "search_nodes"])
-async def test_global_tables_cannot_be_written(neighbours: Neighbours, relation: str) -> None:
-    assert await attempted(neighbours[0], f"DELETE FROM {relation}") == f"permission denied for {KIND[relation]}"
+async def test_global_tables_cannot_be_written(unchanged_neighbours: Neighbours, relation: str) -> None:
+    assert (
+        await attempted(unchanged_neighbours[0], f"DELETE FROM {relation}") == f"permission denied for {KIND[relation]}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -302,9 +308,9 @@ async def test_global_tables_cannot_be_written(neighbours: Neighbours, relation:
         "UPDATE tenants SET plan = 'business'",
     ],
 )
-async def test_a_tenant_cannot_change_its_plan(neighbours: Neighbours, statement: str) -> None:
+async def test_a_tenant_cannot_change_its_plan(unchanged_neighbours: Neighbours, statement: str) -> None:
     table = "tenants" if "tenants" in statement else "plans"
-    assert await attempted(neighbours[0], statement) == f"permission denied for table {table}"
+    assert await attempted(unchanged_neighbours[0], statement) == f"permission denied for table {table}"
 
 
 KIND = {
@@ -352,9 +358,9 @@ async def finished(tx: Transaction) -> None:
 @pytest.mark.proves("security: no-tenant-no-rows")
 @pytest.mark.parametrize("end", [finished, broken, left, cancelled])
 async def test_a_pooled_connection_forgets_its_tenant(
-    one_connection: Database, neighbours: Neighbours, end: Callable[[Transaction], Awaitable[None]]
+    one_connection: Database, unchanged_neighbours: Neighbours, end: Callable[[Transaction], Awaitable[None]]
 ) -> None:
-    mine, other = neighbours
+    mine, other = unchanged_neighbours
     with suppress(asyncpg.DivisionByZeroError, RuntimeError, Unavailable):
         async with one_connection.transaction(mine.caller) as tx:
             assert await tenant_of(tx) == str(mine.caller.tenant_id)
@@ -371,9 +377,9 @@ async def test_a_pooled_connection_forgets_its_tenant(
 
 
 @pytest.mark.proves("rules: read-only-tools-write-nothing", "security: read-only-transactions")
-async def test_a_read_only_transaction_cannot_write(neighbours: Neighbours) -> None:
+async def test_a_read_only_transaction_cannot_write(unchanged_neighbours: Neighbours) -> None:
     """Also where a read-only tool would call a use case that writes."""
-    mine, _ = neighbours
+    mine, _ = unchanged_neighbours
     with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
         async with mine.db.transaction(mine.caller, read_only=True) as tx, graphs.write_graph(tx, None, "test"):
             pass
@@ -390,9 +396,11 @@ async def test_a_read_sees_one_state(neighbours: Neighbours) -> None:
         assert await tx.fetchval(Query.compile("SELECT count(*) FROM nodes")) == before
 
 
-async def test_a_suppressed_error_in_a_transaction_fails_the_commit(settings: Settings, neighbours: Neighbours) -> None:
+async def test_a_suppressed_error_in_a_transaction_fails_the_commit(
+    settings: Settings, unchanged_neighbours: Neighbours
+) -> None:
     """PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, and no error."""
-    caller, woken = neighbours[0].caller, []
+    caller, woken = unchanged_neighbours[0].caller, []
 
     async def swallowing(db: Database) -> None:
         async with db.transaction(caller) as tx:
