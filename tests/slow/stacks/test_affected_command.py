@@ -1,4 +1,7 @@
-"""`make affected` runs the tests that it finds, in processes of its own."""
+"""`make affected` runs the tests that it finds, in processes of its own.
+
+In one, and not in as many as the machine would allow: each first imports the whole product.
+"""
 
 import subprocess
 import sys
@@ -13,7 +16,7 @@ sys.exit(affected.main())
 
 def test_the_tests_are_run() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", RUN, "-p", "no:cacheprovider"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", RUN, "-p", "no:cacheprovider", "-n", "1"], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "1 changed files reach 1 files of tests" in run.stdout

@@ -379,29 +379,6 @@ def test_a_killed_server_is_started_again(stack: RunningLocal, name: str) -> Non
     assert f"After {name}" in entity_names(endpoint)
 
 
-def test_every_end_of_the_stack_stops_all_servers_and_keeps_the_data(tmp_path: Path) -> None:
-    ends: list[tuple[Callable[[int], None], int]] = [(terminate, 0), (press_ctrl_c, 0)]
-    if sys.platform == "linux":  # elsewhere the next start stops what SIGKILL left
-        ends.append((kill, -signal.SIGKILL))
-    keys = set()
-    for number, (end, exit_code) in enumerate([*ends, (terminate, 0)]):
-        stack = start(tmp_path)
-        try:
-            endpoint = stack.endpoint()
-            keys.add((endpoint["api_key"], endpoint["admin_key"]))
-            assert entity_names(endpoint) == [f"Start {earlier}" for earlier in range(number)]
-            remember_entity(endpoint, f"Start {number}")
-            children = stack.children()
-            assert len(children) == 4
-        finally:
-            code = stack.stop(end)
-        assert code == exit_code, stack.console_text
-        wait_until_gone(children.values())
-        published = [stack.ready_file.exists(), (tmp_path / "data" / "local.json").exists()]
-        assert published == ([True, True] if end is kill else [False, False])
-    assert len(keys) == 1
-
-
 def test_servers_from_the_settings_are_used_instead(tmp_path: Path) -> None:
     postgres, valkey = LocalPostgres(tmp_path / "theirs", settings={"fsync": "off"}), LocalValkey(tmp_path / "theirs")
     try:
