@@ -22,9 +22,13 @@ class SchedulingByFile(LoadFileScheduling):
 def put_in_order(items: list[pytest.Item]) -> None:
     """Put the tests of the files that import SHARED first: one process runs them all, which takes the longest.
 
-    Then those that look at every row of every tenant (`whole_database`): it has few yet. The others keep their order.
+    Then those that look at every row of every tenant (`whole_database`): it has few yet. Then the `long` files, so that
+    at the end all processes have something to do. The others keep their order.
     """
-    items.sort(key=lambda item: (not _imports_shared(item.path), item.get_closest_marker("whole_database") is None))
+    marks = ("whole_database", "long")
+    items.sort(
+        key=lambda item: (not _imports_shared(item.path), *(item.get_closest_marker(mark) is None for mark in marks))
+    )
 
 
 @cache

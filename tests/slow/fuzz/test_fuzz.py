@@ -17,6 +17,8 @@ from tests.support.examples import examples, one_in
 from tests.support.gateway import NO_AUTHORITIES, RunningGateway, rpc_answer, rpc_headers
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.long
+
 REFUSALS = {"invalid_input", "entity_not_found", "node_not_found", "name_taken", "cycle"}
 REFUSALS |= {"graph_not_found", "graph_exists", "kind_not_allowed", "version_conflict", "job_not_found"}
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602

@@ -33,6 +33,8 @@ from tests.support.people import browser, joined, sign_in
 from tests.support.routes import OPEN_TO_ALL
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.long
+
 
 def without_credentials(document: dict[str, Any]) -> dict[str, Any]:
     """The document without security: otherwise schemathesis replaces the given credentials by generated ones."""

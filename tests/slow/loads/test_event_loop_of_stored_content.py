@@ -52,7 +52,7 @@ from tests.support.routes import example_request, stand_ins
 from tests.support.watched_gateway import Heartbeat, watched_gateway
 from tests.support.worst_calls import on_graph
 
-pytestmark = pytest.mark.usefixtures("leaves_nothing")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("leaves_nothing")]
 
 EXOTIC = "ſtﬁßǰΐ" * 86
 """Letters with many forms."""

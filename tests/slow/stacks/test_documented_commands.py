@@ -35,6 +35,8 @@ from tests.slow.stacks.test_local_stack import (
 from tests.support.documented import ROOT, fences_of, script_of
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.long
+
 BIN = Path(sys.executable).parent
 FIXTURES = ROOT / "tests" / "fixtures"
 BROKEN = {"mem0": ("results", 3), "zep": ("edges", 2)}

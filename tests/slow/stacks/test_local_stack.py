@@ -30,6 +30,8 @@ from recollect_local.supervisor import Supervisor
 from recollect_local.valkey import LocalValkey
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.long
+
 READY_SECONDS = STOP_SECONDS = MAX_WAIT_SECONDS
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
 

@@ -22,6 +22,8 @@ from tests.slow.stacks.test_local_stack import (
 )
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).parents[3] / "docs"
 
 
