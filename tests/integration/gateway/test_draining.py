@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 
 from recollect.settings import Settings
 from tests.support.gateway import serving
@@ -9,6 +10,8 @@ from tests.support.timeouts import MAX_WAIT_SECONDS
 
 
 def test_a_request_whose_headers_are_arriving_is_answered(settings: Settings) -> None:
+    """A busy machine may take longer to stop serving than a client may usually take to send its headers."""
+    settings = settings.model_copy(update={"header_seconds": MAX_WAIT_SECONDS, "finish_seconds": MAX_WAIT_SECONDS})
     with socket.socket() as early, socket.socket() as late:
         late.settimeout(MAX_WAIT_SECONDS)
         with serving(settings) as gateway:
@@ -33,4 +36,5 @@ def _end_once_refused(address: tuple[str, int], late: socket.socket) -> None:
             socket.create_connection(address).close()
         except ConnectionRefusedError:
             break
+        time.sleep(0.01)  # The server is a thread of this process, which a loop without a pause would hold up.
     late.sendall(b"\r\n")
