@@ -9,7 +9,7 @@ from recollect.retrieval.recall.model import RecallFilter
 from tests.support.column_statistics import BATCH, Work
 from tests.support.memories import embedded_questions
 
-BATCHES, OF_A_DAY = 4, 5
+BATCHES, OF_A_DAY = 2, 5
 FIRST = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
 

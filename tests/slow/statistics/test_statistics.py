@@ -95,37 +95,46 @@ PER_LINKED = 2_000
 """A tenth as many facts are each compared with every vector, of up to eight thousand: so small a graph has no index."""
 
 
-async def test_embedding_a_few_beside_many_looks_at_few_rows(work: Work) -> None:
+async def test_many_embedded_passages(work: Work, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     for first in range(0, 4 * BATCH, BATCH):
         await work.agent.remember(*(turn(number) for number in range(first, first + BATCH)))
     await work.agent.embed()
-    await work.agent.remember(*(turn(number) for number in range(4 * BATCH, 4 * BATCH + FEW)))
+    with subtests.test("embedding a few beside them looks at few rows"):
+        await work.agent.remember(*(turn(number) for number in range(4 * BATCH, 4 * BATCH + FEW)))
+        work.watch.clear()
+        assert await work.agent.embed() == FEW
+        assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
+    with subtests.test("those without a vector are listed page by page"):
+        await passages_without_a_vector_are_listed_page_by_page(work, monkeypatch)
+
+
+async def passages_without_a_vector_are_listed_page_by_page(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if there are none, as after a change of model that is taken back."""
+    monkeypatch.setattr(reembedding, "LOOKED_AT_ONCE", FEW)
+    await work.owner.execute("ANALYZE")
     work.watch.clear()
-    assert await work.agent.embed() == FEW
-    assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
+    async with work.agent.db.transaction(work.agent.caller, read_only=True) as tx:
+        graph, model = await graphs.get_graph(tx, "default"), embedder().model
+        page, more = await reembedding.list_without_vectors(tx, graph.id, model=model, after=None, limit=FEW)
+        assert ([passage.text for passage in page], more) == ([None] * FEW, True)
+        page, more = await reembedding.list_without_vectors(
+            tx, graph.id, model="another", after=page[-1].id, limit=FEW // 2
+        )
+        assert (len([passage for passage in page if passage.text]), len(page), more) == (FEW // 2, FEW // 2, True)
+    assert work.watch.rows["passages.list_without_vectors"] <= 20 * FEW
 
 
-async def test_a_claim_looks_at_few_rows_of_a_long_queue(work: Work) -> None:
-    """Both ways of claiming read as much as they claim and not the whole queue, even after the tenant's rows were
-    analysed."""
+async def test_a_long_queue(work: Work, subtests: pytest.Subtests) -> None:
     for first in range(0, 6 * BATCH, BATCH):
         await work.agent.remember(*(turn(number, thread=str(number)) for number in range(first, first + BATCH)))
-    await work.agent.remember(*(NewMemory(f"said {number}", thread="talk") for number in range(3)))
-    for statement in ("SELECT 1", "ANALYZE passages"):
-        await work.owner.execute(statement)
-        for small_only in (False, True):
-            work.watch.clear()
-            async with work.agent.db.transaction(work.agent.caller, keyed=True) as tx:
-                await passages.claim_pending(
-                    tx, model=embedder().model, limit=CLAIMED, lease_seconds=600, small_only=small_only
-                )
-            assert 0 < work.watch.rows["passages.claim_pending"] < 100 * CLAIMED, (statement, small_only)
+    with subtests.test("a batch of it is embedded by ids"):
+        await a_batch_is_embedded_by_ids(work)
+    with subtests.test("a claim looks at few rows"):
+        await a_claim_looks_at_few_rows(work)
 
 
-async def test_a_batch_of_a_long_queue_is_embedded_by_ids(work: Work) -> None:
+async def a_batch_is_embedded_by_ids(work: Work) -> None:
     """Passages that are claimed, stored, set aside or released are looked up by id, whatever else waits."""
-    for first in range(0, 6 * BATCH, BATCH):
-        await work.agent.remember(*(turn(number, thread=str(number)) for number in range(first, first + BATCH)))
     model = embedder().model
     work.watch.clear()
     async with work.agent.db.transaction(work.agent.caller, keyed=True) as tx:
@@ -140,6 +149,21 @@ async def test_a_batch_of_a_long_queue_is_embedded_by_ids(work: Work) -> None:
         await passages.release_claimed_passages(tx, [back])
     assert {name for name in work.watch.rows if name.startswith("passages.")} == EMBEDDING
     assert {name: rows for name, rows in work.watch.rows.items() if rows > PER_LOOKED_UP * FEW} == {}
+
+
+async def a_claim_looks_at_few_rows(work: Work) -> None:
+    """Both ways of claiming read as much as they claim and not the whole queue, even after the tenant's rows were
+    analysed."""
+    await work.agent.remember(*(NewMemory(f"said {number}", thread="talk") for number in range(3)))
+    for statement in ("SELECT 1", "ANALYZE passages"):
+        await work.owner.execute(statement)
+        for small_only in (False, True):
+            work.watch.clear()
+            async with work.agent.db.transaction(work.agent.caller, keyed=True) as tx:
+                await passages.claim_pending(
+                    tx, model=embedder().model, limit=CLAIMED, lease_seconds=600, small_only=small_only
+                )
+            assert 0 < work.watch.rows["passages.claim_pending"] < 100 * CLAIMED, (statement, small_only)
 
 
 async def test_names_are_hidden_by_their_ids(work: Work) -> None:
@@ -186,25 +210,6 @@ async def test_waiting_passages_are_counted_in_their_own_graph_only(work: Work) 
         work.watch.clear()
         assert (await agent.recall("What is turn 7 about?")).waiting == waiting
         assert work.watch.rows["passages.count_waiting"] <= 4 * FEW
-
-
-async def test_passages_without_a_vector_are_listed_page_by_page(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if there are none, as after a change of model that is taken back."""
-    monkeypatch.setattr(reembedding, "LOOKED_AT_ONCE", FEW)
-    for first in range(0, 4 * BATCH, BATCH):
-        await work.agent.remember(*(turn(number) for number in range(first, first + BATCH)))
-    await work.agent.embed()
-    await work.owner.execute("ANALYZE")
-    work.watch.clear()
-    async with work.agent.db.transaction(work.agent.caller, read_only=True) as tx:
-        graph, model = await graphs.get_graph(tx, "default"), embedder().model
-        page, more = await reembedding.list_without_vectors(tx, graph.id, model=model, after=None, limit=FEW)
-        assert ([passage.text for passage in page], more) == ([None] * FEW, True)
-        page, more = await reembedding.list_without_vectors(
-            tx, graph.id, model="another", after=page[-1].id, limit=FEW // 2
-        )
-        assert (len([passage for passage in page if passage.text]), len(page), more) == (FEW // 2, FEW // 2, True)
-    assert work.watch.rows["passages.list_without_vectors"] <= 20 * FEW
 
 
 async def test_placeholders_of_a_deleted_hub_are_looked_up_by_their_edges(work: Work) -> None:
