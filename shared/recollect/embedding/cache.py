@@ -185,9 +185,9 @@ class TenantEmbedder:
         """See TokenEmbedder. Passages are not cached."""
         return await embed_passages(self._cache.embedder, texts)
 
-    def thresholds_of(self, question: str) -> SimilarityThresholds:
-        """See LanguageAware."""
-        return thresholds_of(self._cache.embedder, question)
+    async def thresholds_of(self, question: str, vector: Vectors | None) -> SimilarityThresholds:
+        """See QuestionAware."""
+        return await thresholds_of(self._cache.embedder, question, vector)
 
     async def close(self) -> None:
         """See Embedder. Closes nothing: the cache closes the embedder."""

@@ -1,8 +1,8 @@
 """The interface of embedders."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -15,7 +15,8 @@ class SimilarityThresholds:
 
     `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
     where there is little lexical evidence: otherwise nothing in the graph answers the question. `best_turn`: the same
-    for a turn of a thread, as talk is near to everything (None: `best`). `words`: the share of the question's words,
+    for a turn of a thread, as talk is near to everything (None: `best`). `best_narrowed`: the same where a filter says
+    where to look (None: `meaning`). `words`: the share of the question's words,
     weighted by rarity, that is so much lexical evidence: the better a model tells answers from noise, the more.
     `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine from which
     another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its cosine. Where
@@ -32,6 +33,18 @@ class SimilarityThresholds:
     coverage: float = 0.3
     other_scale: float = 1.0
     best_turn: float | None = None
+    best_narrowed: float | None = None
+
+    @property
+    def narrowed(self) -> float:
+        """The cosine that the best memory must reach under a filter."""
+        return self.meaning if self.best_narrowed is None else self.best_narrowed
+
+    def shifted(self, shift: float) -> Self:
+        """With other cosines for the best memory, higher by `shift`, and none below `meaning`."""
+        of_turn = self.best if self.best_turn is None else self.best_turn
+        best, turn, narrow = (max(self.meaning, cosine + shift) for cosine in (self.best, of_turn, self.narrowed))
+        return replace(self, best=best, best_turn=turn, best_narrowed=narrow)
 
 
 UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)
@@ -70,16 +83,18 @@ class TokenEmbedder(Protocol):
 
 
 @runtime_checkable
-class LanguageAware(Protocol):
-    """The additional interface of an embedder whose cosines have another scale in some languages, or wraps one."""
+class QuestionAware(Protocol):
+    """The additional interface of an embedder whose cosines have another scale for some questions, or wraps one."""
 
-    def thresholds_of(self, question: str) -> SimilarityThresholds:
-        """Those for this question."""
+    async def thresholds_of(self, question: str, vector: Vectors | None) -> SimilarityThresholds:
+        """Those for this question, whose vector may not be known. Raises as Embedder.embed."""
 
 
-def thresholds_of(embedder: Embedder, question: str) -> SimilarityThresholds:
-    """The cosines that separate answers to this question from noise."""
-    return embedder.thresholds_of(question) if isinstance(embedder, LanguageAware) else embedder.similarity_thresholds
+async def thresholds_of(embedder: Embedder, question: str, vector: Vectors | None = None) -> SimilarityThresholds:
+    """The cosines that separate answers to this question from noise. Raises as Embedder.embed."""
+    if isinstance(embedder, QuestionAware):
+        return await embedder.thresholds_of(question, vector)
+    return embedder.similarity_thresholds
 
 
 async def embed_passages(embedder: Embedder, texts: Sequence[str]) -> Embedded[TokenBits]:

@@ -39,9 +39,9 @@ class MeasuredEmbedder:
             "gen_ai.embeddings.dimension.count": embedder.dimensions,
         }
 
-    def thresholds_of(self, question: str) -> SimilarityThresholds:
-        """See LanguageAware."""
-        return thresholds_of(self.embedder, question)
+    async def thresholds_of(self, question: str, vector: Vectors | None) -> SimilarityThresholds:
+        """See QuestionAware."""
+        return await thresholds_of(self.embedder, question, vector)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder."""

