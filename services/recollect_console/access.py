@@ -18,7 +18,7 @@ from litestar.types import Scope as ASGIScope
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.accounts.tenants.model import SLUG
 from recollect.caller import Caller, Scope
-from recollect.errors import Conflict, CredentialEnded, InvalidInput, NotFound, Unauthenticated
+from recollect.errors import Conflict, CredentialEnded, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect_console.visit import SentFile, Visit
 from recollect_gateway.callers.browser_sessions import active_membership, caller_of, signed_in
 from recollect_gateway.management.guards import serve_admitted
@@ -54,6 +54,11 @@ MAX_FORM_BYTES = 256 * 1024
 """Bytes of a form: a text of 10,000 characters has up to 120,000 when it is encoded."""
 
 MAX_AS_OF = 40
+_WHO_MAY = {
+    Scope.MEMORY_READ: "readers, members, admins and owners",
+    Scope.MEMORY_WRITE: "members, admins and owners",
+    Scope.TENANT_ADMIN: "admins and owners",
+}
 _VISIT = "recollect.visit"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -76,7 +81,7 @@ class VisitMiddleware(ASGIMiddleware):
         membership = await _membership(connection, session, scope["path_params"]["tenant"])
         visit = _visit(connection, session, membership)
         scope["state"][_VISIT] = visit
-        visit.caller.require(_needed_scope(scope["route_handler"], connection.method))
+        _require_role(membership, visit.caller, _needed_scope(scope["route_handler"], connection.method))
         await serve_admitted(visit.caller, scope, receive, send, next_app)
 
 
@@ -163,8 +168,16 @@ async def while_member(visit: Visit, parts: AsyncIterator[T]) -> AsyncIterator[T
         if session is None:
             raise NotSignedIn("Sign in first.")
         membership = await _membership(connection, session, visit.caller.tenant)
-        caller_of(session, membership).require(_needed_scope(handler, connection.method))
+        _require_role(membership, caller_of(session, membership), _needed_scope(handler, connection.method))
         yield part
+
+
+def _require_role(membership: Membership, caller: Caller, needed: Scope) -> None:
+    """Raise Forbidden, as a sentence for people, unless the role has that scope."""
+    if needed not in caller.scopes:
+        raise Forbidden(
+            f"Only {_WHO_MAY[needed]} of this organisation may do this. Your role here is {membership.role}."
+        )
 
 
 def _needed_scope(handler: BaseRouteHandler, method: str) -> Scope:
