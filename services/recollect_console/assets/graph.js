@@ -183,7 +183,7 @@ function toggle(type, on) {
   if (on) hiddenTypes.delete(type);
   else hiddenTypes.add(type);
   update();
-  if (!shown.has(chosen)) choose(root);
+  if (!shown.has(chosen)) choose(root, { centre: true });
   say(`${type}: ${on ? "shown" : "hidden"}. ${summary()}`);
 }
 
