@@ -176,11 +176,11 @@ async def sides(
             stranger,
             people,
             await stack.enter_async_context(browser(gateway)),
-            await _names(owner, victim),
+            await names_of_victim(owner, victim),
         )
 
 
-async def _names(owner: asyncpg.Connection, victim: Neighbour) -> dict[str, str]:
+async def names_of_victim(owner: asyncpg.Connection, victim: Neighbour) -> dict[str, str]:
     """Ids of the victim's objects, by the names that routes have for them."""
     tenant_id = victim.caller.tenant_id
     assert victim.key is not None

@@ -12,7 +12,7 @@ from recollect.settings import Settings
 from tests.support.dns_server import NameServer, name_server
 from tests.support.people import joined
 from tests.support.web_server import CertificateAuthority, plain, trusted_authority, web_server
-from tests.support.workers import working
+from tests.support.workers import WorkerProcess, working
 from tests.verify.browser import Chromium, Keyboarder, chromium
 from tests.verify.processes import DeployedGateway, gateway_process
 
@@ -41,6 +41,13 @@ def with_examples(settings: Settings, tmp_path_factory: pytest.TempPathFactory) 
         working(several, folder, "tests.support.example_tasks"),
     ):
         yield with_examples
+
+
+@pytest.fixture(scope="module")
+def worker(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """Does the jobs that pages of the console start."""
+    with working(settings, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
 
 
 @pytest.fixture(scope="session")

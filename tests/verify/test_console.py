@@ -7,7 +7,7 @@ Pictures of the pages come to the folder of the variable CONSOLE_PICTURES, if th
 import base64
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,13 +17,12 @@ from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
-from recollect.settings import Settings
 from recollect.transfer.formats import graphml
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.records import EntityRecord
 from tests.support.memories import Agent
 from tests.support.people import PASSWORD, joined
-from tests.support.workers import WorkerProcess, working
+from tests.support.workers import WorkerProcess
 from tests.verify.browser import Chromium, examine
 from tests.verify.processes import DeployedGateway
 
@@ -316,7 +315,7 @@ async def people(walk: Walk) -> None:
     await walk.look("providers")
     await walk.click("nav >> text=Members")
     await walk.click("td >> text=Leave")
-    await walk.shows("dialog[open] >> text=loses the role owner")
+    await walk.shows("dialog[open] >> text=loses the role")
     await walk.look("leave")
     await walk.page.press("Escape")
 
@@ -472,10 +471,8 @@ async def signed_in(page: Chromium, deployed: DeployedGateway, person: Person) -
     await page.arrive("**/app/**/memory")
 
 
-@pytest.fixture
-async def owner_of_tenant(db: Database, caller: Caller, pepper: bytes) -> Person:
-    """The owner of a tenant with memories that look like markup."""
-    agent = Agent(db, caller)
+async def remember_some(agent: Agent) -> None:
+    """What the steps begin with: some memories, of which two look like markup."""
     await agent.create(
         NewEntity("Ada", "person", ("Ada likes tea",), tags=("taste",), importance=7.0),
         NewEntity("Recollect", "project", ("It remembers",)),
@@ -486,14 +483,13 @@ async def owner_of_tenant(db: Database, caller: Caller, pepper: bytes) -> Person
         NewEntity(LONG[:300], "javascript:alert(1)", ()),
     )
     await agent.relate(("Ada", "Recollect", "works on"), (HOSTILE, "Ada", HOSTILE[:60]))
+
+
+@pytest.fixture
+async def owner_of_tenant(db: Database, caller: Caller, pepper: bytes) -> Person:
+    """The owner of a tenant with memories."""
+    await remember_some(Agent(db, caller))
     return await joined(db, caller, Role.OWNER, pepper=pepper)
-
-
-@pytest.fixture(scope="module")
-def worker(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    """Does the jobs that the pages start."""
-    with working(settings, tmp_path_factory.mktemp("worker")) as worker:
-        yield worker
 
 
 @pytest.fixture
