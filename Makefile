@@ -37,7 +37,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: help setup run test test-slow test-supported affected slowest verify baseline pages docs conformance package version upgrade-drill drills \
 	chromium pgbouncer image-tools promtool kubectl chart \
 	chart-tools chart-server client-packages clients integration-packages integrations typescript clean-typescript soak breakages lint style types format bench bench-before quality lock \
-	lock-clients clean
+	lock-clients console-pictures clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -299,6 +299,9 @@ lock: setup ## Resolve the dependencies anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command 'make lock' -o tests/verify/generated_clients/requirements.txt \
 		tests/verify/generated_clients/requirements.in
+
+console-pictures: chromium setup $(NODE_STAMP) ## Photograph the main pages of the console for docs/console.md anew
+	CONSOLE_PICTURES_OF_DOCS=docs/assets $(BIN)/pytest $(ARGS) tests/verify/test_console_pictures.py
 
 console-libraries: ## Fetch what the console loads in browsers from npm anew, and copy it with its licences (needs npm)
 	npm ci --prefix infra/console_libraries --ignore-scripts --no-audit --no-fund --loglevel=error
