@@ -161,7 +161,7 @@ async def victim(db: Database, owner: asyncpg.Connection, new_tenant: NewTenant)
 
 def address_of(route: str, names: Mapping[str, str]) -> str:
     """The path of a route; names that are not given are those of nothing."""
-    nothing = {name: "01a220d6-0000-7000-8000-000000000000" for name in re.findall(r"\{(\w+):", PREFIX + route)}
+    nothing = dict.fromkeys(re.findall(r"\{(\w+):", PREFIX + route), "01a220d6-0000-7000-8000-000000000000")
     path = re.sub(r"\{(\w+):\w+\}", r"{\1}", PREFIX + route.partition(" ")[2])
     return path.format(**(nothing | {"revision": "1"} | dict(names)))
 

@@ -30,39 +30,41 @@ MARKUP = "<script>document.title='gone'</script><img src=x onerror=alert(1)>"
 TURNED, LONG, RUNS = "\N{RIGHT-TO-LEFT OVERRIDE}detrevni", "Donaudampfschiff" * 12, "javascript:alert(1)"
 TEXTS = (MARKUP, TURNED, LONG, RUNS)
 
+OF_TENANT = "tenant_id = $1"
 WRITTEN = {
     "tenants SET name": "id = $1",
     "people SET name": "id IN (SELECT person_id FROM members WHERE tenant_id = $1)",
-    "api_keys SET name": "tenant_id = $1",
-    "oauth_grants SET client_name": "tenant_id = $1",
-    "identity_providers SET name": "tenant_id = $1",
-    "trusted_issuers SET name": "tenant_id = $1",
-    "webhooks SET description": "tenant_id = $1",
-    "webhook_deliveries SET last_error": "tenant_id = $1",
-    "usage_hourly SET hour = date_trunc('hour', now()), name": "tenant_id = $1",
-    "jobs SET status = 'failed', lease = NULL, claimed_until = NULL, finished_at = now(), error_message": "tenant_id = $1",
-    "passages SET refused_at = now(), refused": "tenant_id = $1",
+    "api_keys SET name": OF_TENANT,
+    "oauth_grants SET client_name": OF_TENANT,
+    "identity_providers SET name": OF_TENANT,
+    "trusted_issuers SET name": OF_TENANT,
+    "webhooks SET description": OF_TENANT,
+    "webhook_deliveries SET last_error": OF_TENANT,
+    "usage_hourly SET hour = date_trunc('hour', now()), name": OF_TENANT,
+    "jobs SET status = 'failed', lease = NULL, claimed_until = NULL, finished_at = now(), error_message": OF_TENANT,
+    "passages SET refused_at = now(), refused": OF_TENANT,
     "sessions SET user_agent": "person_id IN (SELECT person_id FROM members WHERE tenant_id = $1)",
 }
 """Texts of an organisation, and the rows that have them: all in one are written at once."""
 
 ADDRESSES = {
-    "webhooks SET url": "tenant_id = $1",
-    "identity_providers SET issuer": "tenant_id = $1",
-    "trusted_issuers SET issuer": "tenant_id = $1",
+    "webhooks SET url": OF_TENANT,
+    "identity_providers SET issuer": OF_TENANT,
+    "trusted_issuers SET issuer": OF_TENANT,
 }
 """Addresses, which are no links unless they begin as one does."""
 
 UNSAFE = """(() => {
     const found = [];
     const note = (what, element) => found.push(`${what}: ${element.outerHTML.slice(0, 160)}`);
+    const made = "script, img, iframe, object, embed, style, base, meta, link";
+    const leads = ["href", "src", "action", "formaction", "xlink:href"];
     const runs = /^\\s*javascript:/i;
     for (const element of document.body.querySelectorAll("*")) {
         const isOurs = element.matches("script[src^='/assets/'], img[src^='/assets/']");
-        if (element.matches("script, img, iframe, object, embed, style, base, meta, link") && !isOurs) note("markup", element);
+        if (element.matches(made) && !isOurs) note("markup", element);
         for (const { name, value } of element.attributes)
-            if (name.startsWith("on") || (["href", "src", "action", "formaction", "xlink:href"].includes(name) && runs.test(value)))
-                note(name, element);
+            if (name.startsWith("on") || (leads.includes(name) && runs.test(value))) note(name, element);
     }
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {

@@ -105,6 +105,7 @@ async def test_duplicates_are_compared_dismissed_and_merged(
     await visitor.open(f"care/merge/{kept}/{kept}", status=404)
 
 
+@pytest.mark.proves("security: console-stored-text")
 async def test_names_and_texts_of_a_pair_stay_text(visitor: Visitor, agent: Agent, owner: asyncpg.Connection) -> None:
     names = ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(2)>")
     await agent.create(*(NewEntity(name, "person", (f"{name} says so",)) for name in names))
@@ -209,6 +210,7 @@ async def test_a_file_is_tried_then_imported_and_exported(visitor: Visitor, work
     assert "Its file is deleted" in (await visitor.send(done, "/delete")).text
 
 
+@pytest.mark.proves("security: console-files")
 async def test_files_that_cannot_be_read_are_refused_with_what_was_entered(visitor: Visitor) -> None:
     page = await visitor.open("transfer")
     refused = await send_file(visitor, page, "memory.docx", status=400, strategy="replace")
@@ -218,6 +220,7 @@ async def test_files_that_cannot_be_read_are_refused_with_what_was_entered(visit
     await send_file(visitor, page, "memory.jsonl", status=403, form_token="0" * 64)
 
 
+@pytest.mark.proves("security: console-streams")
 async def test_a_file_is_received_only_while_its_sender_is_a_member(
     visitor: Visitor, owner: asyncpg.Connection
 ) -> None:
@@ -261,7 +264,9 @@ async def test_jobs_are_started_and_cancelled(visitor: Visitor, worker: WorkerCo
     assert "cancelled" in cancelled.text
     asked = await visitor.open("jobs/compact")
     assert "There is nothing to remove" in asked.text
-    compacted = await work(worker, await visitor.send(asked, "jobs/start"), visitor)
+    assert not [form for form in asked.forms if "/start" in form.action], "nothing to confirm"
+    started = await visitor.send(await visitor.open("jobs"), "jobs/start", kind="compact_graph")
+    compacted = await work(worker, started, visitor)
     assert "succeeded" in compacted.text
     proposed = (await visitor.open("care")).all("span", class_="count")
     assert proposed, "the job that looks for duplicates has found two"
@@ -269,6 +274,7 @@ async def test_jobs_are_started_and_cancelled(visitor: Visitor, worker: WorkerCo
     await visitor.send(page, "jobs/start", status=400, kind="forget_statistics")
 
 
+@pytest.mark.proves("security: console-erasure")
 async def test_a_person_is_erased_after_a_trial_and_the_name_again(visitor: Visitor) -> None:
     form = await visitor.open("erasure")
     unknown = await visitor.send(form, "erasure/check", status=400, name="Nobody at all")

@@ -18,6 +18,7 @@ async def visitor(gateway: RunningGateway, db: Database, settings: Settings, cal
         yield visitor
 
 
+@pytest.mark.proves("security: console-secrets")
 async def test_a_key_is_made_seen_in_use_rotated_and_revoked(visitor: Visitor, gateway: RunningGateway) -> None:
     page = await visitor.open("connect")
     assert f"{gateway.url}/t/{visitor.tenant}/mcp" in page.text
@@ -51,6 +52,7 @@ async def test_a_refused_key_keeps_what_was_entered(visitor: Visitor) -> None:
     assert refused.form("connect/keys").fields["kind"] == "admin"
 
 
+@pytest.mark.proves("security: console-files")
 async def test_a_body_that_is_no_form_brings_the_token_in_a_header(visitor: Visitor) -> None:
     token = (await visitor.open("connect")).form("connect/keys").fields["form_token"]
     headers = {"Origin": str(visitor.http.base_url).rstrip("/"), "Content-Type": "application/octet-stream"}

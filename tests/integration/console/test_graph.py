@@ -75,6 +75,7 @@ async def test_edges_beyond_the_bound_are_said_to_be_left_out(visit: Visitor, mo
     assert (len(found["edges"]), found["cut"]) == (5, "edges")
 
 
+@pytest.mark.proves("security: console-stored-text")
 async def test_the_table_has_the_same_without_scripts(visit: Visitor) -> None:
     page = await visit.open("graph", depth=1)
     assert f"{SPOKES + 1} nodes, {SPOKES} relations around Hub" in page.text

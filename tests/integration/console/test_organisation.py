@@ -74,6 +74,7 @@ async def test_a_long_audit_log_is_paged(visitor: Visitor, db: Database, caller:
     assert len(entries[0] & entries[1]) == 1, "the head alone is on both"
 
 
+@pytest.mark.proves("security: console-secrets")
 async def test_a_webhook_is_made_changed_paused_tested_replayed_and_deleted(
     visitor: Visitor, db: Database, caller: Caller
 ) -> None:

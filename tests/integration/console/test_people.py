@@ -44,6 +44,7 @@ async def test_a_role_is_changed_unless_somebody_was_faster(
     assert "Choose a role" in fault(await visitor.send(await visitor.open("people"), part, status=400, role="king"))
 
 
+@pytest.mark.proves("security: console-owners")
 async def test_the_last_owner_stays_and_admins_touch_no_owner(visitor: Visitor, admin: Visitor) -> None:
     own = await visitor.open(f"people/{visitor.person.id}/remove")
     assert "Leave" in own.text
@@ -62,6 +63,7 @@ async def test_a_member_is_removed_and_loses_the_pages(visitor: Visitor, admin: 
     await admin.open("people", status=404)
 
 
+@pytest.mark.proves("security: console-secrets")
 async def test_an_invitation_shows_its_link_once_is_renewed_and_revoked(visitor: Visitor) -> None:
     page = await visitor.open("people/invitations")
     made = await visitor.send(page, "people/invitations", email="eve@example.com", role="reader")

@@ -53,6 +53,7 @@ async def test_readers_see_settings_and_change_nothing(
         assert not {"People", "Webhooks", "Audit log"} & set(page.links())
 
 
+@pytest.mark.proves("security: console-erasure")
 async def test_a_graph_is_made_changed_and_erased_by_its_name(visitor: Visitor, db: Database, caller: Caller) -> None:
     form = await visitor.open("settings/graphs/new")
     broken = await visitor.send(form, "settings/graphs", status=400, name="people", metadata="{no json")

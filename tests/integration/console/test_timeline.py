@@ -80,6 +80,7 @@ async def test_long_logs_have_pages(visitor: Visitor, db: Database, caller: Call
     assert "Next page" not in second.links()
 
 
+@pytest.mark.proves("security: console-streams")
 async def test_new_changes_come_by_themselves_until_the_membership_ends(
     visitor: Visitor, db: Database, caller: Caller, gateway: RunningGateway, settings: Settings
 ) -> None:
@@ -127,6 +128,7 @@ async def test_conflicts_are_left_alone_and_told(visitor: Visitor, db: Database,
     assert "Grace" in (await visitor.open("memory")).links()
 
 
+@pytest.mark.proves("security: console-taking-back")
 async def test_only_what_was_shown_is_taken_back_and_only_by_those_who_may(
     visitor: Visitor, gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
 ) -> None:
