@@ -75,7 +75,7 @@ async def planted(gateway: RunningGateway, evil: Organisation) -> AsyncIterator[
     link = await evil.invite(gateway, email, "reader")
     async with browser(gateway) as http:
         made = await submit(http, link, name="CFO", password=PASSWORD)
-        assert (made.status_code, made.headers["location"]) == (303, "/account")
+        assert (made.status_code, made.headers["location"]) == (303, f"/app/{evil.caller.tenant}")
         device, added = await add(http, Authenticator(gateway.url))
         assert added.status_code == 200, added.text
         yield Planted(email, http, device)
@@ -129,7 +129,7 @@ async def test_a_link_of_an_operator_gives_the_account_to_whoever_has_it_and_to_
         assert (await sign_in(cfo, planted.email, OF_THE_CFO)).status_code == 303
         assert 'value="Laptop"' not in (await cfo.get("/account")).text
         invitation = await acme.invite(gateway, planted.email, "admin")
-        assert (await submit(cfo, invitation)).headers["location"] == "/account"
+        assert (await submit(cfo, invitation)).headers["location"] == f"/app/{acme.caller.tenant}"
         assert await members_seen_by(cfo, acme) == 200
     async with browser(gateway) as attacker:
         refused = await sign_in_with(attacker, planted.device)
@@ -154,7 +154,7 @@ async def test_a_link_does_not_tell_who_has_an_account(
             pages.add((shown.status_code, text))
             joining = await send_form(http, shown.text, link, name="Eve", password=OF_THE_CFO)
             answers.add((joining.status_code, joining.headers["location"]))
-    assert (len(pages), answers) == (1, {(303, "/account")})
+    assert (len(pages), answers) == (1, {(303, f"/app/{acme.caller.tenant}")})
 
 
 async def test_whoever_has_proven_an_address_joins_with_that_account(
@@ -164,7 +164,7 @@ async def test_whoever_has_proven_an_address_joins_with_that_account(
     link = await evil.invite(gateway, person.email, "reader")
     async with browser(gateway) as http:
         await sign_in(http, person.email)
-        assert (await submit(http, link)).headers["location"] == "/account"
+        assert (await submit(http, link)).headers["location"] == f"/app/{evil.caller.tenant}"
         account = (await http.get("/account")).text
     assert acme.caller.tenant in account
     assert evil.caller.tenant in account

@@ -106,8 +106,9 @@ async def test_a_person_opens_an_invitation_and_joins(
     await page.tab_to("A password")
     await page.type(PASSWORD)
     await page.press("Enter")
-    await page.arrive("**/account**")
+    await page.arrive("**/app/**/memory")
     await examine(page)
+    await page.open(f"{reaching.gateway.url}/account")
     assert email in await page.text()
     async with db.transaction(caller, read_only=True) as tx:
         assert [(each.email, each.name) for each in await members.list_members(tx)] == [(email, "Grace")]
@@ -186,7 +187,8 @@ async def test_a_passkey_is_made_and_used_at_the_name_of_the_machine(
     await page.arrive(f"{named}/sign-in")
     await page.tab_to("Sign in with a passkey")
     await page.press("Enter")
-    await page.arrive(f"{named}/account")
+    await page.arrive(f"{named}/app/**/memory")
+    await page.open(f"{named}/account")
     await examine(page)
     assert keyboarder.email in await page.text()
 

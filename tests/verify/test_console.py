@@ -462,9 +462,8 @@ STEPS: dict[str, tuple[str, Step]] = {
 
 
 async def signed_in(page: Chromium, deployed: DeployedGateway, person: Person) -> None:
-    """Sign a person in, who comes to the first page of their only organisation."""
-    await page.open(f"{deployed.gateway.url}/app")
-    await page.arrive("**/sign-in?**")
+    """Sign a person in, who comes from nowhere, and so to the first page of their only organisation."""
+    await page.open(f"{deployed.gateway.url}/sign-in")
     await page.do("page.fill", "#email", person.email)
     await page.do("page.fill", "#password", PASSWORD)
     await page.press("Enter")

@@ -50,7 +50,7 @@ async def domain(admin: httpx2.AsyncClient, dns: NameServer) -> str:
 
 async def sign_in(page: Chromium, gateway_url: str, provider: OidcProvider, email: str, organization: str) -> None:
     """Go from our sign-in page to the provider, through its pages, and back, with the keyboard."""
-    await page.open(f"{gateway_url}/sign-in?organization={organization}")
+    await page.open(f"{gateway_url}/sign-in?organization={organization}&next=/account")
     await examine(page)
     await page.tab_to("Sign in by Acme Login")
     await page.press("Enter")

@@ -14,7 +14,7 @@ from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_cookie
-from recollect_gateway.web.pages import go_to, page
+from recollect_gateway.web.pages import CONSOLE, go_to, page
 from recollect_gateway.web.providers import offered_to
 from recollect_gateway.web.sessions import browser_of, session_cookie, to_sign_in
 from recollect_http.client_addresses import site_of_client
@@ -47,7 +47,7 @@ class JoinController(Controller):
         invitation, session, state = await _invitation(request), await _session(request), request.app.state
         if session is not None:
             await members.join(state.db, invitation, session, address=site_of_client(request))
-            return go_to("/account")
+            return go_to(f"{CONSOLE}/{invitation.tenant}")
         try:
             joined = await members.join_with_new_account(
                 state.db,
@@ -59,7 +59,7 @@ class JoinController(Controller):
             )
         except InvalidInput as error:
             return await _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
-        answer, confinement = go_to("/account"), Confinement.of_account(joined.confined_to)
+        answer, confinement = go_to(f"{CONSOLE}/{invitation.tenant}"), Confinement.of_account(joined.confined_to)
         issued = await people.begin_session(
             state.db, joined.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
         )

@@ -17,12 +17,11 @@ from recollect.errors import NotFound
 from recollect.settings import LOOPBACK, Settings
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.web.forms import read_form
-from recollect_gateway.web.pages import go_to
+from recollect_gateway.web.pages import CONSOLE, go_to
 from recollect_gateway.web.sessions import browser_of, session_cookie
 
 AnyRequest = Request[Any, Any, Any]
 PATH = "/sign-in/local"
-CONSOLE = "/app"
 
 
 @dataclass(frozen=True, slots=True)

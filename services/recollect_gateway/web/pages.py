@@ -34,8 +34,11 @@ COMPONENTS = (
 )
 """The files of templates/components, each with the macros of one component."""
 
-HOME = "/account"
-"""Where a page leads that has no other address to go on to."""
+CONSOLE = "/app"
+"""Where a page leads that has no other address to go on to: the console, which also tells who is a member nowhere."""
+
+ACCOUNT = "/account"
+"""One's own account."""
 
 MAX_NEXT = 4_000
 """Characters of an address to go on to."""
@@ -104,12 +107,12 @@ def passkey_context(request: AnyRequest) -> dict[str, Any]:
 
 
 def safe_next_url(address: str | None) -> str:
-    """The path to which to redirect: the one given if it is one of ours, otherwise that of the account page."""
+    """The path to which to redirect: the one given if it is one of ours, otherwise the console's."""
     if address is None or len(address) > MAX_NEXT or not address.isascii() or not address.isprintable():
-        return HOME
+        return CONSOLE
     # A browser takes a backslash as a slash, and two slashes as the start of another host.
     if not address.startswith("/") or address.startswith("//") or "\\" in address:
-        return HOME
+        return CONSOLE
     return address
 
 

@@ -35,7 +35,7 @@ from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.requests.urlencoded import MalformedParameters, parameters
 from recollect_gateway.web.forms import MAX_FIELDS, field, own_cookie, random_cookie, read_form
-from recollect_gateway.web.pages import go_to, page, safe_next_url
+from recollect_gateway.web.pages import ACCOUNT, CONSOLE, go_to, page, safe_next_url
 from recollect_gateway.web.sessions import browser_of, session_cookie
 
 AnyRequest = Request[Any, Any, Any]
@@ -151,12 +151,12 @@ async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: Of
         invitation = await members.open_invitation(state.db, secret, pepper=state.pepper)
         if invitation.tenant_id != provider.tenant_id:
             raise NotFound("There is no such identity provider, or it can no longer be used to sign in.")
-        return Purpose(safe_next_url(None), invitation_id=invitation.id)
+        return Purpose(f"{CONSOLE}/{invitation.tenant}", invitation_id=invitation.id)
     if field(form, "connect"):
         session = await signed_in(request)
         if session is None or session.by_provider:
             raise SignInRefused("Sign in with your password first, and then connect the provider.")
-        return Purpose(safe_next_url(None), person_id=session.person_id)
+        return Purpose(ACCOUNT, person_id=session.person_id)
     return Purpose(next_url)
 
 

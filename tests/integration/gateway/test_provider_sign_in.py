@@ -92,7 +92,7 @@ class Organization:
         """A person with an account at the provider joins by an invitation. Returns the account."""
         self.idp.account = Account(email=new_email(), **account)  # type: ignore[arg-type]
         answer = await sign_in_by(http, self.idp, await self.invite(self.idp.account.email))
-        assert (answer.status_code, answer.headers.get("location")) == (303, "/account"), answer.text
+        assert (answer.status_code, answer.headers.get("location")) == (303, f"/app/{self.caller.tenant}"), answer.text
         return self.idp.account
 
     async def change(self, **change: object) -> None:
@@ -147,7 +147,7 @@ class TestSignIn:
         answer = await sign_in_by(http, acme.idp, f"{acme.page}&next=/account?here=1")
         assert answer.headers["location"] == "/account?here=1"
         http.cookies.clear()
-        assert (await sign_in_by(http, acme.idp, f"{acme.page}&next=//evil.example")).headers["location"] == "/account"
+        assert (await sign_in_by(http, acme.idp, f"{acme.page}&next=//evil.example")).headers["location"] == "/app"
 
     async def test_the_provider_is_offered_to_clients_of_the_tenants_endpoint(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization

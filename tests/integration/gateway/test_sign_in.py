@@ -53,6 +53,17 @@ class TestSignIn:
         assert f"/t/{caller.tenant}/mcp" in account.text
         assert (await http.get("/sign-in?next=/account")).headers["location"] == "/account"
 
+    async def test_a_sign_in_that_comes_from_nowhere_leads_to_the_console(
+        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+    ) -> None:
+        person = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        answer = await sign_in(http, person.email)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/app")
+        landed = await http.get("/app", follow_redirects=True)
+        assert landed.url.path == f"/app/{caller.tenant}/default/memory"
+        assert 'href="/account"' in landed.text, "one's own account is a link away"
+        assert (await http.get("/sign-in")).headers["location"] == "/app"
+
     @pytest.mark.proves("security: forms")
     @pytest.mark.parametrize(
         "place",
@@ -71,9 +82,9 @@ class TestSignIn:
         person = await joined(db, caller, Role.READER, pepper=pepper)
         shown = await http.get("/sign-in", params={"next": place})
         answer = await send_form(http, shown.text, "/sign-in", email=person.email, password=PASSWORD)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/app")
         again = await send_form(http, shown.text, "/sign-in", email=person.email, password=PASSWORD, next=place)
-        assert again.headers["location"] == "/account"
+        assert again.headers["location"] == "/app"
 
     @pytest.mark.proves("security: refused-sign-ins")
     async def test_a_wrong_password_and_an_unknown_address_look_alike(
@@ -182,7 +193,7 @@ class TestJoining:
         assert weak.status_code == 400
         assert "easy to guess" in weak.text
         answer = await submit(http, link, name="Grace", password=PASSWORD)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/app/{caller.tenant}")
         assert caller.tenant in (await http.get("/account")).text
         assert (await http.get(link)).status_code == 404
 
@@ -193,7 +204,7 @@ class TestJoining:
         link = await invitation_link(db, caller, person.email, pepper)
         (to_sign_in,) = re.findall(r'href="(/sign-in\?next=[^"]+)"', (await http.get(link)).text)
         await submit(http, to_sign_in, "/sign-in", email=person.email, password=PASSWORD)
-        assert (await submit(http, link)).headers["location"] == "/account"
+        assert (await submit(http, link)).headers["location"] == f"/app/{caller.tenant}"
         account = (await http.get("/account")).text
         assert f"/t/{caller.tenant}/mcp" in account
         assert f"/t/{other_caller.tenant}/mcp" in account
