@@ -147,6 +147,11 @@ async def _insert_the_rest(owner: asyncpg.Connection, tenants: list[UUID]) -> No
         tenants,
     )
     await owner.execute(
+        """INSERT INTO dismissals (tenant_id, graph_id, node_id, other_id, likeness, dismissed_by)
+        SELECT tenant_id, graph_id, node_id, other_id, 0.9, 'person' FROM duplicates WHERE tenant_id = ANY ($1)""",
+        tenants,
+    )
+    await owner.execute(
         "INSERT INTO deduplications SELECT tenant_id, id, now() FROM graphs WHERE tenant_id = ANY ($1)", tenants
     )
     await owner.execute(

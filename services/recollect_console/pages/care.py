@@ -11,6 +11,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Redirect
 
+from recollect.curation.dismissals import service as dismissals
 from recollect.curation.duplicates import proposals
 from recollect.curation.duplicates.model import Proposal
 from recollect.curation.merging.model import MergedEntity
@@ -58,7 +59,8 @@ IsAside = Annotated[Aside, QueryParameter()]
 IsChecked = Annotated[Literal["", "yes"], QueryParameter()]
 DONE = {
     "merged": "They are one now. The merge is one change, which can be taken back.",
-    "different": "It is no longer proposed, unless one of the two changes.",
+    "different": "They are different, for everybody, until somebody takes it back.",
+    "proposed": "It is taken back: they may be proposed and merged again.",
     "keep": "It is active again: recall returns it.",
     "renew": f"It is kept for {RENEWED_DAYS:g} days more.",
     "forever": "It no longer expires.",
@@ -125,10 +127,28 @@ class CarePages(Controller):
 
     @post("/different/{node:uuid}/{other_id:uuid}")
     async def dismiss(self, visit: NamedDependency[Visit], node: FromPath[UUID], other_id: FromPath[UUID]) -> Redirect:
-        """Dismiss a proposal."""
+        """Record that two entities are different."""
         async with visit.changing_tenant() as tx:
-            await proposals.dismiss_proposal(tx, visit.graph, node, other_id)
+            await proposals.dismiss_pair(tx, visit.graph, node, other_id)
         return visit.go("care", done="different")
+
+    @get("/different")
+    async def show_different(self, visit: NamedDependency[Visit], cursor: Cursor = None) -> Response[str]:
+        """One page of the pairs that somebody said are different, the latest first."""
+        offset = position_of(cursor or None, integer) or 0
+        async with visit.reading("find_duplicates") as view:
+            found = await dismissals.list_dismissals(view, offset=offset, limit=PAGE + 1)
+            authors = await authors_of(view.tx, (dismissal.dismissed_by for dismissal in found))
+        following = offset + PAGE if len(found) > PAGE else None
+        paging = paging_of(visit, following)
+        return render(visit, "care/different.html", done=DONE, dismissals=found[:PAGE], authors=authors, paging=paging)
+
+    @post("/propose/{node:uuid}/{other_id:uuid}")
+    async def propose(self, visit: NamedDependency[Visit], node: FromPath[UUID], other_id: FromPath[UUID]) -> Redirect:
+        """Take back that two entities are different."""
+        async with visit.changing_tenant() as tx:
+            await proposals.take_back_dismissal(tx, visit.graph, node, other_id)
+        return visit.go("care/different", done="proposed")
 
     @get("/expiring")
     async def show_expiring(self, visit: NamedDependency[Visit], cursor: Cursor = None) -> Response[str]:

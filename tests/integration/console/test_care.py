@@ -92,10 +92,18 @@ async def test_duplicates_are_compared_dismissed_and_merged(
     assert "Ada Lovelace stays" in tried.text
     assert len((await visitor.open("care")).all("section", class_="card pair")) == 1, "trying changes nothing"
     gone = await visitor.send(page, "/different/")
-    assert "It is no longer proposed" in gone.text
+    assert "They are different, for everybody" in gone.text
     assert not gone.all("span", class_="count")
-    await visitor.send(page, "/different/", status=404)
+    await visitor.send(page, "/different/")
     await propose(agent, owner, "Ada Lovelace", "Ada Lovelance")
+    assert not (await visitor.open("care")).all("section", class_="card pair"), "a later pass does not propose it"
+    different = await visitor.open("care/different")
+    assert len(different.all("tr")) == 2, "a head, and the pair once"
+    assert visitor.person.name in different.text
+    taken_back = await visitor.send(different, "/propose/")
+    assert "Nothing is said to be different" in taken_back.text
+    await visitor.send(different, "/propose/", status=404)
+    assert "93% alike" in (await visitor.open("care")).text, "it is proposed as before"
     merged = await visitor.send(tried, "/merge/")
     assert "They are one now" in merged.text
     node = await visitor.open(f"node/{kept}")

@@ -19,6 +19,7 @@ from recollect.accounts.passkeys.model import MAX_PASSKEYS
 from recollect.accounts.people.resets import MAX_RESETS
 from recollect.accounts.people.service import MAX_STORED_SESSIONS
 from recollect.accounts.quotas.model import ROW_BYTES
+from recollect.curation.dismissals.model import MAX_DISMISSALS
 from recollect.curation.duplicates.deduplication import MAX_PAIRS
 from recollect.distilling.threads.model import MAX_THREADS, MAX_TURNS_OF_FACT
 from recollect.jobs import model as jobs
@@ -46,6 +47,10 @@ REACHED: Mapping[str, Mapping[int, str]] = {
     "api_keys": {MAX_KEYS: f"{NUMBERS}test_creations_at_once_make_as_many_as_allowed"},
     "audit_log": {MAX_ACTS_PER_DAY: f"{NUMBERS}test_acts_that_can_be_repeated_are_bounded_in_a_day"},
     "changes": {ROW_BYTES["changes"]: f"{ACCOUNTS}test_quotas.py::test_stored_bytes_count_exactly_and_include_history"},
+    "dismissals": {
+        MAX_DISMISSALS: "tests/integration/curation/test_dismissals.py::"
+        "test_dismissed_pairs_of_a_graph_are_bounded_and_of_entities_that_are_there"
+    },
     "duplicates": {
         MAX_PAIRS: "tests/unit/curation/test_bounded_pairs.py::test_an_entity_has_a_bounded_number_of_proposed_pairs"
     },

@@ -16,6 +16,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.caller import Caller
+from recollect.curation.dismissals import service as dismissals
 from recollect.curation.duplicates import store
 from recollect.curation.duplicates.model import (
     MIN_THRESHOLD,
@@ -295,7 +296,7 @@ async def _settle(
     merged = 0
     left = set[UUID]()
     if config.mode == "merge":
-        groups = star_clusters(pairs, ages)
+        groups = star_clusters(pairs, ages, await dismissals.list_dismissed(tx, graph))
         left = {node for group in groups[MAX_MERGED:] for node in group}
         for group in groups[:MAX_MERGED]:  # Each merge is a revision of its own, so that each can be undone alone.
             async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:

@@ -1,10 +1,13 @@
-"""Use cases of proposals: list and count the pairs that passes found similar, merge one, or dismiss it."""
+"""Use cases of proposals: list and count the pairs that passes found similar, merge one, or dismiss it for good."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.caller import Scope
+from recollect.curation.dismissals import service as dismissals
 from recollect.curation.duplicates import store
 from recollect.curation.duplicates.model import Proposal
+from recollect.curation.duplicates.similarity import SimilarPair
 from recollect.curation.merging.model import MergedEntity
 from recollect.curation.merging.service import merge_nodes
 from recollect.errors import NotFound
@@ -34,17 +37,24 @@ async def count_proposals(tx: Transaction, graph_id: UUID) -> int:
     return await store.count_duplicates(tx, graph_id, searched=MAX_SEARCHED, limit=MAX_COUNTED)
 
 
-async def dismiss_proposal(tx: Transaction, graph_name: str, node_id: UUID, other_id: UUID) -> None:
-    """Delete the proposal of a pair, in either order: its entities are different.
+async def dismiss_pair(tx: Transaction, graph_name: str, node_id: UUID, other_id: UUID) -> None:
+    """Record that two entities are different: they are neither proposed nor merged as duplicates.
 
-    A pass proposes them again only if one of them changes, or if it compares every entity anew. Raises NotFound,
-    Forbidden.
+    It holds for everybody, whatever changes, until somebody takes it back. Raises NotFound, Forbidden, and Conflict
+    where too many pairs are dismissed.
     """
     tx.caller.require(Scope.MEMORY_WRITE)
-    graph = await graphs.get_graph(tx, graph_name)
-    first, second = sorted((node_id, other_id))
-    if not await store.remove_duplicate(tx, graph, first, second):
-        raise NotFound("There is no such proposal any more.", path="id")
+    graph, pair = await graphs.get_graph(tx, graph_name), dismissals.pair_of(node_id, other_id)
+    await dismissals.dismiss(tx, graph, pair, likeness=await store.remove_duplicate(tx, graph, pair))
+
+
+async def take_back_dismissal(tx: Transaction, graph_name: str, node_id: UUID, other_id: UUID) -> None:
+    """Take back that two entities are different: they are proposed again, if they were. Raises NotFound, Forbidden."""
+    tx.caller.require(Scope.MEMORY_WRITE)
+    graph, pair = await graphs.get_graph(tx, graph_name), dismissals.pair_of(node_id, other_id)
+    likeness = await dismissals.take_back(tx, graph, pair)
+    if likeness is not None:
+        await store.insert_duplicates(tx, graph, [SimilarPair(*pair, likeness)], datetime.now(UTC))
 
 
 async def merge_pair(tx: Transaction, revision: Revision, kept: UUID, other: UUID) -> MergedEntity:

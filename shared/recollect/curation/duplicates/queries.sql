@@ -94,7 +94,8 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[]));
 
 -- name: insert_duplicates
--- Store proposed pairs whose entities are both live and active. Each is looked up by its key (ADR 32).
+-- Store proposed pairs whose entities are both live and active, unless somebody dismissed them. Each is looked up by its key
+-- (ADR 32).
 INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
 SELECT :tenant_id, :graph_id, i.node_id, i.other_id, i.likeness, :proposed_at
 FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[]) AS i (node_id, other_id, likeness)
@@ -106,6 +107,10 @@ CROSS JOIN LATERAL (
     SELECT 1 FROM nodes
     WHERE tenant_id = :tenant_id AND id = i.other_id AND is_live(removed_revision) AND status = 'active' OFFSET 0
 ) AS o
+WHERE NOT EXISTS (
+    SELECT 1 FROM dismissals
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = i.node_id AND other_id = i.other_id
+)
 ON CONFLICT (tenant_id, graph_id, node_id, other_id)
 DO UPDATE SET likeness = excluded.likeness, found_at = excluded.found_at
 RETURNING node_id, other_id, likeness;
@@ -149,10 +154,10 @@ SELECT count(*) FROM (
 ) AS proposed;
 
 -- name: remove_duplicate
--- Delete the proposal of one pair, and return one of its entities, if there was such a proposal.
+-- Delete the proposal of one pair, and return how similar its entities are, if there was such a proposal.
 DELETE FROM duplicates
 WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = :node_id AND other_id = :other_id
-RETURNING node_id;
+RETURNING likeness;
 
 -- name: raise_compared_from
 -- Record that not every pair of a graph below :threshold is known.

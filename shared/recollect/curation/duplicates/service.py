@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from uuid import UUID
 
+from recollect.curation.dismissals import service as dismissals
+from recollect.curation.dismissals.model import NONE_DISMISSED, Dismissed
 from recollect.curation.duplicates import store
 from recollect.curation.duplicates.model import MIN_THRESHOLD, CompressionResult, DuplicateGroups
 from recollect.curation.duplicates.similarity import (
@@ -14,6 +16,7 @@ from recollect.curation.duplicates.similarity import (
     SimilarPair,
     similarity,
     star_clusters,
+    without_dismissed,
 )
 from recollect.curation.merging.service import merge_nodes
 from recollect.errors import TooLarge
@@ -39,7 +42,8 @@ class DuplicateSearch:
     """The input of a search for duplicates in a graph, read at the moment `at`.
 
     `profiles` are the entities to compare, the oldest first. In a graph of more than MAX_COMPARED entities they are
-    None; then `pairs` are the proposals of the last passes, and `ages` ranks their entities by age.
+    None; then `pairs` are the proposals of the last passes, and `ages` ranks their entities by age. No group has a pair
+    that somebody `dismissed`.
     """
 
     threshold: float
@@ -48,12 +52,13 @@ class DuplicateSearch:
     profiles: Sequence[Profile] | None = ()
     pairs: Sequence[SimilarPair] = ()
     ages: Mapping[UUID, int] = field(default_factory=dict)
+    dismissed: Dismissed = field(default_factory=dict)
 
     def groups(self) -> Slices[list[list[UUID]]]:
         """A computation: the groups of similar entities, in the order of their oldest, which comes first in each."""
         if self.profiles is None:
-            return in_one_slice(lambda: star_clusters(self.pairs, self.ages))
-        return group_similar(self.profiles, self.threshold)
+            return in_one_slice(lambda: star_clusters(self.pairs, self.ages, self.dismissed))
+        return group_similar(self.profiles, self.threshold, self.dismissed)
 
 
 async def open_search(view: GraphView, *, threshold: float, proposed: bool = True) -> DuplicateSearch:
@@ -64,7 +69,8 @@ async def open_search(view: GraphView, *, threshold: float, proposed: bool = Tru
     """
     if await store.count_comparable(view, limit=MAX_COMPARED + 1) <= MAX_COMPARED:
         await view.tx.look_up()
-        return DuplicateSearch(threshold, view.graph, view.at, await store.list_profiles(view))
+        profiles = await store.list_profiles(view)
+        return DuplicateSearch(threshold, view.graph, view.at, profiles, dismissed=await _dismissed(view))
     if view.at is None and proposed and await is_compared_from(view.tx, view.graph, threshold):
         return await _search_of_proposals(view.tx, view.graph, threshold)
     raise _too_many(view.graph, threshold, view.at)
@@ -109,7 +115,9 @@ async def merge_groups(
 ) -> CompressionResult:
     """Merge into the first entity of each group the others that are still similar to it under the graph's lock."""
     profiles = await store.profiles_of(tx, revision.graph, [node for group in groups for node in group])
-    similar = [similar_ids for group in groups if len(similar_ids := still_similar(group, profiles, threshold)) > 1]
+    dismissed = await dismissals.list_dismissed(tx, revision.graph)
+    found = [without_dismissed(still_similar(group, profiles, threshold), dismissed) for group in groups]
+    similar = [group for group in found if len(group) > 1]
     names = await _named(tx, revision.graph, similar)
     merges = [await merge_nodes(tx, revision, survivor, others) for survivor, *others in similar]
     return CompressionResult(
@@ -141,7 +149,13 @@ async def _search_of_proposals(tx: Transaction, graph: Graph, threshold: float) 
     created_at |= {pair.other_id: pair.other_created_at for pair in found}
     ages = {node: age for age, node in enumerate(sorted(created_at, key=lambda node: (created_at[node], node)))}
     pairs = [SimilarPair(pair.node_id, pair.other_id, pair.likeness) for pair in found]
-    return DuplicateSearch(threshold, graph, None, None, pairs, ages)
+    dismissed = await dismissals.list_dismissed(tx, graph)
+    return DuplicateSearch(threshold, graph, None, None, pairs, ages, dismissed)
+
+
+async def _dismissed(view: GraphView) -> Dismissed:
+    """The dismissed pairs of a graph: also of its past, since they say nothing of a moment."""
+    return await dismissals.list_dismissed(view.tx, view.graph) if view.is_there else NONE_DISMISSED
 
 
 def _too_many(graph: Graph, threshold: float, at: Moment | None) -> TooLarge:
@@ -155,13 +169,15 @@ def _too_many(graph: Graph, threshold: float, at: Moment | None) -> TooLarge:
     )
 
 
-def group_similar(profiles: Iterable[Profile], threshold: float) -> Slices[list[list[UUID]]]:
-    """A computation: groups of similar entities of one type, in the order of their first entities."""
+def group_similar(
+    profiles: Iterable[Profile], threshold: float, dismissed: Dismissed = NONE_DISMISSED
+) -> Slices[list[list[UUID]]]:
+    """A computation: groups of similar entities of one type, in the order of their first, with no dismissed pair."""
     profiles = list(profiles)
     ages = {profile.id: age for age, profile in enumerate(profiles)}
     groups = []
     for _, of_kind in groupby(sorted(profiles, key=lambda profile: profile.kind), key=lambda profile: profile.kind):
         same_kind = list(of_kind)
-        found = yield from DuplicateFinder(same_kind, threshold).groups()
+        found = yield from DuplicateFinder(same_kind, threshold).groups(dismissed)
         groups += [[same_kind[index].id for index in group] for group in found]
     return sorted(groups, key=lambda group: ages[group[0]])

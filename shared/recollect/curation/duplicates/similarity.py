@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
+from recollect.curation.dismissals.model import NONE_DISMISSED, Dismissed
+
 NAME, KIND, STATEMENTS, TAGS = 0.4, 0.3, 0.2, 0.1
 """The weights. Every pair has that of the type, since only entities of one type are compared."""
 
@@ -112,8 +114,11 @@ class DuplicateFinder:
                 found.append((index, (yield from self._reaching(index, sorted(self.candidates(index, near))))))
         return found
 
-    def groups(self) -> Generator[None, None, list[list[int]]]:
-        """Groups of similar entities: the first one, then each later one that is similar to it and in no group yet."""
+    def groups(self, dismissed: Dismissed = NONE_DISMISSED) -> Generator[None, None, list[list[int]]]:
+        """Groups of similar entities: the first one, then each later one that is similar to it and in no group yet.
+
+        No group has a pair that is `dismissed`.
+        """
         groups, taken = [], np.zeros(len(self.profiles), dtype=bool)
         for start in range(0, len(self.profiles), CHUNK):
             free = [index for index in range(start, min(start + CHUNK, len(taken))) if not taken[index]]
@@ -123,8 +128,10 @@ class DuplicateFinder:
                     continue
                 later = [c for c in sorted(self.candidates(index, near)) if c > index and not taken[c]]
                 reaching = yield from self._reaching(index, later)
-                if reaching:
-                    groups.append([index, *(other for other, _ in reaching)])
+                places = {self.profiles[place].id: place for place in (index, *(other for other, _ in reaching))}
+                group = [places[node] for node in without_dismissed(places, dismissed)]
+                if len(group) > 1:
+                    groups.append(group)
                     taken[groups[-1]] = True
             self._pools = {tag: pool[~taken[pool]] for tag, pool in self._pools.items()}
         return groups
@@ -260,15 +267,27 @@ def _nearest(indexes: Indexes, scores: NDArray[np.float32], most: int | None) ->
     return indexes if most is None or len(indexes) <= most else indexes[np.argpartition(scores, -most)[-most:]]
 
 
-def star_clusters(pairs: Sequence[SimilarPair], ages: Mapping[UUID, int]) -> list[list[UUID]]:
-    """Groups of pairs: the oldest entity, then all that are similar to it and in no group yet."""
+def without_dismissed(group: Iterable[UUID], dismissed: Dismissed) -> list[UUID]:
+    """The first of a group, and each later entity that is different from none of those before it."""
+    kept = dict[UUID, None]()
+    for node in group:
+        if kept.keys().isdisjoint(dismissed.get(node, ())):
+            kept[node] = None
+    return list(kept)
+
+
+def star_clusters(
+    pairs: Sequence[SimilarPair], ages: Mapping[UUID, int], dismissed: Dismissed = NONE_DISMISSED
+) -> list[list[UUID]]:
+    """Groups of pairs: the oldest entity, then all that are similar to it and in no group yet; none is dismissed."""
     similar: dict[UUID, set[UUID]] = {}
     for pair in pairs:
         similar.setdefault(pair.node_id, set()).add(pair.other_id)
         similar.setdefault(pair.other_id, set()).add(pair.node_id)
     groups, taken = [], set[UUID]()
     for first in sorted(similar, key=ages.__getitem__):
-        others = [node for node in sorted(similar[first], key=ages.__getitem__) if node not in taken]
+        free = [node for node in sorted(similar[first], key=ages.__getitem__) if node not in taken]
+        _, *others = without_dismissed([first, *free], dismissed)
         if first not in taken and others:
             taken.update((first, *others))
             groups.append([first, *others])

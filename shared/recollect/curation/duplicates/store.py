@@ -6,6 +6,7 @@ from uuid import UUID
 
 import asyncpg
 
+from recollect.curation.dismissals.model import Pair
 from recollect.curation.duplicates.model import ConfiguredGraph, Proposal, ScanPosition
 from recollect.curation.duplicates.similarity import Profile, SimilarPair
 from recollect.graph.graphs.model import Graph
@@ -86,10 +87,12 @@ async def count_duplicates(tx: Transaction, graph_id: UUID, *, searched: int, li
     return count
 
 
-async def remove_duplicate(tx: Transaction, graph: Graph, node_id: UUID, other_id: UUID) -> bool:
-    """Delete the proposal of a pair, the lesser id first; return whether there was one."""
-    removed = await tx.fetchval(queries.remove_duplicate, graph_id=graph.id, node_id=node_id, other_id=other_id)
-    return removed is not None
+async def remove_duplicate(tx: Transaction, graph: Graph, pair: Pair) -> float | None:
+    """Delete the proposal of a pair; return how similar its entities are, None if there was none."""
+    likeness: float | None = await tx.fetchval(
+        queries.remove_duplicate, graph_id=graph.id, node_id=pair[0], other_id=pair[1]
+    )
+    return likeness
 
 
 async def raise_compared_from(tx: Transaction, graph: Graph, threshold: float) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from recollect.curation.dismissals import service as dismissals
 from recollect.curation.merging.model import MergedEntity, RedirectedRelations
 from recollect.errors import Conflict, ErrorCode, InvalidInput, TooLarge
 from recollect.fairness.computing import map_yielding
@@ -47,6 +48,7 @@ async def _merge(tx: Transaction, revision: Revision, survivor: NodeHead, others
     redirected = await _redirect(tx, revision, survivor.id, ids)
     parent_id = await hierarchy.parent_of_merged(tx, survivor.id, survivor.fields.parent_id, ids)
     moved, added = await entities.merge_fields(tx, revision, survivor, others, parent_id=parent_id)
+    await dismissals.inherit(tx, revision.graph, survivor.id, ids)
     await relations.delete_nodes(tx, revision, ids)
     (entity,) = await entities.entities_by_id(GraphView(tx, revision.graph), [survivor.id])
     return MergedEntity(entity, moved, added, redirected.moved, redirected.doubled, redirected.self_loops)

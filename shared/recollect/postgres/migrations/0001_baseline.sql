@@ -3816,7 +3816,7 @@ CREATE POLICY tenant_isolation ON job_outputs
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON job_outputs TO recollect_app;
 
--- Duplicates that were found, when graphs were last compared, and facts that wait to be related.
+-- Duplicates that were found, those that somebody dismissed, when graphs were last compared, and facts that wait to be related.
 
 -- Pairs of entities that a pass found alike and left as they are. Derived: a pass over the whole graph finds them
 -- again.
@@ -3840,6 +3840,31 @@ ALTER TABLE duplicates ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON duplicates
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON duplicates TO recollect_app;
+
+-- Pairs of entities that somebody said are different, however alike they are: they are neither proposed nor merged as
+-- duplicates until that is taken back. Not derived: only who said it knows. likeness: that of the proposal, which is
+-- made again then; null where there was none.
+CREATE TABLE dismissals (
+    tenant_id uuid NOT NULL,
+    graph_id uuid NOT NULL,
+    node_id uuid NOT NULL,
+    other_id uuid NOT NULL,
+    likeness double precision CHECK (likeness BETWEEN 0 AND 1),
+    dismissed_by text NOT NULL,
+    dismissed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, graph_id, node_id, other_id),
+    CHECK (node_id < other_id),
+    FOREIGN KEY (tenant_id, graph_id) REFERENCES graphs (tenant_id, id) ON DELETE CASCADE,
+    FOREIGN KEY (tenant_id, node_id) REFERENCES nodes (tenant_id, id) ON DELETE CASCADE,
+    FOREIGN KEY (tenant_id, other_id) REFERENCES nodes (tenant_id, id) ON DELETE CASCADE
+);
+CREATE INDEX dismissals_node ON dismissals (tenant_id, node_id);
+CREATE INDEX dismissals_other ON dismissals (tenant_id, other_id);
+
+ALTER TABLE dismissals ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant_isolation ON dismissals
+    USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
+GRANT SELECT, INSERT, UPDATE, DELETE ON dismissals TO recollect_app;
 
 -- When the entities of a graph were last compared, from end to end.
 CREATE TABLE deduplications (
@@ -5000,6 +5025,7 @@ COMMENT ON TABLE jobs IS 'Work of the worker that takes long, with its state, pr
 COMMENT ON TABLE job_inputs IS 'What a job reads, in chunks.';
 COMMENT ON TABLE job_outputs IS 'What a job leaves to be fetched, in chunks.';
 COMMENT ON TABLE duplicates IS 'Pairs of entities that are alike and were left as they are.';
+COMMENT ON TABLE dismissals IS 'Pairs of entities that somebody said are different, and who.';
 COMMENT ON TABLE deduplications IS 'When the entities of a graph were last compared.';
 COMMENT ON TABLE autolinks IS 'New facts that wait to be related to what they are like.';
 

@@ -63,6 +63,7 @@ COMMENT ON TABLE jobs IS 'Work of the worker that takes long, with its state, pr
 COMMENT ON TABLE job_inputs IS 'What a job reads, in chunks.';
 COMMENT ON TABLE job_outputs IS 'What a job leaves to be fetched, in chunks.';
 COMMENT ON TABLE duplicates IS 'Pairs of entities that are alike and were left as they are.';
+COMMENT ON TABLE dismissals IS 'Pairs of entities that somebody said are different, and who.';
 COMMENT ON TABLE deduplications IS 'When the entities of a graph were last compared.';
 COMMENT ON TABLE autolinks IS 'New facts that wait to be related to what they are like.';
 

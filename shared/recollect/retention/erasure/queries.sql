@@ -162,12 +162,17 @@ WITH said AS (
     DELETE FROM duplicates
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id
         AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[])) RETURNING 1
+), dismissed AS (
+    DELETE FROM dismissals
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id
+        AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[])) RETURNING 1
 ), deleted AS (
     DELETE FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = ANY (:node_ids::uuid[]) RETURNING 1
 )
 SELECT (SELECT count(*) FROM deleted) AS nodes, (SELECT count(*) FROM versions) AS versions,
     (SELECT count(*) FROM said) AS observations, (SELECT count(*) FROM tied) AS relations,
-    (SELECT count(*) FROM known) AS aliases, (SELECT count(*) FROM proposed) AS duplicates;
+    (SELECT count(*) FROM known) AS aliases, (SELECT count(*) FROM proposed) AS duplicates,
+    (SELECT count(*) FROM dismissed) AS dismissals;
 
 -- name: count_remaining
 -- The number of rows of a graph in which one of :patterns is still found, and the number of newest versions that
@@ -208,6 +213,7 @@ SELECT (SELECT count(*) FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :
     ) AS vector WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id) AS vectors,
     (SELECT count(*) FROM terms WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS terms,
     (SELECT count(*) FROM duplicates WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS duplicates,
+    (SELECT count(*) FROM dismissals WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS dismissals,
     (SELECT count(*) FROM changes WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS changes,
     (SELECT count(*) FROM jobs WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS jobs,
     (SELECT count(*) FROM webhook_deliveries WHERE tenant_id = :tenant_id AND graph_id = :graph_id) AS webhook_deliveries,

@@ -1,0 +1,1 @@
+"""Entities that look alike and are different, as somebody said: they are no duplicates."""
