@@ -8,6 +8,8 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.service import GRANT_SUBJECT, KEY_SUBJECT, PERSON_SUBJECT
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
+from recollect.graph.graphs import history
+from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.observations import service as observations
@@ -44,6 +46,14 @@ async def authors_of(tx: Transaction, subjects: Iterable[str]) -> Mapping[str, A
             for grant in await grants.list_grants(tx, limit=MOST)
         }
     return {subject: known.get(subject) or _unnamed(subject) for subject in sought}
+
+
+async def writers_lately(view: GraphView) -> list[str]:
+    """The subjects that wrote in a graph of late, for a choice."""
+    if not view.is_there:
+        return []
+    actors, _ = await history.actors_of(view.tx, view.graph, await graphs.newest_revision(view.tx, view.graph))
+    return list(actors)
 
 
 async def writers_of(view: GraphView, memory_ids: Sequence[UUID]) -> Mapping[UUID, str]:

@@ -26,6 +26,7 @@ from recollect_console.pages.memory import MemoryPages
 from recollect_console.pages.node import NodePages
 from recollect_console.pages.people import PeoplePages
 from recollect_console.pages.settings import SettingsPages
+from recollect_console.pages.several import SeveralPages
 from recollect_console.pages.take_back import TakeBackPages
 from recollect_console.pages.timeline import TimelinePages
 from recollect_console.pages.transfer import TransferPages
@@ -75,6 +76,7 @@ PAGES = (
     NodePages,
     PeoplePages,
     SettingsPages,
+    SeveralPages,
     TakeBackPages,
     TimelinePages,
     TransferPages,

@@ -143,7 +143,7 @@ class Visitor:
         assert response.status_code == 200, response.text
         return Page(response)
 
-    async def send(self, page: Page, part: str, *, status: int = 200, **fields: str) -> Page:
+    async def send(self, page: Page, part: str, *, status: int = 200, **fields: str | list[str]) -> Page:
         """Send a form of a page with its fields, changed by these, and follow where it leads."""
         form = page.form(part)
         origin = {"Origin": str(self.http.base_url).rstrip("/")}

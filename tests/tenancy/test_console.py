@@ -65,6 +65,8 @@ ROUTES = {
     "GET /jobs/{job_id:uuid}/row": READER,
     "GET /memory": READER,
     "GET /memory/said": READER,
+    "POST /memory/several": MEMBER,
+    "POST /memory/several/try": MEMBER,
     "GET /node/{node:str}": READER,
     "GET /node/{node:str}/edit": READER,
     "POST /node/{node:str}/edit": MEMBER,

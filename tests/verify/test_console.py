@@ -150,6 +150,23 @@ async def node(walk: Walk) -> None:
     await walk.shows(".toast >> text=It is outdated")
 
 
+async def several(walk: Walk) -> None:
+    """Choose two nodes by the keyboard and the mouse, see what a tag would do, give it, and list by author."""
+    await walk.page.do("page.focus", "[aria-label='Choose Recollect']")
+    await walk.page.press("Space")
+    await walk.click("[aria-label='Choose Grace']")
+    await walk.fill("#several [name=tags]", "checked")
+    await walk.page.press("Enter")
+    await walk.shows("text=2 will change")
+    await walk.look("several")
+    await walk.click("main button >> text=Tag")
+    await walk.shows(".toast >> text=They have the tags")
+    await walk.page.do("page.selectOption", "#field-author", {"label": "Ada"})
+    await walk.shows("#results >> text=checked")
+    await walk.shows("#results >> text=Analytical", "detached")
+    await walk.look("memory-by-author")
+
+
 async def said(walk: Walk) -> None:
     """Filter what was said, without a page of its own being loaded."""
     await walk.shows("#results >> text=Ada likes")
@@ -450,6 +467,7 @@ STEPS: dict[str, tuple[str, Step]] = {
     "ask": ("ask", ask),
     "frame": ("memory", frame),
     "memory": ("memory", memory),
+    "several": ("memory", several),
     "said": ("memory/said", said),
     "node": ("memory", node),
     "connect": ("connect", connect),

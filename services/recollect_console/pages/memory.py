@@ -17,7 +17,7 @@ from recollect.graph.lineages.model import VersionFilter
 from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.pages import ListPosition, MemoryPage, Order
-from recollect_console.authors import authors_of, writers_of
+from recollect_console.authors import authors_of, writers_lately, writers_of
 from recollect_console.filters import day_of, importance_of, values_of
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
@@ -38,9 +38,15 @@ BEFORE_ALL = datetime(1, 1, 1, tzinfo=UTC)
 Filter = Annotated[str, QueryParameter(max_length=512)]
 Status = Annotated[Literal["", "active", "outdated", "archived"], QueryParameter()]
 Sorted = Annotated[Literal["newest", "importance"], QueryParameter()]
+Chosen = Annotated[Literal["", "all"], QueryParameter()]
 Outdated = Annotated[Literal["", "yes"], QueryParameter()]
 
 DONE = {"forgotten": "It is forgotten: recall no longer returns it.", "deleted": "It is deleted. Its history is kept."}
+DONE |= {
+    "tag-several": "They have the tags.",
+    "archive-several": "They are archived: recall leaves them out.",
+    "forget-several": "They are forgotten: recall no longer returns them.",
+}
 
 
 class MemoryPages(Controller):
@@ -56,15 +62,21 @@ class MemoryPages(Controller):
         tag: Filter = "",
         status: Status = "",
         prefix: Filter = "",
+        author: Filter = "",
+        chosen: Chosen = "",
         cursor: Cursor = None,
     ) -> Response[str]:
-        """One page of the nodes that pass every filter, oldest first."""
+        """One page of the nodes that pass every filter, oldest first. `chosen`: with all of them chosen."""
         position = position_of(cursor or None, node_position)
-        filters = VersionFilter(values_of(kind), values_of(tag), PAGE, 0, status or None, prefix, position)
+        filters = VersionFilter(
+            values_of(kind), values_of(tag), PAGE, 0, status or None, prefix, position, author or None
+        )
         async with visit.reading("list_nodes") as view:
             found, more = await lineages.list_nodes(view, filters)
             kinds = await _kinds(view)
-            authors = await authors_of(view.tx, (version.created_by for version in found))
+            writers = await writers_lately(view)
+            sought = {*writers, *(version.created_by for version in found), *values_of(author)}
+            authors = await authors_of(view.tx, sought)
         return render(
             visit,
             "memory/list.html",
@@ -73,7 +85,9 @@ class MemoryPages(Controller):
             authors=authors,
             paging=paging_of(visit, node_cursor(found[-1]) if more else None),
             kinds=kinds,
-            filters={"kind": kind, "tag": tag, "status": status, "prefix": prefix},
+            writers=sorted({*writers, *values_of(author)}),
+            all_chosen=bool(chosen),
+            filters={"kind": kind, "tag": tag, "status": status, "prefix": prefix, "author": author},
         )
 
     @get("/said")

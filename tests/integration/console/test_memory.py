@@ -43,6 +43,25 @@ async def test_nodes_are_listed_and_filtered_by_the_address(owner_visit: Visitor
     assert "Ada" in (await owner_visit.open_address(without.attributes["href"])).links()
 
 
+async def test_nodes_are_filtered_by_who_wrote_them(owner_visit: Visitor, caller: Caller) -> None:
+    """By the newest version, as the list shows it, now and in the past."""
+    me = f"person:{owner_visit.person.id}"
+    ada = (await owner_visit.open("memory")).links()["Ada"]
+    await owner_visit.send(await owner_visit.open_address(f"{ada}/edit"), "/edit", tags="poet")
+    mine = await owner_visit.open("memory", author=me)
+    listed = {"Ada", "Recollect", MARKUP}
+    assert listed & set(mine.links()) == {"Ada"}
+    (chosen,) = mine.all("option", selected="", value=me)
+    assert chosen.text == owner_visit.person.name
+    assert any(e.text == f"author {owner_visit.person.name}" for e in mine.all("a", class_="chip"))
+    assert listed & set((await owner_visit.open("memory", author=caller.subject)).links()) == {"Recollect", MARKUP}
+    then = await owner_visit.open("memory", author=caller.subject, as_of="1")
+    assert listed & set(then.links()) == listed
+    nobody = await owner_visit.open("memory", author="person:<b>")
+    assert "Nothing passes these filters" in nobody.text
+    assert not nobody.all("b")
+
+
 async def test_a_part_is_rendered_alone_for_htmx(owner_visit: Visitor) -> None:
     part = await owner_visit.part("memory", "results", prefix="reco")
     assert part.all("html") == []

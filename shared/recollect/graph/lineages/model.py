@@ -113,7 +113,7 @@ class VersionFilter:
     """Which nodes are listed: those with any of the kinds and any of the tags. Empty tuples filter nothing.
 
     `prefix`: of the names of entities, in any case; facts have no names. `after`: the lineage and the number of the
-    last version of the page before.
+    last version of the page before. `author`: the subject that wrote the version.
     """
 
     kinds: tuple[str, ...] = ()
@@ -123,6 +123,7 @@ class VersionFilter:
     status: str | None = None
     prefix: str = ""
     after: tuple[UUID, int] | None = None
+    author: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 -- fragment: fits
 -- Whether a node passes the filters: :kinds kinds, :tags tags (any of each, whatever their case), :status, :prefix of its
--- name; none filter nothing. It stands behind the version :after_version of the node :after_node, where that is not null.
+-- name; :author, who wrote its version; none filter nothing. It stands behind the version :after_version of the node
+-- :after_node, where that is not null.
 (cardinality(:kinds::text[]) = 0
     OR lower(node.kind) = ANY (ARRAY(SELECT lower(wanted.kind) FROM unnest(:kinds) AS wanted (kind))))
     AND (cardinality(:tags::text[]) = 0 OR EXISTS (
@@ -8,6 +9,10 @@
         JOIN unnest(:tags::text[]) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag)))
     AND (:status::text IS NULL OR node.status = :status)
     AND (:prefix::text = '' OR starts_with(lower(node.name), lower(:prefix)))
+    AND (:author::text IS NULL OR :author = (
+        SELECT written.created_by FROM node_versions written
+        WHERE written.tenant_id = :tenant_id AND same_key(written.node_id, node.node_id) AND written.version = node.version
+        ORDER BY written.node_id, written.version LIMIT 1))
     AND (:after_node::uuid IS NULL OR node.node_id >= :after_node
         AND (node.node_id > :after_node OR node.version < :after_version::integer));
 

@@ -59,6 +59,7 @@ async def list_heads(view: GraphView, filters: VersionFilter) -> list[UUID]:
         tags=any_case(filters.tags),
         status=filters.status,
         prefix=filters.prefix,
+        author=filters.author,
         after_node=after_node,
         after_version=after_version,
         offset=filters.offset,
