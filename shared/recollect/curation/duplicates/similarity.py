@@ -128,8 +128,8 @@ class DuplicateFinder:
                     continue
                 later = [c for c in sorted(self.candidates(index, near)) if c > index and not taken[c]]
                 reaching = yield from self._reaching(index, later)
-                places = {self.profiles[place].id: place for place in (index, *(other for other, _ in reaching))}
-                group = [places[node] for node in without_dismissed(places, dismissed)]
+                indexes = {self.profiles[each].id: each for each in (index, *(other for other, _ in reaching))}
+                group = [indexes[node] for node in without_dismissed(indexes, dismissed)]
                 if len(group) > 1:
                     groups.append(group)
                     taken[groups[-1]] = True
