@@ -22,7 +22,7 @@ from recollect.errors import InvalidInput
 from recollect.settings.addresses.public_url import local_url
 from recollect.settings.calls import CallsSettings
 from recollect.settings.cells import HOME, SEVERAL_CELLS_CONNECTIONS, CellSettings
-from recollect.settings.database import DEVELOPMENT_SECRET, MIN_SECRET_BYTES, NO_DATABASE_ADDRESS, StorageSettings
+from recollect.settings.database import DEVELOPMENT_SECRET, MIN_SECRET_BYTES, NO_DATABASE_ADDRESS, DatabaseSettings
 from recollect.settings.distilling import DistillingSettings
 from recollect.settings.edge import EdgeSettings
 from recollect.settings.embedding import EmbeddingSettings
@@ -70,7 +70,7 @@ class Settings(
     PeopleSettings,
     EdgeSettings,
     CellSettings,
-    StorageSettings,
+    DatabaseSettings,
 ):
     """Settings of gateway, worker and command line. `docs/settings.md` is generated from the descriptions.
 

@@ -41,7 +41,7 @@ def _has_port(host: str) -> bool:
     return host.rpartition("]")[2].count(":") == 1
 
 
-class StorageSettings(BaseSettings):
+class DatabaseSettings(BaseSettings):
     """PostgreSQL, Valkey, and the secret of stored hashes."""
 
     database_url: str = Field(

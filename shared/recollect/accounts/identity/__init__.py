@@ -1,1 +1,5 @@
-"""Identity: API keys, and the Caller that a credential stands for."""
+"""Identity: API keys, and the Caller that a credential stands for.
+
+`service` issues, finds and revokes keys; `pasted_secrets` refuses texts in which somebody pasted one. The gateway reads
+the credential of a request in `recollect_gateway.callers.credentials`.
+"""

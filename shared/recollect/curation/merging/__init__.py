@@ -1,1 +1,1 @@
-"""Merging: several entities become one."""
+"""Merging: two or more entities become one, with their observations and relations."""
