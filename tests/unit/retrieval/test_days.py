@@ -42,6 +42,10 @@ def test_the_days_that_a_question_names_are_found(subtests: pytest.Subtests) -> 
         ("Was ist seit 2026-11-25 passiert?", ["2026-11-25..2026-11-27"]),
         ("vom 1.11.2026 bis 5.11.2026", ["2026-11-01..2026-11-05"]),
         ("tra lunedì e mercoledì", ["2026-11-23..2026-11-25"]),
+        ("entre el lunes y el miércoles", ["2026-11-23..2026-11-25"]),
+        ("Monday through Wednesday", ["2026-11-23..2026-11-25"]),
+        ("Monday - Wednesday", ["2026-11-23..2026-11-25"]),
+        ("Will Monday Smith call?", []),
         ("Cosa ha detto a casa da Maria ieri?", ["2026-11-26"]),
         ("on 29 February", ["2024-02-29", "2028-02-29"]),
         ("What is due tomorrow?", ["2026-11-28"]),
@@ -52,6 +56,16 @@ def test_the_days_that_a_question_names_are_found(subtests: pytest.Subtests) -> 
             assert told(asked(text)) == ranges
 
 
+def test_from_one_weekday_to_another_is_less_than_a_week_on_every_day(subtests: pytest.Subtests) -> None:
+    """Also on one of the two: on a Wednesday, "between Monday and Wednesday" ends on that day."""
+    for text, length in [("between Monday and Wednesday", 3), ("from Friday to Monday", 4), ("Friday - Sunday", 3)]:
+        for day in range(23, 30):
+            with subtests.test(text, day=day):
+                [days] = asked(text, on=date(2026, 11, day)).ranges
+                assert days.days == length
+                assert days.first < date(2026, 11, day)
+
+
 def test_whether_it_asks_for_nothing_else(subtests: pytest.Subtests) -> None:
     for text, alone in [
         ("What happened yesterday?", True),
@@ -59,6 +73,11 @@ def test_whether_it_asks_for_nothing_else(subtests: pytest.Subtests) -> None:
         ("Give me a summary of last week", True),
         ("Everything from March, please", True),
         ("What's new since Wednesday?", True),
+        ("What did I do between Monday and Wednesday?", True),
+        ("What did we do from Monday until Wednesday?", True),
+        ("Was habe ich zwischen Montag und Mittwoch gemacht?", True),
+        ("¿Qué hice entre el lunes y el miércoles?", True),
+        ("What did we deploy between Monday and Wednesday?", False),
         ("WHAT HAPPENED YESTERDAY?", True),
         ("2026-11-25", True),
         ("Was ist gestern passiert?", True),

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import chain
 from typing import Any
 from unicodedata import normalize
@@ -41,11 +41,12 @@ _LONGEST_QUESTION = 1_000
 """Characters of a question in which times are looked for."""
 
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’\u0300-\u036f\u0900-\u0963])*")
-_BEFORE = re.compile(r"(\S+)\s*$")
 
 _AND = frozenset({"and", "und", "et", "y", "e", "en", "i", "ve", "и", "和", "と", "과", "와", "و", "और"})
 _LONGEST_ARTICLE = 3
 """Letters of a word that may stand between "since" and a time, at most: desde el lunes."""
+
+_WEEK = 7
 
 _BETWEEN = frozenset({"between", "zwischen", "entre", "tra", "fra", "tussen", "między", "между", "بين"})
 """Between two times, "and" makes a range of them only after one of these."""
@@ -125,7 +126,7 @@ NO_DAYS = NamedDays()
 def days_of(question: Question) -> NamedDays:
     """The days that a question names, on the day on which and in the zone in which it is asked."""
     text = normalize("NFC", question.asking_part[:_LONGEST_QUESTION])
-    times = [found for found in times_in(LANGUAGES, text) if found.sure]
+    times = _sure_times(text)
     if not times or (question.asked_on is None and any(found.depends_on_day for found in times)):
         return NO_DAYS
     asked_on = question.asked_on or date.min
@@ -147,6 +148,17 @@ def is_listing(hits: Sequence[Hit]) -> bool:
     return bool(hits) and all(hit.score == LISTED_SCORE for hit in hits)
 
 
+def _sure_times(text: str) -> list[TimePhrase]:
+    """The times of a text that are surely times: by themselves, or as the beginning of a range ("Monday - Friday")."""
+    times = times_in(LANGUAGES, text)
+    following = [*times[1:], None][: len(times)]
+    return [
+        found
+        for found, later in zip(times, following, strict=True)
+        if found.sure or (later is not None and later.sure and _joins(text, found, later))
+    ]
+
+
 def _ranges(text: str, times: Sequence[TimePhrase], asked_on: date) -> Iterator[DateRange]:
     """The ranges of the times: those between two are one, and that since one lasts until the day of asking."""
     index = 0
@@ -164,20 +176,43 @@ def _ranges(text: str, times: Sequence[TimePhrase], asked_on: date) -> Iterator[
 
 
 def _between(first: Sequence[DateRange], last: Sequence[DateRange]) -> Iterator[DateRange]:
-    """From the first of some ranges to the next range among others; all of them where none comes after it."""
+    """From the first of some ranges to the next range among others; all of them where none comes after it.
+
+    From one weekday to another there are less than seven days, also where the other is the day of asking.
+    """
+    if _are_weekdays(first) and _are_weekdays(last):
+        days = (last[0].first - first[0].first).days % _WEEK
+        return iter([DateRange(first[0].first, first[0].first + timedelta(days))])
     after = [days for days in last if days.last > first[0].first]
     if not after:
         return iter([*first, *last])
     return iter([DateRange(first[0].first, min(after, key=lambda days: days.first).last)])
 
 
+def _are_weekdays(ranges: Sequence[DateRange]) -> bool:
+    """Whether ranges are the days of one weekday before and after the day of asking."""
+    if len(ranges) != 2 or any(one.days > 1 for one in ranges):
+        return False
+    before, after = ranges
+    return after.first - before.first in (timedelta(_WEEK), timedelta(2 * _WEEK))
+
+
 def _joins(text: str, found: TimePhrase, later: TimePhrase) -> bool:
     """Whether what stands between two times makes a range of them."""
-    between = text[found.end : later.start].strip(" ,").casefold()
+    between = _without_article(text[found.end : later.start].strip(" ,").casefold(), _context(found).to)
     if between not in _context(found).to:
         return False
-    before = _BEFORE.search(text[: found.start])
-    return between not in _AND or (before is not None and before[1].casefold() in _BETWEEN)
+    before = text[: found.start].casefold().split()[-2:]
+    if before and len(before[-1]) > _LONGEST_ARTICLE:
+        before = before[-1:]
+    return between not in _AND or not _BETWEEN.isdisjoint(before)
+
+
+def _without_article(between: str, to: Set[str]) -> str:
+    """What stands between two times, without a word that may be an article: "y el", "und dem"."""
+    words = between.rsplit(maxsplit=1)
+    has_article = between not in to and len(words) == 2 and len(words[1]) <= _LONGEST_ARTICLE
+    return words[0] if has_article else between
 
 
 def _is_since(text: str, found: TimePhrase) -> bool:
@@ -202,7 +237,7 @@ def _asks_for_nothing_else(text: str, times: Sequence[TimePhrase]) -> bool:
     """Whether only words that say nothing about what is asked for remain beside the times."""
     languages = {found.language or ENGLISH for found in times} | {ENGLISH}
     languages |= {one for one in LANGUAGES if not one.spaced and one.may_have_times(text, frozenset())}
-    fillers = frozenset(chain.from_iterable(language.context.fillers for language in languages))
+    fillers = _BETWEEN.union(*(language.context.fillers | language.context.to for language in languages))
     rest = _without(text, times)
     for language in languages:
         rest = rest if language.spaced else _without_fillers(rest, language)
