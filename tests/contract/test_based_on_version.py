@@ -1,7 +1,6 @@
 """A revision says on which version it is based; if that is not the newest, it is a conflict and writes nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,13 +8,13 @@ from mcp import Client
 
 from recollect.caller import Caller
 from recollect.postgres.database import Database
-from tests.support.gateway import RunningGateway, answer, in_one_task, refused, revision_of, text_of
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, answer, refused, revision_of, text_of
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/all", LEGACY)
 
 
 @pytest.fixture(params=["fact", "observation", "entity"])

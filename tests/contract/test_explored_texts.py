@@ -1,17 +1,15 @@
 """`explore` tells of each node the newest that is known, however much that is."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, answer, in_one_task
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, answer
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/all", LEGACY)
 
 
 async def told(client: Client) -> str:

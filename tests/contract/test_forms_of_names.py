@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from recollect.caller import Caller
-from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, refused, texts_of
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, answer, refused, texts_of
 from tests.support.quick_embedder import OF_WORDLLAMA
 
 NAME = "Zoë 각 Việt"
@@ -70,9 +70,8 @@ DELETIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> Any:
-    async with in_one_task(gateway.client((await issue(caller, kind="admin")).secret, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/all", LEGACY)
 
 
 async def test_every_read_finds_an_entity_by_another_form_of_its_name(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from recollect.caller import Caller
 from recollect_gateway.mcp_endpoint.tools import TOOLS
-from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, RunningGateway, answer
 
 SECRET = "collects blue cheese"
 OWN_TEXT = "writes a blue diary"
@@ -129,9 +129,8 @@ BY_ID = {"node_id", "fact_id", "from_id", "to_id", "lineage_id", "from_lineage",
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> Any:
-    async with in_one_task(gateway.client((await issue(caller, kind="admin")).secret, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/all", LEGACY)
 
 
 @pytest.fixture(params=["outdated", "archived"])

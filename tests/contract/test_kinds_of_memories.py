@@ -1,18 +1,17 @@
 """What docs/remember.md says of kinds: how filters compare them, whose they are, and who tells facts."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, answer, in_one_task
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, RunningGateway, answer
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/all", LEGACY)
 
 
 async def recalled(client: Client, **filters: Any) -> set[str]:

@@ -1,23 +1,23 @@
 """A deletion says what it deleted and what was not there, in the words of the official server (servers#4740)."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.support.gateway import RunningGateway, answer, in_one_task, text_of
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, RunningGateway, answer, text_of
 
 ALICE = {"name": "Alice", "entityType": "person", "observations": ["likes tea", "lives in Oslo"]}
 KNOWS = {"from": "Alice", "to": "Bob", "relationType": "knows"}
 
 
 @pytest.fixture(params=["memory", "organize"])
-async def client(request: pytest.FixtureRequest, gateway: RunningGateway, key: str) -> AsyncIterator[Client]:
-    async with in_one_task(gateway.client(key, f"/mcp/x/{request.param}")) as client:
-        await answer(client, "create_entities", entities=[ALICE])
-        await answer(client, "create_relations", relations=[KNOWS])
-        yield client
+async def client(request: pytest.FixtureRequest, connected: ConnectedClient, key: str) -> Client:
+    client = await connected(key, f"/mcp/x/{request.param}", LEGACY)
+    await answer(client, "create_entities", entities=[ALICE])
+    await answer(client, "create_relations", relations=[KNOWS])
+    return client
 
 
 async def told(client: Client, tool: str, **arguments: Any) -> str:

@@ -10,7 +10,8 @@ import pytest
 from mcp import Client
 
 from recollect.caller import Caller
-from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, texts_of
+from tests.contract.conftest import ConnectedClient
+from tests.support.gateway import LEGACY, answer, texts_of
 
 COMPOSED = "Zoë"
 DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
@@ -18,9 +19,8 @@ SPACED = f"{COMPOSED} "
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway, issue: NewApiKey, caller: Caller) -> Any:
-    async with in_one_task(gateway.client((await issue(caller, kind="admin")).secret, "/mcp/x/all")) as client:
-        yield client
+async def client(connected: ConnectedClient, key: str) -> Client:
+    return await connected(key, "/mcp/x/all", LEGACY)
 
 
 async def test_the_living_form_is_what_every_form_means(

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 from uuid import UUID
 
 import asyncpg
@@ -102,10 +103,12 @@ async def unchanged_neighbours(
     db: Database, new_tenant: NewTenant, owner_connections: asyncpg.Pool
 ) -> AsyncIterator[tuple[Neighbour, Neighbour]]:
     """Two for all tests of a file that change nothing of theirs. That they do not is verified at the end."""
-    async with owner_connections.acquire() as owner, _two_neighbours(db, new_tenant, owner) as two:
-        before = [await contents(owner, neighbour) for neighbour in two]
-        yield two
-        assert [await contents(owner, neighbour) for neighbour in two] == before
+    async with owner_connections.acquire() as lent:
+        owner = cast("asyncpg.Connection", lent)
+        async with _two_neighbours(db, new_tenant, owner) as two:
+            before = [await contents(owner, neighbour) for neighbour in two]
+            yield two
+            assert [await contents(owner, neighbour) for neighbour in two] == before
 
 
 @asynccontextmanager

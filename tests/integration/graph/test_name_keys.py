@@ -18,7 +18,7 @@ from recollect.graph.relations import service as relations
 from tests.support.memories import Agent, names
 
 NFC, NFD = "Zoë", "Zoe\u0308"
-WHITE_SPACE = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+WHITE_SPACE = list(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
 SCRIPTS = (
     st.characters(min_codepoint=0x1100, max_codepoint=0x11FF),  # Hangul, in parts
     st.characters(min_codepoint=0xAC00, max_codepoint=0xD7A3),  # Hangul, composed

@@ -8,8 +8,6 @@ import pytest
 from recollect.accounts.oauth.clients.model import UNNAMED, client_name, client_uri
 from recollect.errors import InvalidInput
 
-FORMATS = [char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char) == "Cf"]
-
 
 @pytest.mark.proves("security: visible-client-names")
 def test_a_name_that_shows_nothing_is_refused(subtests: pytest.Subtests) -> None:
@@ -21,7 +19,8 @@ def test_a_name_that_shows_nothing_is_refused(subtests: pytest.Subtests) -> None
 @pytest.mark.proves("security: visible-client-names")
 def test_a_name_with_characters_that_show_nothing_is_refused() -> None:
     """It could look like the name of another client, letter by letter."""
-    for character in (*FORMATS, "\u034f", "\u115f", "\u3164", "\x00", "\u2028"):
+    formats = [char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char) == "Cf"]
+    for character in (*formats, "\u034f", "\u115f", "\u3164", "\x00", "\u2028"):
         with pytest.raises(InvalidInput):
             client_name(f"Claude{character} by Anthropic")
         with pytest.raises(InvalidInput):
