@@ -18,6 +18,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.curation.duplicates import deduplication
+from recollect.curation.duplicates.service import MAX_MERGED
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
@@ -41,7 +42,7 @@ from tests.support.gateway import eventually
 from tests.support.jobs import COUNT, Desk, effects, has_begun
 from tests.support.workers import WorkerProcess, begun, end_leases, killed, working
 
-pytestmark = pytest.mark.usefixtures("leaves_nothing")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("leaves_nothing")]
 
 WORKER = "tests.support.jobs"
 HASTY = {"sweep_seconds": 1, "job_lease_seconds": 20}
@@ -49,6 +50,10 @@ HASTY = {"sweep_seconds": 1, "job_lease_seconds": 20}
 
 FORSAKEN = HASTY | {"job_lease_seconds": 4, "statement_timeout_seconds": 2, "database_acquire_seconds": 2}
 """Settings for tests that stop a server: calls that hang end soon, and so do leases that could not be released."""
+
+
+PAIRS = MAX_MERGED + 10
+"""Of similar entities: a few more than one step merges."""
 
 
 @pytest.fixture
@@ -153,7 +158,7 @@ class TestWorkers:
         async with desk.writing() as tx:
             await graphs.create_graph(tx, NewGraph("crowd", metadata=dedup))
             async with graphs.write_graph(tx, "crowd", "test") as revision:
-                stems = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=16)) for _ in range(150)]
+                stems = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=16)) for _ in range(PAIRS)]
                 made = [NewEntity(f"{stem}{end}", "x") for stem in stems for end in "01"]
                 await entities.create_entities(tx, revision, made)
             job = await deduplication.start_pass(tx, "crowd")
@@ -165,7 +170,7 @@ class TestWorkers:
         merges = await owner.fetchval(
             "SELECT count(*) FROM changes WHERE tenant_id = $1 AND counts ? 'nodes_removed'", desk.caller.tenant_id
         )
-        assert (left, merges) == (150, 150), "each merge once, in a revision of its own"
+        assert (left, merges) == (PAIRS, PAIRS), "each merge once, in a revision of its own"
         await owner.execute("DELETE FROM passages WHERE tenant_id = $1", desk.caller.tenant_id)
 
     async def outlives_kills(self, hasty: Settings, desk: Desk, job: Job, tmp_path: Path, chance: random.Random) -> Job:
@@ -270,7 +275,7 @@ class TestServers:
         self, own: Settings, desk: Desk, own_postgres: LocalPostgres, valkey: LocalValkey, tmp_path: Path, seed: int
     ) -> None:
         chance = random.Random(seed)
-        started = [await desk.start(COUNT, steps=150, seconds=0.02, output=True) for _ in range(3)]
+        started = [await desk.start(COUNT, steps=80, seconds=0.04, output=True) for _ in range(3)]
         with ExitStack() as stack:
             workers = [stack.enter_context(working(own, tmp_path, WORKER)) for _ in range(2)]
             for worker in workers:
