@@ -74,7 +74,8 @@ UNSAFE = """(() => {
         const isAlone = (element) => element.textContent.trim() === text.data.trim();
         const isolates = (element) => /isolate|plaintext/.test(getComputedStyle(element).unicodeBidi);
         while (isAlone(at) && !isolates(at) && getComputedStyle(at).display === "inline") at = at.parentElement;
-        if (!isolates(at) && !isAlone(at)) note("turns what is beside it", at);
+        const after = text.data.replace(/^.*\\u202edetrevni( <script>.*onerror=alert\\(1\\)>)?/s, "").trim();
+        if (!isolates(at) && (after || !isAlone(at))) note("turns what is beside it", at);
     }
     return found;
 })()"""
