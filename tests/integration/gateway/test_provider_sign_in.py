@@ -154,7 +154,7 @@ class TestSignIn:
     ) -> None:
         asked = httpx2.QueryParams({"resource": f"{gateway.url}/t/{acme.caller.tenant}/mcp", "client_id": "x"})
         shown = await http.get((await http.get(f"/oauth/authorize?{asked}")).headers["location"])
-        assert "Sign in by Acme Login" in shown.text
+        assert "Sign in by <bdi>Acme Login</bdi>" in shown.text
 
     async def test_no_page_tells_whether_an_organisation_without_a_provider_exists(
         self, http: httpx2.AsyncClient, other_caller: Caller
