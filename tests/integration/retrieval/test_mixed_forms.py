@@ -1,7 +1,7 @@
 """Substrings of words that are partly composed and partly decomposed, and fuzzy searches without accents."""
 
 import unicodedata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
@@ -103,7 +103,7 @@ def mixtures(word: str) -> list[str]:
     return list(dict.fromkeys((composed, "".join(decomposed), *one, *ends)))
 
 
-def counted(found: list[str], kind: str) -> dict[str, int]:
+def counted(found: Sequence[str], kind: str) -> dict[str, int]:
     """How many of these entities are of this kind of word, by where they have it."""
     places = [place for place in ("name", "kind", "tag", "text") for name in found if f"{kind} {place} " in name]
     return {place: places.count(place) for place in dict.fromkeys(places)}

@@ -36,7 +36,7 @@ def embedder() -> MiniLMEmbedder:
 async def agent(db: Database, new_tenant: NewTenant, embedder: MiniLMEmbedder) -> AsyncIterator[Agent]:
     async with at_work(db, operator_caller(await new_tenant())) as agent:
         await agent.remember(*(NewMemory(text) for text in MEMORIES))
-        await agent.remember(*(NewMemory(text, tags=["code"]) for text in (TYPING, PATTERN)))
+        await agent.remember(*(NewMemory(text, tags=("code",)) for text in (TYPING, PATTERN)))
         await agent.embed(embedder)
         yield agent
 
@@ -63,7 +63,7 @@ async def test_most_of_the_words_are_no_answer_if_they_mean_something_else(
     agent: Agent, embedder: MiniLMEmbedder, subtests: pytest.Subtests
 ) -> None:
     """Under a filter, too: who says where to look knows that something is there, but not that it answers this."""
-    for filters in (RecallFilter(), RecallFilter(tags=["code"])):
+    for filters in (RecallFilter(), RecallFilter(tags=("code",))):
         with subtests.test(tags=filters.tags):
             assert await _found(agent, embedder, "Did she ask what the police told?", filters) == []
-    assert await _found(agent, embedder, "Should I ask, or be told?", RecallFilter(tags=["code"])) == [PATTERN]
+    assert await _found(agent, embedder, "Should I ask, or be told?", RecallFilter(tags=("code",))) == [PATTERN]
