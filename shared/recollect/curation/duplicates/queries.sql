@@ -97,19 +97,20 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id
 -- Store proposed pairs whose entities are both live and active, unless somebody dismissed them. Each is looked up by its key
 -- (ADR 32).
 INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
-SELECT :tenant_id, :graph_id, i.node_id, i.other_id, i.likeness, :proposed_at
-FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[]) AS i (node_id, other_id, likeness)
+SELECT :tenant_id, :graph_id, proposed.node_id, proposed.other_id, proposed.likeness, :proposed_at
+FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[])
+    AS proposed (node_id, other_id, likeness)
 CROSS JOIN LATERAL (
     SELECT 1 FROM nodes
-    WHERE tenant_id = :tenant_id AND id = i.node_id AND is_live(removed_revision) AND status = 'active' OFFSET 0
-) AS n
+    WHERE tenant_id = :tenant_id AND id = proposed.node_id AND is_live(removed_revision) AND status = 'active' OFFSET 0
+) AS node
 CROSS JOIN LATERAL (
     SELECT 1 FROM nodes
-    WHERE tenant_id = :tenant_id AND id = i.other_id AND is_live(removed_revision) AND status = 'active' OFFSET 0
-) AS o
+    WHERE tenant_id = :tenant_id AND id = proposed.other_id AND is_live(removed_revision) AND status = 'active' OFFSET 0
+) AS other
 WHERE NOT EXISTS (
     SELECT 1 FROM dismissals
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = i.node_id AND other_id = i.other_id
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND node_id = proposed.node_id AND other_id = proposed.other_id
 )
 ON CONFLICT (tenant_id, graph_id, node_id, other_id)
 DO UPDATE SET likeness = excluded.likeness, found_at = excluded.found_at
