@@ -52,7 +52,7 @@ async def _found(agent: Agent, embedder: MiniLMEmbedder, question: str, filters:
 async def test_what_a_question_needs_depends_on_how_near_it_is_to_anything(
     agent: Agent, embedder: MiniLMEmbedder, subtests: pytest.Subtests
 ) -> None:
-    """Both cosines lie near .3. But whatever is about a user is near to the first question, little to the second."""
+    """Both cosines lie near .3; but what is about a user is near to the first question, and little to the second."""
     cases: dict[str, list[str]] = {"What is the name of the user's neighbour?": [], "Any hives nearby?": [BEES]}
     for question, found in cases.items():
         with subtests.test(question):

@@ -1,7 +1,9 @@
 """Which words of a question count, and which part of a long one."""
 
+import pytest
+
 from recollect.fairness.computing import finish
-from recollect.retrieval.recall.prompts import MAX_PART, part_that_counts
+from recollect.retrieval.recall.prompts import MAX_PART, SHORT_QUESTION, part_that_counts
 from recollect.retrieval.recall.ranking import Term
 from recollect.retrieval.recall.terms import (
     MAX_EVIDENT,
@@ -85,14 +87,44 @@ def test_a_single_sign_is_taken_for_a_common_word() -> None:
     assert (sign.query, sign.passages) == ("'茶':*", 50)
 
 
-def test_the_part_that_counts_of_a_long_text_asks() -> None:
-    short = "Where is Ida? " + "x" * (MAX_PART - 20)
+WEATHER = "The weather was fine on that day. "
+PADDING = WEATHER * 200
+LOG = "2026-11-03T10:15:00Z INFO worker-7 handled GET /items?page=2 in 31 ms\n" * 20
+PORT = "Which port does the gateway use?"
+
+
+def test_of_a_long_text_the_questions_count(subtests: pytest.Subtests) -> None:
+    for text, part in [
+        (f"First sentence. {PADDING}{PORT} {PADDING}Last sentence.", PORT),
+        (f"{LOG}{PORT}", PORT),
+        (f"{PORT}\n{LOG}", PORT),
+        (f"Good morning! {PADDING} {PORT} {PADDING} Who renewed the contract of v1.26.4-rc2?", None),
+        (f"{LOG}哪个端口用于网关？\n{PORT}", f"哪个端口用于网关？ {PORT}"),
+        (f'{PADDING}Somebody asked me "{PORT}"', f'Somebody asked me "{PORT}"'),
+    ]:
+        with subtests.test(text[-60:]):
+            assert part_that_counts(text) == (part or f"{PORT} Who renewed the contract of v1.26.4-rc2?")
+
+
+def test_a_question_that_refers_to_the_text_around_it_counts_with_it(subtests: pytest.Subtests) -> None:
+    for question in ("Which port does it use?", "Can you check?", "Right?", "What is wrong with this log?"):
+        with subtests.test(question):
+            long = f"First sentence. {PADDING}{question} {PADDING}Last sentence."
+            part = part_that_counts(long)
+            assert len(part) <= MAX_PART
+            assert part.startswith("First sentence. ")
+            assert f"{question} " in part
+            assert part.endswith("Last sentence.")
+            shorter = f"{PADDING[: 15 * len(WEATHER)]}{question}"
+            assert part_that_counts(shorter) == shorter
+
+
+def test_a_short_text_counts_as_a_whole_and_of_one_without_questions_its_end() -> None:
+    short = f"{PORT} " + "x" * (SHORT_QUESTION - len(PORT) - 1)
     assert part_that_counts(short) == short
-    padding = "The weather was fine on that day. " * 200
-    long = f"First sentence. {padding}Which port does the gateway use? {padding}Last sentence."
-    part = part_that_counts(long)
-    assert len(part) <= MAX_PART
-    assert part.startswith("First sentence. ")
-    assert "Which port does the gateway use? " in part
-    assert part.endswith("Last sentence.")
+    assert part_that_counts("y" * 900) == "y" * 900
     assert part_that_counts("y" * 5_000) == "y" * MAX_PART
+    many = "".join(f"Which port does gateway number {number} use?\n" for number in range(100))
+    part = part_that_counts(many)
+    assert len(part) <= MAX_PART
+    assert part.endswith("number 98 use? Which port does gateway number 99 use?")
