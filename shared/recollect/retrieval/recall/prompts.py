@@ -23,8 +23,9 @@ _MIN_CONTENT = 3
 """Content words of sentences that say by themselves what they ask for, at least: "Can you check?" has one."""
 
 _REFERRING = frozenset(
-    ("he", "she", "it", "they", "them", "him", "her", "his", "hers", "its", "their", "theirs")
-    + ("this", "that", "these", "those", "one", "ones")
+    word
+    for words in ("he she it they them him her his hers its their theirs", "this that these those one ones")
+    for word in words.split()
 )
 """Words that may stand for what was said before."""
 
