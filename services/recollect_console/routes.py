@@ -37,6 +37,7 @@ from recollect_console.rendering import PACKAGE, UNDER, error_page, templates
 from recollect_console.visit import Visit
 from recollect_gateway.web.styles import asset_routes
 from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
+from recollect_http.server.fresh_router import FreshRouter
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -91,7 +92,7 @@ def console_routers(settings: Settings) -> list[Router]:
     """Pages for members, the choice of an organisation, and what they load; on this machine alone, all components."""
     templates()  # Compiled before a page is asked for.
     return [
-        Router(
+        FreshRouter(
             "/app/{tenant:str}/{graph:str}",
             route_handlers=list(PAGES),
             middleware=[DisconnectMiddleware(), VisitMiddleware()],
@@ -100,7 +101,7 @@ def console_routers(settings: Settings) -> list[Router]:
             exception_handlers={Exception: error_page},
             include_in_schema=False,
         ),
-        Router(
+        FreshRouter(
             "/",
             route_handlers=[
                 IndexPages,
