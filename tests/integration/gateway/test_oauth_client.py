@@ -62,13 +62,14 @@ async def test_a_client_can_use_a_tenants_own_address(
         assert (await http.post("/mcp", json={})).status_code == 401
 
 
-@pytest.fixture
-def authority(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> CertificateAuthority:
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CertificateAuthority]:
     """An authority that is trusted by gateways that start from now on."""
-    return trusted_authority(tmp_path_factory.mktemp("authority"), monkeypatch)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield trusted_authority(tmp_path_factory.mktemp("authority"), monkeypatch)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def near_gateway(settings: Settings, authority: CertificateAuthority) -> Iterator[RunningGateway]:
     """A gateway that may read documents on this machine."""
     changed = {"outbound_networks": ["127.0.0.0/8", "::1/128"]}
