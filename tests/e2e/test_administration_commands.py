@@ -38,13 +38,13 @@ class Terminal:
         return self.capsys.readouterr().out
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def dns() -> AsyncIterator[NameServer]:
     async with name_server() as server:
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def gateway(settings: Settings, dns: NameServer) -> Iterator[RunningGateway]:
     """A gateway that asks this name server."""
     with serving(settings.model_copy(update={"dns_servers": [dns.address]})) as running:
