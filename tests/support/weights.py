@@ -14,6 +14,13 @@ def weights_loaded_once() -> Iterator[None]:
 
     To load them is a third of what it takes to start a gateway, and tests start more than a hundred.
     """
+    with pytest.MonkeyPatch.context() as patch:
+        load_weights_once(patch)
+        yield
+
+
+def load_weights_once(patch: pytest.MonkeyPatch) -> None:
+    """Let all embedders of this process, and of those that are forked from it, share the weights of the first."""
     load, loaded = WordLlamaEmbedder.__init__, list[Any]()
 
     def load_once(embedder: WordLlamaEmbedder) -> None:
@@ -22,6 +29,4 @@ def weights_loaded_once() -> Iterator[None]:
             loaded.append(embedder._model)
         embedder._model = loaded[0]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WordLlamaEmbedder, "__init__", load_once)
-        yield
+    patch.setattr(WordLlamaEmbedder, "__init__", load_once)
