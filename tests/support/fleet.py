@@ -13,6 +13,7 @@ from recollect.settings import Settings
 from recollect.settings.addresses.public_url import local_url
 from recollect_local.address import claimed_port
 from recollect_local.process import start_process, stop_process
+from tests.support.forks import ForkedProcess, fork_logging
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import environment
 
@@ -25,7 +26,7 @@ KILL_SECONDS = 60.0
 class Member:
     """One process of a fleet, and its log."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path, url: str = "") -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | ForkedProcess, log: Path, url: str = "") -> None:
         self.process, self.log, self.url = process, log, url
 
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -58,11 +59,22 @@ class Fleet:
     def _start(self, module: str, settings: Settings, tree: Path | None, url: str = "") -> Member:
         log = self._folder / f"{module}-{len(self.members)}.log"
         variables = {**os.environ, **environment(settings), **sources(tree)}
-        process = start_process([sys.executable, "-m", module], log=log, environment=variables)
-        self._stack.callback(stop_process, process, grace_seconds=KILL_SECONDS, stop_signal=signal.SIGINT)
+        process = self._forked(module, variables, log) if tree is None else self._run(module, variables, log)
         member = Member(process, log, url)
         self.members.append(member)
         return member
+
+    def _run(self, module: str, variables: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+        process = start_process([sys.executable, "-m", module], log=log, environment=variables)
+        self._stack.callback(stop_process, process, grace_seconds=KILL_SECONDS, stop_signal=signal.SIGINT)
+        return process
+
+    def _forked(self, module: str, variables: dict[str, str], log: Path) -> ForkedProcess:
+        """A process of this tree, which need not import its code."""
+        log.touch()
+        process = ForkedProcess(fork_logging(module, variables, log))
+        self._stack.callback(process.end, KILL_SECONDS)
+        return process
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import runpy
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -33,6 +34,37 @@ def fork_logging(module: str, variables: Mapping[str, str], log: Path) -> BasePr
     process = _FORKS.Process(target=_become_logging, args=(module, dict(variables), log), daemon=True)
     process.start()
     return process
+
+
+class ForkedProcess:
+    """A process that was forked, with those of `Popen`'s methods that tests of fleets use."""
+
+    def __init__(self, process: BaseProcess) -> None:
+        self._process = process
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float) -> int:
+        """Wait for its end, and return the exit code."""
+        self._process.join(timeout)
+        assert self._process.exitcode is not None, "the process does not end"
+        return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send the signal, if it still runs."""
+        if self._process.is_alive():
+            assert self._process.pid is not None
+            with suppress(ProcessLookupError):  # It ended just now, and nobody has told us yet.
+                os.kill(self._process.pid, number)
+
+    def end(self, seconds: float) -> None:
+        """Ask it to end; after so long kill it."""
+        self.send_signal(signal.SIGINT)
+        self._process.join(seconds)
+        self._process.kill()
+        self._process.join()
 
 
 def fork_command(
