@@ -182,7 +182,7 @@ TAGGED_RESPONSES = RESPONSES | {304: SharedSpec(None, description=_UNCHANGED, ge
 
 
 def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
-    """Any error as problem details. Faults of ours are logged in full and answered with one plain sentence."""
+    """Any error as problem details. Server errors are logged in full and answered with one plain sentence."""
     answer = _answer_to(error, request)
     note_code(request.scope, answer.content.code)
     return answer

@@ -195,7 +195,7 @@ def poll_of(job: Job, polls: int) -> Poll | None:
 
 
 def file_headers(name: str) -> dict[str, str]:
-    """The headers of a file to store: no browser guesses its type, or shows it as a page of ours."""
+    """The headers of a file to store: no browser guesses its type, or shows it as a page of this server."""
     return {
         "Content-Disposition": f'attachment; filename="{name}"',
         "Content-Security-Policy": POLICY,

@@ -24,7 +24,7 @@ def is_secure(request: AnyConnection) -> bool:
 
 
 def cookie_name(request: AnyConnection, name: str) -> str:
-    """The cookie's name; with https, one with a prefix that no other host and no path of ours can set."""
+    """The cookie's name; with https, one with a prefix that no other host and no path of this server can set."""
     return f"__Host-recollect_{name}" if is_secure(request) else f"recollect_{name}"
 
 

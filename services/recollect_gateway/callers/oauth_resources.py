@@ -64,7 +64,7 @@ class Resources:
         return Resource(f"{self.base}/mcp" if tenant is None else f"{self.base}/t/{tenant}/mcp", tenant)
 
     def find(self, uri: str) -> Resource | None:
-        """The resource that a client names, by any of its addresses; None where it is none of ours.
+        """The resource that a client names, by any of its addresses; None where it is not one of this server's.
 
         Scheme and host may be in capitals, and a slash or a toolset (`/x/{toolset}`) may follow.
         """

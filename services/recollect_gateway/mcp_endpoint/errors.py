@@ -2,7 +2,7 @@
 
 A refused tool call gets a tool error, which a model can read to correct its call. Its `_meta` holds the code and the
 path, `paths` where there are several, and `retry_after` (seconds) where the call may be sent again. Any other request
-gets an error of the protocol. Faults of ours are logged in full and answered by one plain sentence.
+gets an error of the protocol. Server errors are logged in full and answered with one plain sentence.
 """
 
 from collections.abc import Iterator, Sequence

@@ -75,7 +75,7 @@ def server_metadata(issuer: str, *, issuer_parameter: bool) -> dict[str, Any]:
 
 
 def _described(request: AnyRequest) -> Resource:
-    """The resource whose path follows in the address of its metadata. Raises NotFound if it can be no path of ours."""
+    """The resource whose path follows in the address of its metadata. Raises NotFound for an impossible path."""
     path = request.scope["raw_path"].decode("latin-1").partition("?")[0].removeprefix(WELL_KNOWN)
     resources: Resources = request.app.state.resources
     found = resources.described(request.headers.get("host", ""), "/mcp" if path in ("", "/") else path)

@@ -1,7 +1,7 @@
 """Client ID Metadata Documents: the id of such a client is the address of a document that describes it.
 
-The address is a stranger's. It is read by `platform.outbound`, which reaches nothing of ours, and only once somebody
-has signed in: nobody else can make us request anything.
+The client chose the address. It is read by `recollect.outbound`, which reaches no internal address, and only once a
+person has signed in: nobody else can make the server request anything.
 (https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00)
 """
 

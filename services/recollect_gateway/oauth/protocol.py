@@ -46,7 +46,7 @@ class Refused(Exception):
 
 
 class InvalidTarget(OAuth2Error):
-    """The resource is none of ours, or not the one that the grant is for (RFC 8707)."""
+    """The resource is not one of this server's, or not the one that the grant is for (RFC 8707)."""
 
     error = "invalid_target"
     description = "This server issues no tokens for the resource, or the resource is not the one that was granted."

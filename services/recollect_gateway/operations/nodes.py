@@ -39,7 +39,7 @@ class NodeItemBody(Struct, frozen=True, kw_only=True):
 class VersionBody(Struct, frozen=True, kw_only=True):
     """One version of a node. `version_id` is its own, `id` the node's. `superseded_by`: the version that ended it.
 
-    `reason`: why it was changed, where that was told. `based_on`: the version that its writer had read.
+    `reason`: why it was changed, where that was stated. `based_on`: the version that its writer had read.
     """
 
     id: str
@@ -74,7 +74,7 @@ class NodeBody(VersionBody, frozen=True, kw_only=True):
     """A node with its newest version, and what is said of an entity, oldest first.
 
     `created_at`: when its first version was written. `omitted_observations`: where all of them would not fit a reply,
-    the newest are told.
+    the newest are shown.
     """
 
     created_at: datetime

@@ -42,7 +42,7 @@ class Starting:
 
 
 def _refusal(error: BaseException) -> RecollectError | None:
-    """The one error of ours that is in it; None for any other."""
+    """The RecollectError that is in it; None for any other."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error if isinstance(error, RecollectError) else None

@@ -26,7 +26,7 @@ TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
 MAX_FIELDS = 500
 MAX_COOKIE = 100
 _COOKIE_VALUE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_COOKIE}}}")
-"""The output of `secrets.token_urlsafe`: any other value is none of ours, and is not sent back."""
+"""The output of `secrets.token_urlsafe`: any other value is none of this server's, and is not sent back."""
 
 _STALE = "This form is too old, or was not sent from our page. Go back, reload the page, and send it again."
 
@@ -45,7 +45,7 @@ def own_cookie(request: AnyRequest, name: str, value: str, *, max_age: int | Non
 
 
 def random_cookie(request: AnyConnection, name: str) -> str | None:
-    """The random value of a cookie of the browser; None where it has none of ours."""
+    """The random value of a cookie of the browser; None where it has none of this server's."""
     value = request.cookies.get(cookie_name(request, name), "")
     return value if _COOKIE_VALUE.fullmatch(value) else None
 

@@ -77,7 +77,7 @@ def error_page(request: AnyRequest, error: Exception) -> Response[str]:
 
 
 def error_text(request: AnyRequest, error: Exception) -> tuple[int, str]:
-    """The status and the sentence of an error. Faults of ours are logged in full and told in one plain sentence."""
+    """The status and the sentence of an error. Server errors are logged in full, and answered with one sentence."""
     match error:
         case RecollectError() if error.kind is not ErrorKind.INTERNAL:
             status, text = STATUS[error.kind], str(error)
@@ -117,7 +117,7 @@ def safe_next_url(address: str | None) -> str:
 
 
 def go_to(address: str) -> Redirect:
-    """Redirect to an address of ours by GET, after a form."""
+    """Redirect to an address of this server by GET, after a form."""
     return Redirect(address, status_code=303)
 
 

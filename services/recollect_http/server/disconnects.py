@@ -79,7 +79,7 @@ class DisconnectMiddleware(ASGIMiddleware):
 class WholeRequestMiddleware(ASGIMiddleware):
     """Ends a request whose client leaves in the middle of its body; one that came whole is served to its end.
 
-    For pages and OAuth endpoints, where nobody knows who calls. A client that leaves so is no fault of ours.
+    For pages and OAuth endpoints, where nobody knows who calls. A client that leaves so is no server error.
     """
 
     scopes = (ScopeType.HTTP,)

@@ -67,7 +67,7 @@ class Origins:
         return next(filter(None, found), self.base)
 
     def page_at(self, host: str) -> str:
-        """The origin of a page of ours whose request has this Host header.
+        """The origin of a page of this server whose request has this Host header.
 
         It is the public address, since a proxy may have set the header; only on this machine it is the name that was
         used, of several.
@@ -87,7 +87,7 @@ class Origins:
         return None if match is None else match[1] or ""
 
     def find(self, origin: str) -> str | None:
-        """The canonical form of an address of ours; None for any other."""
+        """The canonical form of an address of this server; None for any other."""
         scheme, _, host = origin.lower().partition("://")
         host = host.removesuffix(_PORT_OF.get(scheme, ":"))
         canonical = f"{scheme}://{host}"

@@ -228,7 +228,7 @@ class _Origins:
         return request.path.startswith(PUBLIC_PATHS) or "*" in self._allowed or request.origin in self._allowed
 
     def _is_own(self, request: _Request) -> bool:
-        """Whether the page comes from the host that it calls, which is one of ours; over TLS where we have TLS."""
+        """Whether the page comes from the host that it calls, one of this server's; over TLS where we have TLS."""
         scheme, _, host = request.origin.partition("://")
         if scheme not in ("http", "https") or (self._secure and scheme != "https"):
             return False

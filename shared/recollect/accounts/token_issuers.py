@@ -1,6 +1,6 @@
 """Issuers of tokens that a tenant chose: the documents that they publish, and the verification of their tokens.
 
-An issuer's addresses are chosen by a stranger, so they are requested by `platform.outbound`. The documents are cached
+An issuer's addresses are chosen by others, so they are requested by `recollect.outbound`. The documents are cached
 for a while, for each tenant by itself: no tenant learns from another's requests. A token that names an unknown key, or
 whose signature does not fit the key that it names, has them read anew, since issuers rotate their keys, and some keep
 the name of the key; but only so often, however many such tokens come.

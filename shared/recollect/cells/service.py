@@ -80,16 +80,16 @@ class Cells(Database):
 
     @property
     def other_cells(self) -> Sequence[Database]:
-        """As of one database."""
+        """All cells but home."""
         return tuple(self._others.values())
 
     def known_cell(self, tenant_id: UUID) -> str | None:
-        """As of one database."""
+        """The cell in which a tenant was last found, without a query; None where it is not known."""
         return self._cells_of_tenants.get(tenant_id)
 
     @asynccontextmanager
     async def transaction(self, caller: Caller, **options: Unpack[TransactionOptions]) -> AsyncIterator[Transaction]:
-        """As of one database, in the tenant's cell. Raises TenantMoving while it is in none, or leaving."""
+        """A transaction in the tenant's cell. Raises TenantMoving while the tenant is in no cell, or leaving one."""
         async with AsyncExitStack() as stack:
             cell, tx = await self._enter_cell(
                 stack, caller.tenant_id, lambda name: self._transaction_at(name, caller, **options)
@@ -99,7 +99,7 @@ class Cells(Database):
 
     @asynccontextmanager
     async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:
-        """As of one database: at home, or in the cell of the tenant to which the person's session is confined."""
+        """A session of a person, at home or in the cell of the tenant `within`, to which their sign-in is confined."""
         async with AsyncExitStack() as stack:
             if within is None:
                 yield await stack.enter_async_context(super().personal(person_id))
@@ -133,7 +133,11 @@ class Cells(Database):
         stored_hashes: Callable[[], list[bytes]] | None = None,
         slug: str | None = None,
     ) -> T | None:
-        """As of one database. Asks the cell where it was found before, then all cells at once if it is not there."""
+        """What `query` finds in the first cell that has it; None where none has.
+
+        It asks the cell where `lookup_key` was found before, then all cells at once. Raises TenantMoving where the
+        tenant is between two cells.
+        """
         key = memory_key(lookup_key, person_id)
         if (known_cell := self._holders.get(key)) is not None:
             _, found = await self._first([known_cell], query, person_id)
@@ -178,7 +182,11 @@ class Cells(Database):
         strict: bool = False,
         home_session: Session | None = None,
     ) -> list[T]:
-        """As of one database: home's first, then the others' by name. Raises Unavailable where home is unreachable."""
+        """The rows of `query` from all cells: home's first, then the others' by name.
+
+        Raises Unavailable where home is unreachable; with `slugs`, where any of their cells is; with `strict`, also
+        where any cell is and the others have no rows.
+        """
         names = [name for name in await self._cells_named(slugs) if home_session is None or name != HOME]
         tasks = {name: self._begin(name, query, person_id) for name in names}
         rows: list[T] = [] if home_session is None else await query(home_session)
@@ -198,7 +206,7 @@ class Cells(Database):
         return rows
 
     async def is_erased(self, tenant_id: UUID) -> bool:
-        """As of one database: whether no cell names a place of the tenant, whether it serves it or not."""
+        """Whether no cell has the tenant, whether it serves the tenant or not."""
 
         async def find_tenant_states(session: Session) -> list[str]:
             return await store.find_tenant_states(session, tenants=[tenant_id])
@@ -206,7 +214,10 @@ class Cells(Database):
         return not any((await self._ask_each(self.names, find_tenant_states)).values())
 
     async def do_in_other_cells(self, person_id: UUID, query: CellQuery[object], *, strict: bool = False) -> None:
-        """As of one database. A cell that is unreachable, or too slow, is left out, and the log says so."""
+        """Run `query` in each cell but home. A cell that is unreachable or too slow is left out, and the log says so.
+
+        With `strict`, Unavailable is raised instead; the others may have run it.
+        """
         tasks = {name: self._begin(name, query, person_id) for name in self._others}
         await asyncio.wait(tasks.values(), timeout=self._acquire_seconds if strict else OTHER_CELLS_SECONDS)
         for name, task in tasks.items():

@@ -39,7 +39,7 @@ Key = tuple[UUID, str, str]
 
 @dataclass(frozen=True, slots=True)
 class CachedRow:
-    """The vector of a text and those of its tokens, and their size in bytes together with the key."""
+    """The vector of a text and those of its tokens, one array, and the size in bytes of it and the key."""
 
     row: Vectors
     size: int

@@ -119,7 +119,10 @@ async def send_directly(url: str, content: bytes, headers: Mapping[str, str], se
 
 
 def guarded_sender(outbound: Outbound, tenant_id: UUID) -> Send:
-    """Sends to addresses that a tenant chose: to the public internet only, within the tenant's share of requests."""
+    """Sends to addresses that a tenant chose: to the public internet only, within the tenant's share of requests.
+
+    What it returns raises ModelFailed where there is no usable answer.
+    """
 
     async def send(url: str, content: bytes, headers: Mapping[str, str], seconds: float) -> OutboundResponse:
         try:

@@ -49,7 +49,7 @@ def time_of_entry(entry_id: bytes) -> float:
 
 
 def graph_of_entry(fields: Mapping[bytes, bytes]) -> UUID | None:
-    """The graph that an entry names; None for an entry that is not one of ours."""
+    """The graph that an entry names; None for an entry that is not one of this server's."""
     graph_id = fields.get(_GRAPH, b"")
     return UUID(bytes=graph_id) if len(graph_id) == 16 else None
 

@@ -15,7 +15,7 @@ GIVEN_UP_AFTER = timedelta(days=1)
 
 
 async def forget_statistics(tx: Transaction, job: Job) -> StepResult:
-    """Take statistics of the remaining tables. Done counts tables."""
+    """Take statistics of the remaining tables. Done counts tables. Raises StepPostponed while a table is locked."""
     before: list[str] = job.cursor.get("left_out", job.arguments["tables"])
     left_out = list(await erasure.forget_statistics(tx, before))
     is_given_up = datetime.now(UTC) - job.created_at > GIVEN_UP_AFTER

@@ -47,7 +47,8 @@ async def _check(context: WorkerContext, tenant_id: UUID) -> bool:
 async def compact_graph(tx: Transaction, job: Job) -> StepResult:
     """Delete the next rows that nobody can read any more. Done counts rows; the cursor, the rows of each table.
 
-    The cursor also holds the counts of the call that started the job.
+    The cursor also holds the counts of the call that started the job. Raises
+    StepRefused for a job without a graph.
     """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: one graph is compacted at a time.")

@@ -35,7 +35,10 @@ async def schedule(context: WorkerContext) -> None:
 
 
 async def prepare(context: WorkerContext, caller: Caller, job: Job) -> StepFunction:
-    """Compare the next entities that changed since they were last compared; the step writes the result."""
+    """Compare the next entities that changed since they were last compared; the step writes the result.
+
+    Raises StepRefused for a job without a graph.
+    """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: duplicates are found in one graph at a time.")
     step, pairs = await deduplication.deduplicate(

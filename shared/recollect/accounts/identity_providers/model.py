@@ -106,7 +106,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """The purpose of a sign-in: to sign in and go on to `return_to`, a path of ours.
+    """The purpose of a sign-in: to sign in and go on to `return_to`, a path of this server.
 
     `invitation_id`: the invitation by which to join, if necessary. `person_id`: the person who has signed in already
     and connects the provider.

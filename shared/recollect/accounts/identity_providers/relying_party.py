@@ -1,6 +1,6 @@
 """The protocol of a sign-in by OpenID Connect, by Authlib's client: code flow with PKCE (S256) and a nonce.
 
-Authlib makes each request and validates each response; only `platform.outbound` sends requests.
+Authlib makes each request and validates each response; only `recollect.outbound` sends requests.
 """
 
 from dataclasses import dataclass

@@ -89,7 +89,7 @@ class UsagePoint:
 
 @dataclass(frozen=True, slots=True)
 class UsageSpan:
-    """From the hour in which `since` lies up to `until`, told hour by hour, or in sums.
+    """From the hour in which `since` lies up to `until`, listed hour by hour, or in sums.
 
     `after`: only rows behind the one with this `since`, kind and name.
     """
@@ -138,7 +138,7 @@ def usage_span(
 def series_span(
     since: datetime | None, until: datetime | None, per: Literal["hour", "day"], *, now: datetime
 ) -> UsageSpan:
-    """What a series is of: by default the last day, or the last 30 where it is told by days. Raises InvalidInput."""
+    """What a series is of: by default the last day, or the last 30 where it is listed by days. Raises InvalidInput."""
     until = now if until is None else _utc(until, "to")
     if since is None and per == "day":
         since = max(until, datetime.min.replace(tzinfo=UTC) + DEFAULT_DAYS) - DEFAULT_DAYS

@@ -82,7 +82,7 @@ class Matrix:
     scale: Array
 
     def values(self) -> Array:
-        """What the steps stand for, as float32."""
+        """The matrix as float32, of the shape of `steps`."""
         return self.steps * self.scale
 
     def seven_bit(self) -> Self:

@@ -84,7 +84,7 @@ def _day(at: datetime, said_offset: int | None, zone: tzinfo | None) -> str:
 
 
 def _line(hit: Hit, explain: bool, is_part: bool, attributes: MemoryAttributes, zone: tzinfo | None) -> str:
-    """A memory in one line; its version is told from the second on, and not of one of several in conflict."""
+    """A memory in one line; its version is shown from the second on, and not of one of several in conflict."""
     prefix = f"{hit.name}: " if hit.name and not hit.text.startswith(hit.name) else ""
     version = attributes.version
     notes = [_day(hit.at, attributes.said_offset, zone)] if hit.at else []

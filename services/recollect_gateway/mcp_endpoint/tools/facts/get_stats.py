@@ -35,7 +35,7 @@ class GraphCounts(Struct, frozen=True):
 
 
 class StatsResult(Struct, frozen=True, omit_defaults=True):
-    """Result of `get_stats`; `cut`: of the types only those that most have are told."""
+    """Result of `get_stats`; `cut`: of the types only those that most have are listed."""
 
     success: bool
     stats: GraphCounts

@@ -58,7 +58,7 @@ class NodeOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A fact or an entity, whose text is its name. What is not set is left out; `at` too, where it is `created_at`.
 
     `content`: the text that an entity has of its own, beside its name. `reason`: why it is outdated, or was last
-    changed, where that was told.
+    changed, where that was stated.
     """
 
     id: str

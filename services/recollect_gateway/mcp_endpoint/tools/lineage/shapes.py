@@ -63,11 +63,11 @@ class NodeVersionOut(Struct, frozen=True, omit_defaults=True):
 
     `observations` are what is said of an entity, oldest first, in the reads that tell them: of now, or of the time that
     is read. They belong to the lineage, not to one of its versions. `omitted_observations`: where all of them would not
-    fit an answer, the newest are told.
+    fit an answer, the newest are shown.
 
     `conflicts`: the other heads of its lineage, where sibling versions wait to be settled. Like `is_current` and
     `superseded_by` it tells of now, whichever version is read; with `as_of`, of then. `reason`: why it was last
-    changed, where that was told. `status`: `outdated` or `archived`, where it does not hold any more.
+    changed, where that was stated. `status`: `outdated` or `archived`, where it does not hold any more.
     """
 
     id: str

@@ -21,7 +21,7 @@ class DescribeEntity(ReadArguments, frozen=True):
 
 
 class DescribedEntity(Struct, omit_defaults=True, frozen=True):
-    """Result of `describe_entity`. `degree` counts the relations, up to 10,000; `cut`: it has more than are told."""
+    """Result of `describe_entity`. `degree` counts the relations, up to 10,000; `cut`: it has more than are shown."""
 
     entity: EntityOut
     relations: list[RelationOut]

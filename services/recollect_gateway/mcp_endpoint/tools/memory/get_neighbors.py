@@ -40,7 +40,7 @@ class GetNeighbors(ReadArguments, frozen=True):
 class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Result of `get_neighbors`: neighbours, and the relations that lead to them. `nextOffset`: more follow.
 
-    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    `cut`: there are more relations than are shown; search_relations tells all, in pages.
     """
 
     entities: list[EntityOut]

@@ -40,7 +40,7 @@ class TypeCount(Struct, frozen=True):
 class TypeCounts(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Result of `list_entity_types` and `list_relation_types`, most first; `nextOffset`: more follow.
 
-    `cut`: there are more than are told.
+    `cut`: there are more than are shown.
     """
 
     types: list[TypeCount]

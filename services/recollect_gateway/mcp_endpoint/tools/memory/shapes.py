@@ -36,7 +36,7 @@ class EntityOut(Struct, rename="camel", omit_defaults=True, frozen=True):
 
     It is no observation: `delete_observations` does not take it away, and it counts as none. `status` is there only
     where the entity was forgotten (`outdated`) or archived: what it says does not hold any more. `omittedObservations`
-    is there only where all observations would not fit an answer: then the newest are told.
+    is there only where all observations would not fit an answer: then the newest are shown.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Done(Struct, frozen=True):
 class KnowledgeGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Entities and relations; `nextOffset` is there only where more entities follow.
 
-    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    `cut`: there are more relations than are shown; search_relations tells all, in pages.
     """
 
     entities: list[EntityOut]
@@ -96,7 +96,7 @@ class RelationItem(Struct, rename="camel", forbid_unknown_fields=True, frozen=Tr
 
 
 def entity_out(entity: Entity, skipped: int = 0) -> EntityOut:
-    """An entity in the official shape, whose `skipped` newest observations were told before."""
+    """An entity in the official shape, whose `skipped` newest observations were shown before."""
     return EntityOut(
         entity.name,
         entity.kind or "",

@@ -41,7 +41,7 @@ class FetchedDocument(Struct, frozen=True):
 
 
 async def fetch(call: Call, arguments: Fetch) -> Reply:
-    """Return a memory whole. An entity is told with its observations; raises NotFound."""
+    """Return a memory whole. An entity is shown with its observations; raises NotFound."""
     memory_id, skipped = _memory_and_offset(arguments.id)
     if memory_id is None:
         raise _unknown(arguments.id)
@@ -72,7 +72,7 @@ FETCH = ToolSpec(
 
 
 def _memory_and_offset(text: str) -> tuple[UUID | None, int]:
-    """The id of a memory, and how many of its newest observations were told before; no id where it is none."""
+    """The id of a memory, and how many of its newest observations were shown before; no id where it is none."""
     memory_id, mark, skipped = text.partition(PAGE_MARK)
     if mark and not (skipped.isascii() and skipped.isdigit() and len(skipped) <= MAX_DIGITS):
         return None, 0

@@ -22,7 +22,7 @@ from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
 
 
 class Paged(ReadArguments, frozen=True):
-    """Which of the entities are told."""
+    """Which of the entities are listed."""
 
     offset: Offset = 0
     limit: Limit | None = None
@@ -46,7 +46,7 @@ class GetRootEntities(Paged, frozen=True):
 class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Result of `get_subtree`: entities, depth first, and the relations among them.
 
-    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    `cut`: there are more relations than are shown; search_relations tells all, in pages.
     """
 
     entities: list[OrganizedEntity]

@@ -39,7 +39,7 @@ class OrganizedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
     """An entity as it comes back.
 
     `parentId` is the parent's name, `content` a text of its own; `status` is there where it is not active,
-    `omittedObservations` where all of them would not fit an answer: then the newest are told.
+    `omittedObservations` where all of them would not fit an answer: then the newest are shown.
     """
 
     name: str
@@ -75,7 +75,7 @@ class OrganizedEntities(Struct, rename="camel", omit_defaults=True, frozen=True)
 class FoundGraph(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Entities that were found and every relation that touches them; `nextOffset` is there only where more follow.
 
-    `cut`: there are more relations than are told; search_relations tells all, in pages.
+    `cut`: there are more relations than are shown; search_relations tells all, in pages.
     """
 
     entities: list[OrganizedEntity]
@@ -94,7 +94,7 @@ def organize_error(error: Exception) -> CallToolResult:
 
 
 def organized(entity: Entity, skipped: int = 0) -> OrganizedEntity:
-    """An entity in this toolset's shape, whose `skipped` newest observations were told before."""
+    """An entity in this toolset's shape, whose `skipped` newest observations were shown before."""
     return OrganizedEntity(
         entity.name,
         entity.kind or "",
@@ -143,7 +143,7 @@ def moment(text: str | None, path: str, *, last: bool = False) -> datetime | Non
 
 
 async def found_graph(found: Subgraph, skipped: int = 0) -> Reply:
-    """A subgraph in this toolset's shape, of whose entities the `skipped` newest observations were told before."""
+    """A subgraph in this toolset's shape, of whose entities the `skipped` newest observations were shown before."""
     entities, relations = (
         await map_yielding(found.entities, lambda entity: organized(entity, skipped)),
         await map_yielding(found.relations, organized_relation),

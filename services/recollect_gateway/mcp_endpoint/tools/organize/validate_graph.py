@@ -52,7 +52,7 @@ class ValidationIssue(Struct, frozen=True):
 
 
 class ValidationSummary(Struct, rename="camel", frozen=True):
-    """How many there are, also of those that are not told one by one."""
+    """How many there are, also of those that are not listed one by one."""
 
     total_errors: int
     total_warnings: int

@@ -16,7 +16,7 @@ from recollect.postgres.database import Database
 
 
 async def register(db: Database, *, name: object, uri: object, uris: object, refreshes: bool) -> OAuthClient:
-    """Register a new client under an id of ours. Raises InvalidInput with the path of the fault in its metadata."""
+    """Register a new client under a generated id. Raises InvalidInput with the path of the fault in its metadata."""
     client = OAuthClient(
         generate_secret(CLIENT_KIND), client_name(name), client_uri(uri), redirect_uris(uris), refreshes
     )
