@@ -22,7 +22,7 @@ from recollect.retrieval.recall import service as recalling
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.pages import ListPosition, MemoryPage, Order
 from recollect_console.authors import authors_of
-from recollect_console.diffs import diff_words
+from recollect_console.diffs import diff_words, diffs_of
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
@@ -38,6 +38,9 @@ MAX_COUNTED = 200
 
 MIN_SIMILARITY, MAX_SIMILAR = 0.5, 20
 """Facts that are shown as close: how similar they are at least, as a cosine, and how many at most."""
+
+MAX_CONFLICTS = 20
+"""Versions in conflict with the newest that are shown, at most."""
 
 MAX_TOKENS = 50_000
 """Tokens of the texts on one page, at most."""
@@ -67,9 +70,10 @@ class NodePages(Controller):
             shown = await _PARTS[part](visit, view, newest, cursor or None)
             authors = await authors_of(view.tx, {newest.created_by, *shown.pop("subjects")})
             parent = await nodes.labels_of(view, [newest.parent_id]) if newest.parent_id else {}
-            siblings = await lineages.get_versions(view.tx, view.graph, newest.conflicts)
+            siblings = await lineages.get_versions(view.tx, view.graph, newest.conflicts[:MAX_CONFLICTS])
         shown |= {"node": newest, "part": part, "authors": authors, "parent": parent}
-        shown["conflicts"] = [(other, diff_words(_text(newest), _text(other))) for other in siblings]
+        changed = await diffs_of((_text(newest), _text(other)) for other in siblings)
+        shown["conflicts"] = list(zip(siblings, changed, strict=True))
         return render(visit, "node/show.html", done=DONE, **shown)
 
     @get("/edit")
@@ -173,7 +177,7 @@ async def _versions(visit: Visit, view: GraphView, node: Version, cursor: str | 
     """The versions, newest first, each with how its text differs from the one before."""
     found, more = await reading.history(view, node.node_id, before=position_of(cursor, integer), limit=PAGE)
     older = [*found[1:], None]
-    diffs = [diff_words(_text(before), _text(version)) for version, before in zip(found, older, strict=True)]
+    diffs = await diffs_of((_text(before), _text(version)) for version, before in zip(found, older, strict=True))
     return {
         "versions": list(zip(found, diffs, strict=True)),
         "paging": paging_of(visit, found[-1].version if more else None),

@@ -82,7 +82,10 @@ def read_batches(format_name: str, chunks: Iterable[bytes], *, in_parts: bool = 
 def read_small(
     format_name: str, chunks: Sequence[bytes], *, max_items: int, max_observations: int
 ) -> Generator[None, None, tuple[list[ParsedRecord], list[ImportProblem]]]:
-    """A computation: all items and problems of a file. Raises TooLarge for more items or observations than given."""
+    """A computation: all items and problems of a file.
+
+    Raises TooLarge for more items, or observations with aliases, than given.
+    """
     items: list[ParsedRecord] = []
     problems: list[ImportProblem] = []
     observations = 0
@@ -98,8 +101,8 @@ def read_small(
             observations += _observations(item)
         if len(items) + len(problems) > max_items or observations > max_observations:
             raise TooLarge(
-                f"More than {max_items} entities, facts and relations, or {max_observations} observations, at once. "
-                f"{TOO_LARGE_ADVICE}",
+                f"More than {max_items} entities, facts and relations, or {max_observations} observations and other "
+                f"names, at once. {TOO_LARGE_ADVICE}",
                 code=ErrorCode.REQUEST_TOO_LARGE,
             )
     return items, problems
@@ -241,7 +244,9 @@ class _BatchBuilder:
 
 
 def _observations(item: ParsedRecord) -> int:
-    return len(item.record.observations) if isinstance(item.record, EntityRecord) else 0
+    """The observations of an item, and its aliases, each of which is a row, too."""
+    record = item.record
+    return len(record.observations) + len(record.aliases) if isinstance(record, EntityRecord) else 0
 
 
 def _bytes(item: ParsedRecord | ImportProblem) -> int:
