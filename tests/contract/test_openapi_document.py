@@ -15,7 +15,7 @@ from recollect.accounts.oauth.issuers.model import MAX_ISSUERS
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.management.guards import takes_tokens
-from tests.contract.test_route_toolsets import HANDLERS, ROUTES, answered
+from tests.contract.test_route_toolsets import answered, handlers_by_name, toolsets_of_routes
 from tests.support.documents import DOCUMENT, resolved, responses_of
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.routes import OPEN_TO_ALL
@@ -39,9 +39,6 @@ ON_ONE_PAGE = {
     "GET /v1/trusted-issuers": f"{MAX_ISSUERS} at most",
 }
 """Lists that always are one page, and the reason why it is bounded."""
-
-TAKES_TOKENS = {name for name, handler in HANDLERS.items() if takes_tokens(handler)}
-"""Operations at which access tokens of OAuth are valid (tests/contract/test_route_tokens.py)."""
 
 UNPAGED = {
     "GET /v1/plan": "one entry for each quota that there is",
@@ -115,7 +112,7 @@ class TestScopesAndRoles:
             assert told["x-recollect-role"] in list(Role), name
             assert told["description"].count("equires the scope") == (told["x-recollect-scope"] is not None), name
             ways: list[dict[str, list[str]]] = [{"apiKey": []}, {"accessToken": []}, {"session": [], "tenant": []}]
-            assert told["security"] == (ways if name in TAKES_TOKENS else [ways[0], ways[2]]), name
+            assert told["security"] == (ways if takes_tokens(handlers_by_name()[name]) else [ways[0], ways[2]]), name
         for name in set(OPERATIONS) - set(OF_TENANTS):
             assert (OPERATIONS[name]["x-recollect-role"], OPERATIONS[name]["security"]) == (None, [{}]), name
 
@@ -143,7 +140,7 @@ class TestScopesAndRoles:
             others = (await issue(caller, kind="admin", scopes=frozenset(set(Scope) - {scope}))).secret
             alone = (await issue(caller, kind="admin", scopes=frozenset({scope}))).secret
             async with gateway.http(others) as without, gateway.http(alone) as only:
-                for name in ROUTES:
+                for name in toolsets_of_routes():
                     asked = OF_TENANTS[name]["x-recollect-scope"]
                     refused = lacks_scope(await answered(without, name))
                     assert refused == (asked == scope), (name, scope)

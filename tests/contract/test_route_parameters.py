@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from recollect.times import NEEDED
-from tests.contract.test_route_toolsets import ROUTES
+from tests.contract.test_route_toolsets import toolsets_of_routes
 from tests.support.documents import DOCUMENT
 from tests.support.gateway import RunningGateway
 from tests.support.routes import stand_ins
@@ -20,7 +20,7 @@ async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.
 
 
 async def test_an_unknown_query_parameter_is_refused(http: httpx2.AsyncClient, subtests: pytest.Subtests) -> None:
-    for name in ROUTES:
+    for name in toolsets_of_routes():
         with subtests.test(name):
             method, path = name.split(" ")
             response = await http.request(method, path.format(**stand_ins(path)), params={"dryRun": "true"})

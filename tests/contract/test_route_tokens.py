@@ -14,7 +14,7 @@ from recollect.caller import Caller, Role, Scope
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.management.guards import TOOLSETS_OPT, needed_scope, takes_tokens
-from tests.contract.test_route_toolsets import HANDLERS, ROUTES, answered
+from tests.contract.test_route_toolsets import answered, handlers_by_name, toolsets_of_routes
 from tests.support.gateway import RunningGateway, serving
 from tests.support.oauth import HandClient, Visitor
 from tests.support.people import browser, joined
@@ -91,14 +91,14 @@ def challenge(answer: httpx2.Response) -> tuple[int, str, str]:
 class TestRoutes:
     @pytest.mark.proves("security: token-resource")
     def test_the_routes_that_take_tokens_are_a_closed_list(self) -> None:
-        assert {name for name, handler in HANDLERS.items() if takes_tokens(handler)} == TAKEN
+        assert {name for name, handler in handlers_by_name().items() if takes_tokens(handler)} == TAKEN
 
     @pytest.mark.proves("security: token-resource")
     def test_none_of_them_administers(self) -> None:
         """Each does what a tool does, and needs no more than to read or write memories."""
         for name in TAKEN:
-            assert HANDLERS[name].opt[TOOLSETS_OPT], name
-            assert needed_scope(HANDLERS[name]) in {Scope.MEMORY_READ, Scope.MEMORY_WRITE}, name
+            assert handlers_by_name()[name].opt[TOOLSETS_OPT], name
+            assert needed_scope(handlers_by_name()[name]) in {Scope.MEMORY_READ, Scope.MEMORY_WRITE}, name
 
     @pytest.mark.proves("security: token-resource")
     async def test_a_token_with_every_right_is_refused_at_every_other_route(
@@ -108,7 +108,7 @@ class TestRoutes:
         token = await everything(client, visitor)
         async with gateway.http(token) as http:
             admitted = set()
-            for name in ROUTES:
+            for name in toolsets_of_routes():
                 answer = await answered(http, name)
                 if answer.status_code != 401:
                     admitted.add(name)

@@ -5,6 +5,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 from uuid import uuid4
 
 import asyncpg
@@ -205,36 +207,52 @@ def handlers() -> Iterator[tuple[str, HTTPRouteHandler]]:
                     yield f"{method} {route.path_format}", handler
 
 
-HANDLERS = dict(handlers())
-ROUTES = {name: HANDLERS[name].opt.get(TOOLSETS_OPT, "undeclared") for name in sorted(set(HANDLERS) - OPEN)}
-CONFINED = [name for name, toolsets in ROUTES.items() if toolsets is not None]
+@cache
+def handlers_by_name() -> dict[str, HTTPRouteHandler]:
+    """The same by name. They are not looked up on import: each process of the tests imports this, and few need it."""
+    return dict(handlers())
+
+
+@cache
+def toolsets_of_routes() -> dict[str, Any]:
+    """The toolsets of each route that needs a credential; None where scopes alone decide."""
+    found = handlers_by_name()
+    return {name: found[name].opt.get(TOOLSETS_OPT, "undeclared") for name in sorted(set(found) - OPEN)}
+
+
+@cache
+def confined_routes() -> list[str]:
+    """The routes that belong to toolsets."""
+    return [name for name, toolsets in toolsets_of_routes().items() if toolsets is not None]
 
 
 class TestDeclarations:
     @pytest.mark.proves("rules: toolset-allow-list", "security: toolsets")
     def test_each_route_declares_its_toolsets_and_is_guarded(self, subtests: pytest.Subtests) -> None:
-        for name in ROUTES:
+        for name in toolsets_of_routes():
             with subtests.test(name):
                 assert name.partition(" ")[2].startswith("/v1/")
-                toolsets = ROUTES[name]
+                toolsets = toolsets_of_routes()[name]
                 assert toolsets != "undeclared", "say mirrors(…), belongs_to(…) or BY_SCOPE as its opt"
                 assert toolsets is None or (toolsets and set(toolsets) <= TOOLSETS)
-                assert within_toolsets in [getattr(guard, "func", guard) for guard in HANDLERS[name].resolve_guards()]
+                assert within_toolsets in [
+                    getattr(guard, "func", guard) for guard in handlers_by_name()[name].resolve_guards()
+                ]
 
     def test_routes_without_credential_or_toolsets_are_closed_lists(self) -> None:
-        assert {name for name, toolsets in ROUTES.items() if toolsets is None} == BY_SCOPE
-        assert set(HANDLERS) >= OPEN
-        assert len(ROUTES) > 20
+        assert {name for name, toolsets in toolsets_of_routes().items() if toolsets is None} == BY_SCOPE
+        assert set(handlers_by_name()) >= OPEN
+        assert len(toolsets_of_routes()) > 20
 
     def test_each_route_belongs_to_the_toolsets_of_its_equal_tools(self) -> None:
         of_tools = {name: set().union(*(TOOLS[tool].toolsets for tool in tools)) for name, tools in DOES_AS.items()}
-        assert {name: ROUTES[name] for name in CONFINED} == of_tools | OF_TOOLSETS
+        assert {name: toolsets_of_routes()[name] for name in confined_routes()} == of_tools | OF_TOOLSETS
 
     def test_a_route_named_like_a_tool_belongs_to_its_toolsets(self) -> None:
         """`POST …/recall` is `recall`: the name of a route agrees with its declaration."""
-        named = {name: re.sub(r"[^a-z]", "", name.rpartition("/")[2]) for name in CONFINED}
+        named = {name: re.sub(r"[^a-z]", "", name.rpartition("/")[2]) for name in confined_routes()}
         alike = {name: TOOLS[last].toolsets for name, last in named.items() if last in TOOLS}
-        assert {name: ROUTES[name] for name in alike} == alike
+        assert {name: toolsets_of_routes()[name] for name in alike} == alike
         assert len(alike) >= 4
 
 
@@ -256,21 +274,21 @@ class TestRoutes:
     async def test_each_route_admits_only_its_own_toolsets(
         self, gateway: RunningGateway, confined: dict[str, str]
     ) -> None:
-        refused: dict[str, set[str]] = {name: set() for name in ROUTES}
+        refused: dict[str, set[str]] = {name: set() for name in toolsets_of_routes()}
         for toolset, secret in confined.items():
             async with gateway.http(secret) as http:
-                for name in ROUTES:
+                for name in toolsets_of_routes():
                     response = await answered(http, name)
                     if response.status_code == 403:
                         assert response.headers["content-type"].startswith("application/problem+json")
                         assert response.json()["code"] == "toolset_not_allowed", (name, response.text)
                         refused[name].add(toolset)
                     assert response.status_code < 500
-        assert refused == {name: set() if own is None else TOOLSETS - own for name, own in ROUTES.items()}
+        assert refused == {name: set() if own is None else TOOLSETS - own for name, own in toolsets_of_routes().items()}
 
     async def test_an_unconfined_key_may_use_each_route(self, gateway: RunningGateway, admin_key: str) -> None:
         async with gateway.http(admin_key) as http:
-            for name in ROUTES:
+            for name in toolsets_of_routes():
                 assert (await answered(http, name)).status_code != 403, name
 
     async def test_a_refused_route_writes_nothing(
