@@ -61,13 +61,13 @@ async def change_several(
         raise InvalidInput(f"Choose 1 to {MAX_CHOSEN} nodes", path="node")
     heads = await nodes.read_heads(tx, revision.graph, list(chosen))
     there = [heads[node] for node in chosen if node in heads and not heads[node].placeholder]
-    standing = [head for head in there if head.version == chosen[head.id]]
-    rewrites = [Rewrite(head, _patched(head.fields, patch)) for head in standing]
+    current = [head for head in there if head.version == chosen[head.id]]
+    rewrites = [Rewrite(head, _patched(head.fields, patch)) for head in current]
     rewrites = [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
     changed = {rewrite.head.id: rewrite.head for rewrite in rewrites}
     outcome = SeveralChanged(
         list(changed.values()),
-        [head for head in standing if head.id not in changed],
+        [head for head in current if head.id not in changed],
         [head for head in there if head.version != chosen[head.id]],
         [node for node in chosen if node not in {head.id for head in there}],
         await _derived(tx, revision, list(changed)) if patch.status else (),
