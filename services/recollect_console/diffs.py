@@ -46,13 +46,15 @@ def diff_words(old: str, new: str) -> list[Part]:
 
 
 def _changes(before: list[str], after: list[str]) -> Iterable[Part]:
-    for change, start, end, new_start, new_end in Indel.opcodes(before, after):
-        if change == "equal":
-            yield "same", "".join(after[new_start:new_end])
-        elif change == "delete":
-            yield "removed", "".join(before[start:end])
+    for change in Indel.opcodes(before, after):
+        removed = "".join(before[change.src_start : change.src_end])
+        added = "".join(after[change.dest_start : change.dest_end])
+        if change.tag == "equal":
+            yield "same", added
+        elif change.tag == "delete":
+            yield "removed", removed
         else:
-            yield "added", "".join(after[new_start:new_end])
+            yield "added", added
 
 
 def _joined(changes: Iterable[Part]) -> list[Part]:

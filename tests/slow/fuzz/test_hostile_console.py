@@ -11,6 +11,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 from litestar import Litestar
+from litestar.routes import HTTPRoute
 
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
@@ -47,7 +48,7 @@ def routes(settings: Settings) -> dict[str, list[str]]:
 
 def _pages(app: Litestar) -> Iterator[tuple[str, list[str]]]:
     for route in app.routes:
-        if route.path.startswith(PREFIX) and "GET" in getattr(route, "methods", ()):
+        if isinstance(route, HTTPRoute) and route.path.startswith(PREFIX) and "GET" in route.methods:
             handler = route.route_handler_map["GET"][0]
             names = inspect.signature(handler.fn).parameters.keys() - {"self", "visit", "request"}
             yield route.path.removeprefix(PREFIX), sorted(names)
