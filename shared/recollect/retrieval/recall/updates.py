@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import SequenceMatcher
 from unicodedata import normalize
 from uuid import UUID
 
 from msgspec import structs
-from rapidfuzz.distance import Prefix
+from rapidfuzz.distance import Indel, Prefix
 
 from recollect.retrieval.recall.ranking import Hit
 
@@ -188,8 +187,22 @@ def _names_only(asked: Set[str], better: str, other: str) -> bool:
 
 
 def _steps(before: Sequence[str], after: Sequence[str]) -> list[_Step]:
-    matched = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    return [_Step(before[i:j], after[k:m], tag == "equal") for tag, i, j, k, m in matched]
+    """How one text became the other: words of both, and what stands between these in one and in the other.
+
+    The time grows with the product of the words by 64, and not with their cube, as that of difflib does.
+    """
+    steps: list[_Step] = []
+    start = new_start = 0
+    equal = [step for step in Indel.opcodes(before, after) if step.tag == "equal"]
+    for step in equal:
+        steps += _changed(before[start : step.src_start], after[new_start : step.dest_start])
+        start, new_start = step.src_end, step.dest_end
+        steps.append(_Step(before[step.src_start : start], after[step.dest_start : new_start], is_equal=True))
+    return steps + _changed(before[start:], after[new_start:])
+
+
+def _changed(before: Sequence[str], after: Sequence[str]) -> list[_Step]:
+    return [_Step(before, after, is_equal=False)] if before or after else []
 
 
 def _has_form(words: Iterable[str], word: str) -> bool:
