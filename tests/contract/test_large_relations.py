@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from recollect.caller import Caller
-from recollect.graph.relations import service as relations
+from recollect.graph.relations import subgraphs
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, serving, texts_of
 
@@ -86,7 +86,7 @@ async def test_what_was_left_out_is_told_in_pages(client: Client) -> None:
 
 async def test_more_relations_than_an_answer_may_have_are_cut(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """They were refused: one hub among the entities that a search finds made the whole answer an error."""
-    monkeypatch.setattr(relations, "MAX_RELATIONS", 10)
+    monkeypatch.setattr(subgraphs, "MAX_RELATIONS", 10)
     await store(client)
     for tool in ("open_nodes", "search_nodes", "read_graph"):
         told = await answer(client, tool, **READS[tool][0])

@@ -13,7 +13,7 @@ from tests.verify.browser import Chromium, Keyboarder
 from tests.verify.processes import DeployedGateway
 
 CURSOR = "cursor://anysphere.cursor-mcp/oauth/callback"
-FORM = b"<!doctype html><title>Form</title><form method=post><button autofocus>Allow</button></form>"
+FORM = b"<!doctype html><title>Form</title><form method=post><button>Allow</button></form>"
 
 
 async def test_a_policy_without_the_scheme_would_stop_the_browser(page: Chromium) -> None:
@@ -34,6 +34,7 @@ async def test_a_policy_without_the_scheme_would_stop_the_browser(page: Chromium
 
     async with web_server(answer) as server:
         await page.open(f"http://127.0.0.1:{server.port}/")
+        await page.tab_to("Allow")
         await page.press("Enter")
         await eventually(refused)
 

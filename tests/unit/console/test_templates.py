@@ -57,7 +57,7 @@ def test_icons_that_are_named_are_in_the_sprite() -> None:
 
 def test_each_component_is_a_file_and_each_asset_is_there() -> None:
     folder = files(PACKAGE).joinpath("templates", "components")
-    assert {entry.name for entry in folder.iterdir()} == {f"{name}.html" for name in COMPONENTS}
+    assert {entry.name for entry in folder.iterdir() if entry.is_file()} == {f"{name}.html" for name in COMPONENTS}
     for package, names in ((PACKAGE, ASSETS), ("recollect_console", CONSOLE_ASSETS)):
         for name in names:
             assert files(package).joinpath("assets", *name.split("/")).is_file(), name

@@ -55,7 +55,12 @@ async def installation(
 ) -> Installation:
     """A migrated installation; the fixture `database_url` creates the roles of its server."""
     address = await prepared_database(postgres, "of_the_chart")
-    secrets = {("cache", "url"): redis_url, ("embedder", "api-key"): "none", ("recollect-key", "key-secret"): "k" * 32}
+    secrets = {
+        ("cache", "url"): redis_url,
+        ("embedder", "api-key"): "none",
+        ("model", "api-key"): "none",
+        ("recollect-key", "key-secret"): "k" * 32,
+    }
     for login in LOGINS:
         secrets[f"db-{login}", "url"] = address(f"recollect_{login}")
     made = Installation(tmp_path_factory.mktemp("chart"), secrets)
