@@ -11,7 +11,8 @@ import asyncio
 import json
 import os
 import socket
-import tempfile
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,7 +28,6 @@ from recollect.telemetry.logs import configure_logging
 from recollect_gateway.__main__ import freeze_loaded_objects
 from recollect_gateway.app import create_app
 from recollect_http.server.uvicorn_server import server_config
-from tests.support.forks import fork_logging
 from tests.support.gateway import RunningGateway
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
@@ -115,20 +115,19 @@ async def watched_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
         for name, value in settings.model_dump(exclude_unset=True, mode="json").items()
     }
     environment["RECOLLECT_PORT"] = str(port)
-    with tempfile.NamedTemporaryFile(prefix="recollect-watched-") as log:
-        gateway = fork_logging(__name__, environment, Path(log.name))
-        running = RunningGateway(f"http://127.0.0.1:{port}")
-        try:
-            async with running.http() as http:
-                give_up = time.monotonic() + MAX_WAIT_SECONDS
-                while not await _serves(http):
-                    assert gateway.is_alive(), f"the gateway did not start: {log.read().decode()}"
-                    assert time.monotonic() < give_up, "the gateway did not start in time"
-                    await asyncio.sleep(0.05)
-            yield running
-        finally:
-            gateway.terminate()
-            gateway.join(MAX_WAIT_SECONDS)
+    gateway = subprocess.Popen([sys.executable, "-m", __name__], env=environment)  # noqa: ASYNC220 - returns at once
+    running = RunningGateway(f"http://127.0.0.1:{port}")
+    try:
+        async with running.http() as http:
+            give_up = time.monotonic() + MAX_WAIT_SECONDS
+            while not await _serves(http):
+                assert gateway.poll() is None, "the gateway did not start"
+                assert time.monotonic() < give_up, "the gateway did not start in time"
+                await asyncio.sleep(0.05)
+        yield running
+    finally:
+        gateway.terminate()
+        gateway.wait(MAX_WAIT_SECONDS)
 
 
 async def read_heartbeat(http: httpx2.AsyncClient) -> Held:
