@@ -37,17 +37,20 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect_cli.stdio import Bridge
 from recollect_gateway.mcp_endpoint.tools import CATALOGUE
 from recollect_local.address import Endpoint
 from recollect_local.data_folder import DataFolder
+from tests.conftest import NewTenant
 from tests.support.commands import PROXIES, CommandOutput, Shell
 from tests.support.gateway import (
     LEGACY,
     MODERN,
     MODES,
+    NewApiKey,
     RunningGateway,
     error_of,
     eventually,
@@ -69,13 +72,20 @@ HELLO = {
 }
 
 
-@pytest.fixture
-def errors(tmp_path: Path) -> Iterator[Path]:
-    """The standard error of the commands, which must not contain a traceback."""
-    path = tmp_path / "stderr"
+@contextmanager
+def logged(folder: Path) -> Iterator[Path]:
+    """A file for the standard error of commands, which must not contain a traceback."""
+    path = folder / "stderr"
     path.touch()
     yield path
     assert "Traceback" not in path.read_text(), path.read_text()
+
+
+@pytest.fixture
+def errors(tmp_path: Path) -> Iterator[Path]:
+    """The standard error of the commands of a test."""
+    with logged(tmp_path) as path:
+        yield path
 
 
 @asynccontextmanager
@@ -91,23 +101,38 @@ async def bridged(errors: Path, *words: str, revision: str = LEGACY, **variables
             yield client
 
 
-@pytest.fixture(params=MODES)
-async def client(
-    request: pytest.FixtureRequest, gateway: RunningGateway, key: str, errors: Path
-) -> AsyncIterator[Client]:
-    variables = {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": key}
-    async with in_one_task(bridged(errors, "--toolset", "memory", revision=request.param, **variables)) as client:
-        assert client.protocol_version == request.param
-        yield client
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Runs the bridge with an input to its end."""
     return lambda stdin, *words: Shell(tmp_path).start("stdio", *words).communicate(stdin)
 
 
+@pytest.fixture(scope="module", params=MODES)
+async def bridge(
+    request: pytest.FixtureRequest,
+    gateway: RunningGateway,
+    new_tenant: NewTenant,
+    issue: NewApiKey,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[tuple[Client, Caller]]:
+    """A client, and the caller whose key the bridge has."""
+    caller = operator_caller(await new_tenant())
+    variables = {"RECOLLECT_URL": gateway.url, "RECOLLECT_API_KEY": (await issue(caller)).secret}
+    with logged(tmp_path_factory.mktemp("bridge")) as errors:
+        options = {"revision": request.param, **variables}
+        async with in_one_task(bridged(errors, "--toolset", "memory", **options)) as client:
+            assert client.protocol_version == request.param
+            yield client, caller
+
+
+@pytest.fixture
+def client(bridge: tuple[Client, Caller]) -> Client:
+    return bridge[0]
+
+
 class TestForwarding:
+    """One bridge for each revision of MCP, which all these tests use: to start one takes a second."""
+
     @pytest.mark.proves("crate: stdio")
     async def test_tools_results_and_resources_are_forwarded(self, client: Client) -> None:
         listed = [tool.name for tool in (await client.list_tools()).tools]
@@ -135,13 +160,13 @@ class TestForwarding:
         ]
         await asyncio.gather(*(client.call_tool("create_entities", {"entities": [entity]}) for entity in entities))
         read = (await client.call_tool("read_graph", {})).structured_content or {}
-        assert {entity["name"]: entity for entity in read["entities"]} == {
-            entity["name"]: entity for entity in entities
-        }
+        found = {entity["name"]: entity for entity in read["entities"]}
+        assert [found.get(entity["name"]) for entity in entities] == entities
 
     async def test_a_call_that_is_cancelled_ends_at_the_gateway(
-        self, client: Client, db: Database, caller: Caller, owner: asyncpg.Connection
+        self, bridge: tuple[Client, Caller], db: Database, owner: asyncpg.Connection
     ) -> None:
+        client, caller = bridge
         await client.call_tool("create_entities", {"entities": [ALICE]})
         before = await revision_of(db, caller)
         async with owner.transaction():

@@ -37,7 +37,7 @@ CACHES = {
     "recollect.cells.service": "cells by tenant, and by the hash of a credential: tests/tenancy/test_cells.py",
     "recollect.accounts.token_issuers": "documents of issuers, by tenant: tests/tenancy/test_identity_providers.py",
     "recollect_gateway.callers.admission": "limits and tenant by the hash of a credential: tests/tenancy/test_rates.py",
-    "recollect_http.failed_keys": "hashes of keys, of which nothing is told: tests/faults/test_made_up_keys.py",
+    "recollect_http.failed_keys": "hashes of keys, of which nothing is told: tests/slow/loads/test_made_up_keys.py",
     "recollect_gateway.callers.remembered_callers": (
         "callers by the hash of a credential: tests/tenancy/test_remembered_callers.py"
     ),

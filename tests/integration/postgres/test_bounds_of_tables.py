@@ -41,6 +41,7 @@ CLIENTS_OF_DEPLOYMENT, KEYS_OF_DEPLOYMENT, CHALLENGES_OF_BROWSER = 10_000, 5, 5
 """Numbers that stand in functions of the schema: keep_oauth_client, add_signing_key and keep_passkey_challenge."""
 
 ACCOUNTS, GATEWAY = "tests/integration/accounts/", "tests/integration/gateway/"
+COUNTED = "tests/slow/loads/test_counted_rows.py"
 NUMBERS = f"{ACCOUNTS}test_bounded_numbers.py::"
 
 REACHED: Mapping[str, Mapping[int, str]] = {
@@ -126,15 +127,15 @@ REACHED: Mapping[str, Mapping[int, str]] = {
 """For each table with stated numbers: each number, and the test that reaches it (or one as small, by the same code)."""
 
 OF_PLANS: Mapping[str, str] = {
-    "aliases": f"{ACCOUNTS}test_counted_rows.py::test_aliases_and_their_text_are_counted",
+    "aliases": f"{COUNTED}::test_aliases_and_their_text_are_counted",
     "changes": f"{ACCOUNTS}test_quotas.py::test_stored_bytes_count_exactly_and_include_history",
     "graphs": f"{ACCOUNTS}test_quotas.py::test_graphs_do_not_exceed_the_quota",
     "job_inputs": "tests/integration/jobs/test_job_storage.py::test_jobs_keep_at_most_what_the_plan_allows_in_graphs",
     "job_outputs": "tests/integration/jobs/test_jobs.py::test_storage_for_jobs_is_limited_by_tenant",
-    "node_versions": f"{ACCOUNTS}test_counted_rows.py::test_what_is_counted_is_near_what_it_takes_on_disk",
+    "node_versions": f"{COUNTED}::test_what_is_counted_is_near_what_it_takes_on_disk",
     "nodes": f"{ACCOUNTS}test_quotas.py::test_nodes_do_not_exceed_the_quota",
     "observations": f"{ACCOUNTS}test_quotas.py::test_observations_do_not_exceed_the_quota",
-    "relations": f"{ACCOUNTS}test_counted_rows.py::test_relations_alone_reach_the_limit_of_bytes",
+    "relations": f"{COUNTED}::test_relations_alone_reach_the_limit_of_bytes",
 }
 """For each table that a plan bounds: the test that reaches the quota, or that its rows count."""
 
