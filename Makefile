@@ -72,16 +72,17 @@ format: setup ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Types are checked (half a minute on one core) while the tests run, since tests often wait for servers and processes.
+# Types are checked (half a minute on one core) beside the rest, which mostly uses the other core at that time.
 # In a new clone, each process would compile all tests: so they are collected once before, which takes seconds.
-test: style ## Lint, and run the tests of everything that a code change can break; lists the lines that no test ran
+test: setup ## Lint, and run the tests of everything that a code change can break; lists the lines that no test ran
 	$(BIN)/mypy & types=$$!; \
+	$(MAKE) --no-print-directory style || { kill $$types; exit 1; }; \
 	$(BIN)/pytest -n 0 -qq --collect-only > /dev/null; \
 	$(IN_PROCESSES) $(COVERAGE) $(ARGS); tested=$$?; \
 	wait $$types && exit $$tested
 	@test -n "$(COVERAGE)" || echo "Coverage is measured from Python 3.12 on. To measure it here: make test COVERAGE=--cov"
 
-test-slow: setup ## Run the rest: random kills, generated requests, moves, replicas, statistics, loads, restarts
+test-slow: setup ## Run the rest: random kills, generated requests and histories, moves, replicas, statistics, loads, restarts
 	$(IN_PROCESSES) $(ARGS) tests/slow
 
 test-supported: setup ## Run the unit and contract tests, for the other supported versions of Python
@@ -265,7 +266,7 @@ clean-typescript:
 # examples of each property test, new ones each time; `make test` tries the same ones.
 soak: setup ## Run fault tests and property tests for long: about two hours on two cores
 	$(BIN)/pytest -n auto --dist load $(ARGS) tests/faults tests/slow/kills --soak
-	$(BIN)/pytest -n auto --dist load $(ARGS) -m hypothesis --soak
+	$(BIN)/pytest -n auto --dist load $(ARGS) -m hypothesis --soak tests tests/slow/histories
 	$(BIN)/pytest -n auto --dist load $(ARGS) --soak tests/slow/fuzz
 
 # In a second work tree. ARGS="jobs webhooks" tries those whose names contain one of these words.

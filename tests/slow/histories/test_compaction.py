@@ -25,7 +25,7 @@ from recollect.postgres.database import Database
 from recollect.retention.compaction import service as compaction
 from recollect.retention.compaction.model import Compaction, FreedRows
 from tests.conftest import NewTenant
-from tests.integration.graph.test_time_travel import READINGS
+from tests.slow.histories.test_time_travel import READINGS
 from tests.support.examples import examples
 from tests.support.histories import HISTORIES, written
 from tests.support.invariants import assert_laws
