@@ -3,6 +3,7 @@
 Tests share one migrated database. Each makes tenants of its own, which the product keeps apart.
 """
 
+import asyncio
 import gc
 import itertools
 import os
@@ -14,6 +15,7 @@ from typing import cast
 
 import asyncpg
 import pytest
+import uvloop
 from xdist.remote import Producer
 
 from recollect.accounts.identity.model import operator_caller
@@ -119,6 +121,12 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SchedulingByFile | None:
     """Where each file runs in one process, files that share filled databases run in the same process."""
     return SchedulingByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Run tests on uvloop, as gateways do: it takes a tenth of the processor time of a test less."""
+    return {"uvloop": uvloop.new_event_loop}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
