@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 import structlog
+import uvloop
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from redis.asyncio import Redis
 
@@ -54,7 +55,8 @@ def main(more: Mapping[str, Kind] = {}, *, cell: str | None = None) -> None:
         warn_of_unknown_settings()
         shutdown_tracing = configure_tracing(settings, "recollect-worker")
         try:
-            asyncio.run(run_until_signal(settings, more))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(run_until_signal(settings, more))
         finally:
             shutdown_tracing()
     except RecollectError as error:
