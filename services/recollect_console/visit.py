@@ -68,7 +68,7 @@ class Visit:
     @asynccontextmanager
     async def reading(self, operation: str) -> AsyncIterator[GraphView]:
         """The page's one transaction, as a view of its graph at its moment. Raises NotFound where there is none."""
-        async with self.call(operation, read_only=True).reading(self.graph, self.as_of) as view:
+        async with self.call(operation, read_only=True).searching(self.graph, self.as_of) as view:
             if self.graph != DEFAULT_GRAPH:
                 graphs.require_there(view)
             self.moment, self.graphs = view.at, await graphs.list_graphs(view.tx, limit=MAX_GRAPHS)

@@ -20,6 +20,7 @@ from recollect.graph.relations.counted import EdgeCounts
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.database import Database
 from recollect.postgres.replicas import ReplicaFailed
+from recollect.postgres.sql import QueryPlan
 from recollect.postgres.transactions import ExpectedGraph, GraphChanged, Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, cached_lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
@@ -75,7 +76,11 @@ class Call:
         return self.services.settings
 
     def transaction(
-        self, *, commit: bool = True, expected_graph: ExpectedGraph | None = None, keyed: bool = False
+        self,
+        *,
+        commit: bool = True,
+        expected_graph: ExpectedGraph | None = None,
+        plan: QueryPlan = QueryPlan.WITH_VALUES,
     ) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction. `commit` False: a dry run, rolled back. The others: as in `Database`."""
         return self.services.db.transaction(
@@ -84,8 +89,12 @@ class Call:
             commit=commit,
             reply_bytes=self.settings.max_reply_bytes,
             expected_graph=expected_graph,
-            keyed=keyed,
+            plan=plan,
         )
+
+    def looking_up(self) -> AbstractAsyncContextManager[Transaction]:
+        """The call's one transaction, which looks up by ids what a computation has found."""
+        return self.transaction(plan=QueryPlan.ONCE)
 
     async def compute(self, slices: Slices[T], *, advice: str) -> T:
         """The result of a computation, which the caller waits for outside any transaction.
@@ -99,46 +108,61 @@ class Call:
         """The name or id of the call's graph: the one that was given, else the credential's default."""
         return graph or self.caller.default_graph
 
-    @asynccontextmanager
-    async def reading(
-        self, graph: str | None, as_of: str | datetime | None = None, *, keyed: bool = False
-    ) -> AsyncIterator[GraphView]:
+    def reading(self, graph: str | None, as_of: str | datetime | None = None) -> AbstractAsyncContextManager[GraphView]:
         """The call's one transaction, as a view of a graph as it is or (`as_of`, a revision or a time) as it was.
 
-        `keyed`: everything that is read is looked up by keys. Where there is no such graph, nothing is found in it.
-        It begins on the primary and, where `by_replica`, goes on at a replica that has the same of the graph.
+        Everything is looked up by names and ids, except by queries that say that they search. Where there is no such
+        graph, nothing is found in it. It begins on the primary and, where `by_replica`, goes on at a replica that has
+        the same of the graph.
         """
+        return self._reading(graph, as_of, QueryPlan.ONCE)
+
+    def searching(
+        self, graph: str | None, as_of: str | datetime | None = None
+    ) -> AbstractAsyncContextManager[GraphView]:
+        """A view as by `reading`, for calls that search, list or count."""
+        return self._reading(graph, as_of, QueryPlan.WITH_VALUES)
+
+    @asynccontextmanager
+    async def _reading(
+        self, graph: str | None, as_of: str | datetime | None, plan: QueryPlan
+    ) -> AsyncIterator[GraphView]:
         async with AsyncExitStack() as primary, AsyncExitStack() as replica:
-            view = await self._view(primary, graph, as_of, keyed)
+            view = await self._view(primary, graph, as_of, plan)
             if self.by_replica and (replica_view := await replicated(view, replica)) is not None:
                 await primary.aclose()
                 view = replica_view
             yield view
 
     async def _view(
-        self, stack: AsyncExitStack, graph: str | None, as_of: str | datetime | None, keyed: bool
+        self, stack: AsyncExitStack, graph: str | None, as_of: str | datetime | None, plan: QueryPlan
     ) -> GraphView:
         """A view of a graph in a transaction that the stack holds. A known graph is not looked up, but confirmed."""
         graph_cache, tenant_id, name = self.services.graph_cache, self.caller.tenant_id, self.graph_name(graph)
         known = graph_cache.find(tenant_id, name)
         if known is not None:
             try:
-                tx = await stack.enter_async_context(self.transaction(expected_graph=known.expected, keyed=keyed))
+                tx = await stack.enter_async_context(self.transaction(expected_graph=known.expected, plan=plan))
             except GraphChanged:
                 graph_cache.note(tenant_id, name, None)
             else:
                 return await graphs.view_of(tx, known, graph, as_of)
-        tx = await stack.enter_async_context(self.transaction(keyed=keyed))
+        tx = await stack.enter_async_context(self.transaction(plan=plan))
         found = await graphs.find_known(tx, graph)
         graph_cache.note(tenant_id, name, found)
         return await graphs.view_of(tx, found, graph, as_of)
 
     def changing(
-        self, graph: str | None, *, commit: bool = True, keyed: bool = False, unbounded: bool = False
+        self,
+        graph: str | None,
+        *,
+        commit: bool = True,
+        plan: QueryPlan = QueryPlan.WITH_VALUES,
+        unbounded: bool = False,
     ) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction, in which a use case takes the graph's write lock.
 
-        `commit` and `keyed` as in `transaction`. After the time of WRITE_STATEMENTS statements it is rolled back,
+        `commit` and `plan` as in `transaction`. After the time of WRITE_STATEMENTS statements it is rolled back,
         unless it is `unbounded`: other writers of the graph wait for it.
         """
         return self.services.db.writing(
@@ -146,7 +170,7 @@ class Call:
             self.graph_name(graph),
             commit=commit,
             reply_bytes=self.settings.max_reply_bytes,
-            keyed=keyed,
+            plan=plan,
             within_seconds=None if unbounded else WRITE_STATEMENTS * self.settings.statement_timeout_seconds,
         )
 
@@ -156,11 +180,10 @@ class Call:
     ) -> AsyncIterator[tuple[Transaction, Revision]]:
         """The call's one transaction, with the graph's write lock and its next revision.
 
-        `commit` as in `transaction`. `prepared`: the vectors of its texts. Statements look up rows
-        by keys; those that search run inside `tx.searching`.
+        `commit` as in `transaction`. `prepared`: the vectors of its texts.
         """
         async with (
-            self.changing(graph, commit=commit, keyed=True) as tx,
+            self.changing(graph, commit=commit, plan=QueryPlan.ONCE) as tx,
             graphs.write_graph(tx, graph, self.operation) as revision,
         ):
             tx.prepared = prepared
@@ -181,13 +204,11 @@ class Call:
         """The view that a recall reads, and what the search cache has for these questions.
 
         The cache is asked before the transaction begins.
-
-        The transaction looks up by keys until the recall searches.
         """
         name, cache = self.graph_name(graph), self.services.recall_cache if questions else None
         async with (
             cached_lookup(cache, self.caller, name, questions, filters) as lookup,
-            self.reading(graph, as_of, keyed=True) as view,
+            self.reading(graph, as_of) as view,
         ):
             yield view, lookup
 
@@ -196,7 +217,7 @@ class Call:
 
         It takes a transaction of its own: call it only where there is a day without an offset.
         """
-        async with self.transaction(keyed=True) as tx:
+        async with self.looking_up() as tx:
             return await graphs.time_zone_of(tx, graph)
 
     async def questions(self, texts: Sequence[str], *, time_zone: str | None = None) -> list[Question]:

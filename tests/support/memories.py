@@ -31,7 +31,7 @@ from recollect.graph.traversal.model import NamedPaths
 from recollect.memory import reading, remembering, writing
 from recollect.memory.model import NewMemory, Remembered
 from recollect.postgres.database import Database
-from recollect.postgres.sql import Query
+from recollect.postgres.sql import Query, QueryPlan
 from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question, Recalled, RecallFilter
@@ -72,7 +72,7 @@ class Agent:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[tuple[Transaction, Revision]]:
         async with (
-            self.db.transaction(self.caller, keyed=True) as tx,
+            self.db.transaction(self.caller, plan=QueryPlan.ONCE) as tx,
             graphs.write_graph(tx, self.graph, "test") as revision,
         ):
             yield tx, revision
@@ -167,12 +167,12 @@ class Agent:
         by = by or embedder()
         model, embedded = by.model, 0
         while True:
-            async with self.db.transaction(self.caller, keyed=True) as tx:
+            async with self.db.transaction(self.caller, plan=QueryPlan.ONCE) as tx:
                 claimed = await passages.claim_pending(tx, model=model, limit=1_000, lease_seconds=60)
             if not claimed:
                 break
             made = await embedded_passages(claimed, by)
-            async with self.db.transaction(self.caller, keyed=True) as tx:
+            async with self.db.transaction(self.caller, plan=QueryPlan.ONCE) as tx:
                 await passages.lock_claimed_graphs(tx, claimed, model=model)
                 embedded += await passages.settle(tx, claimed, model=model, **made)
         async with self.db.transaction(self.caller) as tx:

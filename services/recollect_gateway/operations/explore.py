@@ -83,7 +83,7 @@ async def explore(call: Call, graph: str | None, body: ExploreBody) -> Explored:
     start, walk = target_of(body.start), Walk(Direction(body.direction), tuple(body.predicates))
     if body.to is not None:
         return await _paths(call, graph, body, start, target_of(body.to), walk)
-    async with call.reading(graph, body.as_of, keyed=True) as view:
+    async with call.reading(graph, body.as_of) as view:
         return await exploring.explore(view, start, walk, depth=body.depth, max_nodes=body.most)
 
 
@@ -110,10 +110,10 @@ def explored_body(found: Explored, nodes: Sequence[NeighbourNode], cut: str | No
 async def _paths(
     call: Call, graph: str | None, body: ExploreBody, start: MemoryRef, to: MemoryRef, walk: Walk
 ) -> Explored:
-    async with call.reading(graph, body.as_of, keyed=True) as view:
+    async with call.reading(graph, body.as_of) as view:
         search = await exploring.open_paths(view, start, to, walk, depth=body.depth)
     paths = await call.compute(search.all_paths(), advice="Narrow predicates or depth.")
-    async with call.transaction(keyed=True) as tx:
+    async with call.looking_up() as tx:
         return await exploring.explored_paths(tx, search, paths)
 
 

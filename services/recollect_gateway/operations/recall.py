@@ -209,7 +209,6 @@ async def _recall(
             token_budget=body.token_budget,
             cached=cached,
             described=True,
-            last_search=True,
             correcting=correcting,
             audited=random() < call.settings.recall_audit_share,  # noqa: S311 - sampling needs no secure randomness
             page=page,

@@ -82,7 +82,7 @@ async def find(
     """
     named = [] if filters.named is False else await search.find_mentioned(view.tx, view.graph, question.asking_part)
     recalled = await recall.recall(
-        view, [question], filters, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached, last_search=True
+        view, [question], filters, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
     )
     hits = _by_node(recalled.hits)
     ranked = unique([*named, *hits])
@@ -202,10 +202,10 @@ async def _ranked(
 
     The texts are what recall finds, summaries and tags. Summaries and tags are no memories: they match by words alone.
     """
+    labels = await _label_query(view, question, filters)
     recalled = await recall.recall(
         view, [question], filters, limit=recall.MAX_RECALLED, token_budget=UNBOUNDED, cached=cached
     )
-    labels = await _label_query(view, question, filters)
     labelled = await search.match_labels(view, labels)
     hits = [
         *(NodeHit(hit.version_ref, hit.score, hit.text) for hit in recalled.hits),

@@ -30,7 +30,7 @@ from recollect.postgres.connections import (
 )
 from recollect.postgres.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.postgres.shared_connections import local_settings
-from recollect.postgres.sql import Query
+from recollect.postgres.sql import Query, QueryPlan
 from recollect.postgres.transactions import (
     ROLLBACK_SECONDS,
     ExpectedGraph,
@@ -200,7 +200,7 @@ class Database:
         reply_bytes: int | None = None,
         also_suspended: bool = False,
         expected_graph: ExpectedGraph | None = None,
-        keyed: bool = False,
+        plan: QueryPlan = QueryPlan.WITH_VALUES,
         durable: bool = True,
     ) -> AsyncIterator[Transaction]:
         """Open a transaction for the caller's tenant; commit on a clean exit, roll back on any error.
@@ -209,9 +209,8 @@ class Database:
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
         Transaction. `also_suspended`: the transaction may write though the tenant is suspended, as one of a caller that
         is `of_service` may. `expected_graph`: a graph that must still be the same; raises GraphChanged at the beginning
-        otherwise. `keyed`: every statement looks rows up by keys, so that it is planned once a session. `durable`
-        False: the commit does not wait for the disk, for data that can be made again; a server that dies may lose what
-        was committed within the last second.
+        otherwise. `plan`: how queries are planned that do not say it. `durable` False: the commit does not wait for the
+        disk, for data that can be made again; a server that dies may lose what was committed within the last second.
         Raises TenantReadOnly, TenantSuspended or TenantMoving at the beginning or before the commit; and Unavailable
         when PostgreSQL is unreachable or busy, or the tenant's share of the connections is in use.
         """
@@ -220,14 +219,14 @@ class Database:
         terms = TransactionTerms(read_only, must_be_writable, must_be_here=self._several)
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(
-                connection, caller, reply_bytes, is_preemptible=read_only, pooled=bool(self._local), keyed=keyed
+                connection, caller, reply_bytes, is_preemptible=read_only, pooled=bool(self._local), plan=plan
             )
             transaction.replica = self._replica
             try:
                 # Inside the try: a call cancelled while the transaction begins or ends leaves none open.
                 await connection.execute(
                     begin_statements(
-                        caller.tenant_id, terms, local=self._local, expected_graph=expected_graph, keyed=keyed
+                        caller.tenant_id, terms, local=self._local, expected_graph=expected_graph, plan=plan
                     )
                 )
                 if participant is not None:
@@ -345,7 +344,7 @@ class Database:
         *,
         commit: bool = True,
         reply_bytes: int | None = None,
-        keyed: bool = False,
+        plan: QueryPlan = QueryPlan.WITH_VALUES,
         within_seconds: float | None = None,
     ) -> AsyncIterator[Transaction]:
         """A `transaction` that writes the graph of that name or id.
@@ -361,7 +360,7 @@ class Database:
                     await stack.enter_async_context(self._writers.acquire(key, wait_seconds=self._lock_seconds))
             except TimeoutError:
                 raise Unavailable("Another write is changing this graph. Try again.", code=ErrorCode.BUSY) from None
-            transaction = self.transaction(caller, commit=commit, reply_bytes=reply_bytes, keyed=keyed)
+            transaction = self.transaction(caller, commit=commit, reply_bytes=reply_bytes, plan=plan)
             tx = await stack.enter_async_context(transaction)
             await stack.enter_async_context(_done_within(within_seconds))
             yield tx

@@ -20,6 +20,7 @@ from recollect.fairness.shares import Shares
 from recollect.postgres.database import Database
 from recollect.postgres.driver_errors import DRIVER_ERRORS, translate
 from recollect.postgres.replica_lag import LogMarks, ReplicaOutcome
+from recollect.postgres.sql import QueryPlan
 from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect.telemetry.metrics import record_replica_read
@@ -60,7 +61,9 @@ class Replica(Database):
             self._paused_until = time.monotonic() + PAUSE_SECONDS
 
     @asynccontextmanager
-    async def reading(self, caller: Caller, reply_bytes: int | None) -> AsyncIterator[Transaction]:
+    async def reading(
+        self, caller: Caller, reply_bytes: int | None, plan: QueryPlan = QueryPlan.WITH_VALUES
+    ) -> AsyncIterator[Transaction]:
         """A `transaction` that only reads. Raises ReplicaFailed, and notes the outcome.
 
         A connection lost after the transaction began does not count as a replica that is unreachable: the next call
@@ -68,7 +71,7 @@ class Replica(Database):
         """
         has_begun = False
         try:
-            async with self.transaction(caller, read_only=True, reply_bytes=reply_bytes) as tx:
+            async with self.transaction(caller, read_only=True, reply_bytes=reply_bytes, plan=plan) as tx:
                 has_begun = True
                 yield tx
         except (RecollectError, *DRIVER_ERRORS) as error:

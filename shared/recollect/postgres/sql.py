@@ -11,17 +11,25 @@ name, in other fragments, too:
 
     WHERE -- include: fits
 
+A line below a query's name may say how it is planned (`QueryPlan`), whatever transaction it runs in:
+
+    -- name: find_similar
+    -- plan: with values
+    -- Facts that mean nearly the same.
+
 `queries = Queries(__package__)` reads the file when the first query is used.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
 _HEADER = re.compile(r"^-- (?P<kind>name|fragment): (?P<name>[a-z_]+)$", re.MULTILINE)
+_PLANNED = re.compile(r"^-- name: (?P<name>[a-z_]+)\n-- plan: (?P<plan>.+)$", re.MULTILINE)
 _INCLUDE = re.compile(r"-- include: (?P<name>[a-z_]+)$", re.MULTILINE)
 _DESCRIPTION = re.compile(r"\A(--[^\n]*\n)+")
 _PARAMETER = re.compile(r"(?<![:\w]):(?P<name>[a-z_]+)")
@@ -29,12 +37,29 @@ _PARAMETER = re.compile(r"(?<![:\w]):(?P<name>[a-z_]+)")
 _TYPE = re.compile(r"[a-z]+(\([0-9]+\))?")
 
 
+class QueryPlan(StrEnum):
+    """How PostgreSQL plans a query."""
+
+    ONCE = "once"
+    """Once a session: the query looks rows up by keys, so that one plan is as good for all values."""
+
+    ONCE_FROM_HERE = "once from here"
+    """Once a session, and so are the queries after it in its transaction that do not say how."""
+
+    WITH_VALUES = "with values"
+    """Each time, with its values: the query searches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement as PostgreSQL takes it, and the names of its parameters in the order of their numbers."""
+    """A statement as PostgreSQL takes it, and the names of its parameters in the order of their numbers.
+
+    `plan`: how it is planned; None: as the transaction is.
+    """
 
     text: str
     parameters: tuple[str, ...] = ()
+    plan: QueryPlan | None = None
     past: "Query | None" = None
     """The twin for the past, if there is one: the query of the same name with the suffix `_at`."""
 
@@ -74,9 +99,13 @@ class Queries:
     @cached_property
     def by_name(self) -> dict[str, Query]:
         """Every query by its name, which its text also has as a comment, to be found in a slow-query log."""
-        statements = parse((files(self.package) / "queries.sql").read_text(encoding="utf-8"))
+        text = (files(self.package) / "queries.sql").read_text(encoding="utf-8")
+        plans = {found["name"]: QueryPlan(found["plan"]) for found in _PLANNED.finditer(text)}
         capability = self.package.rpartition(".")[2]
-        by_name = {name: Query.compile(f"/* {capability}.{name} */ {text}") for name, text in statements.items()}
+        by_name = {
+            name: replace(Query.compile(f"/* {capability}.{name} */ {statement}"), plan=plans.get(name))
+            for name, statement in parse(text).items()
+        }
         return {name: replace(query, past=by_name.get(f"{name}_at")) for name, query in by_name.items()}
 
     def __getattr__(self, name: str) -> Query:

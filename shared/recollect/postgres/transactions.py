@@ -17,7 +17,7 @@ from recollect.fairness.slots import takes_short_steps, yield_to_others
 from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect.postgres.replica_lag import LogMarks, ReplicaOutcome
 from recollect.postgres.shared_connections import cursor_of_shared_connection
-from recollect.postgres.sql import Query
+from recollect.postgres.sql import Query, QueryPlan
 
 if TYPE_CHECKING:
     from recollect.embedding import PreparedTexts
@@ -36,18 +36,17 @@ A = TypeVar("A")
 
 AnyConnection = asyncpg.Connection | PoolConnectionProxy
 
-_PLAN_ONCE = (
-    "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
-)
-"""For transactions in which all rows are looked up by keys: there, a plan that was made once is as good as one for
-these values, and stays so, however small the table was at first. This includes the commit, which looks up the rows that
-new rows refer to. Without sorts, a look-up in the order of an index uses that index: a planner that expects one row of
-a tenant would otherwise read all rows of the tenant by a smaller index, and sort them."""
+_PLAN_SETTINGS = {
+    QueryPlan.ONCE: "SET LOCAL plan_cache_mode = force_generic_plan; "
+    "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off",
+    QueryPlan.WITH_VALUES: "SET LOCAL plan_cache_mode = force_custom_plan; "
+    "SET LOCAL enable_seqscan = on; SET LOCAL enable_sort = on",
+}
+"""The settings for each plan; those of WITH_VALUES are the defaults of our sessions.
 
-_PLAN_WITH_VALUES = (
-    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; SET LOCAL enable_sort = on"
-)
-"""The defaults of our sessions."""
+A plan that was made once stays good, however small the table was at first. This includes the commit, which looks up the
+rows that new rows refer to. Without sorts, a look-up in the order of an index uses that index: a planner that expects
+one row of a tenant would otherwise read all rows of the tenant by a smaller index, and sort them."""
 
 _IS_WRITABLE, _IS_HERE = "SELECT require_writable({})", "SELECT require_here({}, {})"
 
@@ -80,7 +79,7 @@ class Session:
 
     async def fetch(self, query: Query, **parameters: Any) -> list[asyncpg.Record]:
         """All rows."""
-        await self._yield_to_others()
+        await self._before(query)
         return await self._connection.fetch(query.text, *self._arguments(query, parameters))
 
     async def fetch_as(self, query: Query, make: Callable[[asyncpg.Record], A], /, **parameters: Any) -> list[A]:
@@ -89,12 +88,12 @@ class Session:
 
     async def fetchrow(self, query: Query, **parameters: Any) -> asyncpg.Record | None:
         """The first row, or None."""
-        await self._yield_to_others()
+        await self._before(query)
         return await self._connection.fetchrow(query.text, *self._arguments(query, parameters))
 
     async def fetchval(self, query: Query, **parameters: Any) -> Any:
         """The first column of the first row, or None."""
-        await self._yield_to_others()
+        await self._before(query)
         return await self._connection.fetchval(query.text, *self._arguments(query, parameters))
 
     async def stream(
@@ -105,6 +104,7 @@ class Session:
         `prefetch`: how many rows one round trip brings; so many are held at a time.
         """
         arguments = self._arguments(query, parameters)
+        await self._plan_as(query)
         async for row in self._cursor(query.text, *arguments, prefetch=prefetch):
             yield row
 
@@ -113,11 +113,14 @@ class Session:
 
     async def execute(self, query: Query, **parameters: Any) -> None:
         """Run a query that returns no rows."""
-        await self._yield_to_others()
+        await self._before(query)
         await self._connection.execute(query.text, *self._arguments(query, parameters))
 
-    async def _yield_to_others(self) -> None:
-        """Let other calls go first, where this one holds nothing that they need."""
+    async def _before(self, query: Query) -> None:
+        """What has to be done before a query runs."""
+
+    async def _plan_as(self, query: Query) -> None:
+        """Have a query planned as it says."""
 
     def _arguments(self, query: Query, parameters: dict[str, Any]) -> list[Any]:
         return query.arguments(parameters)
@@ -130,7 +133,7 @@ class Transaction(Session):
     `is_preemptible`: it gives way to other calls between its statements. Transactions that only read do, since they
     hold no lock that others wait for; and so do very large writes, for which others of the tenant wait long anyway.
     `pooled`: other processes share its connection between transactions. `is_in_home_cell` False: it is in another cell.
-    `replica`: the replica of its database, if there is one. `keyed`: all its rows are looked up by keys.
+    `replica`: the replica of its database, if there is one. `plan`: how queries are planned that do not say it.
     `prepared`: texts of the call that were embedded before it; `embedded`: how many passages it stores with vectors.
     """
 
@@ -142,11 +145,12 @@ class Transaction(Session):
         *,
         is_preemptible: bool = False,
         pooled: bool = False,
-        keyed: bool = False,
+        plan: QueryPlan = QueryPlan.WITH_VALUES,
     ) -> None:
         super().__init__(connection)
         self.caller, self.reply_bytes, self.is_preemptible = caller, reply_bytes, is_preemptible
-        self._pooled, self._keyed = pooled, keyed
+        self._pooled = pooled
+        self.plan = self._current_plan = plan
         self.is_in_home_cell = True
         self.replica: ReadReplica | None = None
         self.prepared: PreparedTexts | None = None
@@ -177,9 +181,18 @@ class Transaction(Session):
                 return
             yield batch
 
-    async def _yield_to_others(self) -> None:
+    async def _before(self, query: Query) -> None:
         if self.is_preemptible:
             await yield_to_others()
+        await self._plan_as(query)
+
+    async def _plan_as(self, query: Query) -> None:
+        if query.plan is QueryPlan.ONCE_FROM_HERE:
+            self.plan = QueryPlan.ONCE
+        plan = self.plan if query.plan in (None, QueryPlan.ONCE_FROM_HERE) else query.plan
+        if plan is not self._current_plan:
+            await self._connection.execute(_PLAN_SETTINGS[plan])
+            self._current_plan = plan
 
     def _cursor(self, text: str, *arguments: Any, prefetch: int) -> AsyncIterable[asyncpg.Record]:
         if self._pooled:
@@ -208,36 +221,6 @@ class Transaction(Session):
         """Have the remembered callers of the tenant looked up anew, once this transaction has ended."""
         self.acted = True
 
-    async def look_up(self) -> None:
-        """From here on all rows are looked up by keys, as in a transaction that is `keyed`."""
-        if not self._keyed:
-            await self._connection.execute(_PLAN_ONCE)
-            self._keyed = True
-
-    async def search(self) -> None:
-        """From here on statements search: each is planned with its values."""
-        if self._keyed:
-            await self._connection.execute(_PLAN_WITH_VALUES)
-            self._keyed = False
-
-    @asynccontextmanager
-    async def looking_up(self) -> AsyncIterator[None]:
-        """Look rows up by keys inside the block, and go on as before."""
-        keyed = self._keyed
-        await self.look_up()
-        yield
-        if not keyed:
-            await self.search()
-
-    @asynccontextmanager
-    async def searching(self) -> AsyncIterator[None]:
-        """Search inside the block, and go on as before."""
-        keyed = self._keyed
-        await self.search()
-        yield
-        if keyed:
-            await self.look_up()
-
     async def check_foreign_keys_at_once(self) -> None:
         """From here to the end of the transaction, check foreign keys to deleted rows at once, by plans made once.
 
@@ -249,7 +232,7 @@ class Transaction(Session):
     @asynccontextmanager
     async def dry_run(self) -> AsyncIterator[None]:
         """Roll back the writes of the block and release their locks: a dry run, which finds the result by doing it."""
-        jobs, written, keyed = set(self.jobs), dict(self.written), self._keyed
+        jobs, written, plans = set(self.jobs), dict(self.written), (self.plan, self._current_plan)
         await self._connection.execute("SAVEPOINT trial")
         try:
             yield
@@ -258,7 +241,7 @@ class Transaction(Session):
                 await self._connection.execute(_END_TRIAL)
             raise
         finally:
-            self.jobs, self.written, self._keyed = jobs, written, keyed
+            self.jobs, self.written, (self.plan, self._current_plan) = jobs, written, plans
         await self._connection.execute(_END_TRIAL)
 
 
@@ -278,7 +261,9 @@ class ReadReplica(Protocol):
     def note(self, outcome: ReplicaOutcome) -> None:
         """Count the outcome of a read."""
 
-    def reading(self, caller: Caller, reply_bytes: int | None) -> AbstractAsyncContextManager[Transaction]:
+    def reading(
+        self, caller: Caller, reply_bytes: int | None, plan: QueryPlan
+    ) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that only reads. Raises ReplicaFailed."""
 
 
@@ -290,7 +275,7 @@ class TransactionOptions(TypedDict, total=False):
     reply_bytes: int | None
     also_suspended: bool
     expected_graph: ExpectedGraph | None
-    keyed: bool
+    plan: QueryPlan
     durable: bool
 
 
@@ -307,12 +292,12 @@ class TransactionTerms:
 
 
 def begin_statements(
-    tenant_id: UUID, terms: TransactionTerms, *, local: str, expected_graph: ExpectedGraph | None, keyed: bool
+    tenant_id: UUID, terms: TransactionTerms, *, local: str, expected_graph: ExpectedGraph | None, plan: QueryPlan
 ) -> str:
     """The statements that begin a transaction of this tenant, in one round trip.
 
-    `local`: settings of a shared connection. `expected_graph`: the graph as the snapshot must show it. `keyed`: all
-    rows are looked up by keys.
+    `local`: settings of a shared connection. `expected_graph`: the graph as the snapshot must show it. `plan`: how
+    queries are planned that do not say it.
     """
     # The id is a UUID, so that nothing can be smuggled into the text.
     mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY" if terms.read_only else "ISOLATION LEVEL READ COMMITTED"
@@ -322,8 +307,8 @@ def begin_statements(
     graph = ""
     if expected_graph is not None:
         graph = f"; {_IS_SAME_GRAPH.format(UUID(str(expected_graph.id)), int(expected_graph.fingerprint))}"
-    plan = f"; {_PLAN_ONCE}" if keyed else ""
-    return f"BEGIN {mode}; {local}{tenant}{here}{writable}{graph}{plan}"
+    planning = f"; {_PLAN_SETTINGS[plan]}" if plan is QueryPlan.ONCE else ""
+    return f"BEGIN {mode}; {local}{tenant}{here}{writable}{graph}{planning}"
 
 
 def end_statements(terms: TransactionTerms, *, commit: bool, durable: bool) -> str:
@@ -338,7 +323,7 @@ def end_statements(terms: TransactionTerms, *, commit: bool, durable: bool) -> s
     here = [_IS_HERE.format("true", "true")] if terms.must_be_here else []
     writable = [_IS_WRITABLE.format("true")] if terms.must_be_writable else []
     durability = [] if durable else [_WAIT_FOR_NO_DISK]
-    return "; ".join([_PLAN_ONCE, *durability, *here, *writable, "COMMIT"])
+    return "; ".join([_PLAN_SETTINGS[QueryPlan.ONCE], *durability, *here, *writable, "COMMIT"])
 
 
 async def roll_back(connection: PoolConnectionProxy, *, within: float = ROLLBACK_SECONDS) -> None:

@@ -33,6 +33,7 @@ WHERE :named AND tenant_id = :tenant_id AND same_key(node_id, state.node_id) AND
 ORDER BY node_id OFFSET 0
 
 -- name: nodes_as_of
+-- plan: once from here
 -- The next lineages after :after, oldest first, each as it was at revision :as_of_revision and time :as_of_time. `shown`:
 -- whether it was a node at that revision, has a name if :named and none if not, and matches :kind (kind), :tags (any of
 -- these), :since and :until (its last change); active, unless :hidden. At most :limit lineages, and of those the first
@@ -143,6 +144,7 @@ WHERE state.position = 1 OR state.bytes <= :max_bytes
 ORDER BY state.lineage;
 
 -- name: relations_as_of
+-- plan: with values
 -- The next relations of the graph after :after, oldest first, that were live at revision :as_of_revision; at most
 -- :limit. `shown` is false if an end did not exist, had expired at the time :as_of_time, had no name although :named is
 -- set, was outdated or archived although :hidden is not set, or does not match :kind (kind), :tags (any of these), :since and :until (its last change). Relations into other
@@ -214,6 +216,7 @@ WHERE position = 1 OR bytes <= :max_bytes
 ORDER BY id;
 
 -- name: find_facts
+-- plan: once from here
 -- The oldest live fact with each of these texts, threads and statuses; looked up as in nodes.insert_facts.
 SELECT i.position, n.id
 FROM unnest(:texts::text[], :threads::text[], :statuses::text[]) WITH ORDINALITY AS i (content, thread, status, position)

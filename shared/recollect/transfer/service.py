@@ -62,7 +62,6 @@ async def import_items(
     calls of other tenants between its statements.
     """
     tx.is_preemptible = True
-    await tx.look_up()
     admitted, problems = _admitted(revision.graph, items)
     begun = revision.number if begun is None else begun
     admitted = await _under_stored_names(tx, revision.graph, with_expiries(admitted), before=begun)

@@ -60,7 +60,6 @@ async def nodes_as_of(
     `hidden`: outdated and archived ones, too. At most `limit`, and about `max_bytes` of texts, metadata and
     observations.
     """
-    await tx.look_up()
     rows = await tx.fetch(
         queries.nodes_as_of,
         **_state(snapshot, selection),
@@ -90,7 +89,6 @@ async def relations_as_of(
     `hidden`: also those of outdated and archived nodes. At most `limit`, and about `max_bytes` of metadata and of
     facts at their ends.
     """
-    await tx.search()
     rows = await tx.fetch(
         queries.relations_as_of,
         **_state(snapshot, selection),

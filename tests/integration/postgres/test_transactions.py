@@ -17,7 +17,7 @@ from recollect.caller import Caller
 from recollect.errors import ErrorCode, TenantMoving, TenantReadOnly, TenantSuspended, Unavailable
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
-from recollect.postgres.sql import Query
+from recollect.postgres.sql import Query, QueryPlan
 from recollect.postgres.transactions import begin_statements
 from recollect.settings import Settings
 from tests.support.gateway import eventually
@@ -82,31 +82,46 @@ class TestPlans:
                 await tx.fetch(self.ASKED, id=caller.tenant_id)
         assert await self._planned(one_connection, caller) == (0, 3)
 
-    async def test_statements_of_a_keyed_transaction_are_planned_once(
+    async def test_statements_of_a_transaction_that_looks_up_are_planned_once(
         self, one_connection: Database, caller: Caller
     ) -> None:
         for _ in range(3):
-            async with one_connection.transaction(caller, read_only=True, keyed=True) as tx:
+            async with one_connection.transaction(caller, read_only=True, plan=QueryPlan.ONCE) as tx:
                 await tx.fetch(self.ASKED, id=caller.tenant_id)
         assert await self._planned(one_connection, caller) == (3, 0)
 
-    async def test_statements_after_look_up_are_planned_once(self, one_connection: Database, caller: Caller) -> None:
+    async def test_a_query_that_looks_up_is_planned_once(self, one_connection: Database, caller: Caller) -> None:
         async with one_connection.transaction(caller, read_only=True) as tx:
             await tx.fetch(self.ASKED, id=caller.tenant_id)
-            await tx.look_up()
+            await tx.fetch(replace(self.ASKED, plan=QueryPlan.ONCE), id=caller.tenant_id)
             await tx.fetch(self.ASKED, id=caller.tenant_id)
-        assert await self._planned(one_connection, caller) == (1, 1)
+        assert await self._planned(one_connection, caller) == (1, 2)
 
-    async def test_statements_after_search_are_planned_with_their_values(
+    async def test_statements_after_one_that_looks_up_from_there_are_planned_once(
         self, one_connection: Database, caller: Caller
     ) -> None:
-        async with one_connection.transaction(caller, read_only=True, keyed=True) as tx:
+        async with one_connection.transaction(caller, read_only=True) as tx:
             await tx.fetch(self.ASKED, id=caller.tenant_id)
-            await tx.search()
-            await tx.fetch(self.ASKED, id=caller.tenant_id)
-            await tx.look_up()
+            await tx.fetch(replace(self.ASKED, plan=QueryPlan.ONCE_FROM_HERE), id=caller.tenant_id)
             await tx.fetch(self.ASKED, id=caller.tenant_id)
         assert await self._planned(one_connection, caller) == (2, 1)
+
+    async def test_a_query_that_searches_is_planned_with_its_values(
+        self, one_connection: Database, caller: Caller
+    ) -> None:
+        async with one_connection.transaction(caller, read_only=True, plan=QueryPlan.ONCE) as tx:
+            await tx.fetch(self.ASKED, id=caller.tenant_id)
+            await tx.fetch(replace(self.ASKED, plan=QueryPlan.WITH_VALUES), id=caller.tenant_id)
+            async for _ in tx.stream(self.ASKED, id=caller.tenant_id):
+                pass
+        assert await self._planned(one_connection, caller) == (2, 1)
+
+    async def test_plans_are_as_before_after_a_dry_run(self, one_connection: Database, caller: Caller) -> None:
+        async with one_connection.transaction(caller) as tx:
+            async with tx.dry_run():
+                await tx.fetch(replace(self.ASKED, plan=QueryPlan.ONCE_FROM_HERE), id=caller.tenant_id)
+            await tx.fetch(self.ASKED, id=caller.tenant_id)
+        assert await self._planned(one_connection, caller) == (1, 1)
 
     async def _planned(self, db: Database, caller: Caller) -> tuple[int, int]:
         """How often the connection's statement ran by a generic plan, and by a custom one."""

@@ -18,7 +18,7 @@ from recollect.memory import revising
 from recollect.memory.model import MemoryRef, NewMemory
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
-from recollect.postgres.sql import Query
+from recollect.postgres.sql import Query, QueryPlan
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, QuestionWords, RecallFilter, SearchScope
@@ -95,7 +95,7 @@ async def statement_of(owner: asyncpg.Connection, index: VectorIndex) -> Query:
 async def recalled_texts(agent: Agent, text: str, *, exact: bool) -> list[str]:
     """What a recall finds, sent as a gateway sends it."""
     questions = await embedded_questions(text)
-    async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
+    async with agent.db.transaction(agent.caller, read_only=True, plan=QueryPlan.ONCE) as tx:
         found = await recall.recall(
             await graphs.view(tx, None),
             questions,
@@ -103,7 +103,6 @@ async def recalled_texts(agent: Agent, text: str, *, exact: bool) -> list[str]:
             limit=10,
             token_budget=10_000,
             exact=exact,
-            last_search=True,
         )
         return [hit.text for hit in found.hits]
 
@@ -111,7 +110,7 @@ async def recalled_texts(agent: Agent, text: str, *, exact: bool) -> list[str]:
 async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
     """What a question finds that shares no word with any passage."""
     [question] = await embedded_questions("oboes")
-    async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
+    async with agent.db.transaction(agent.caller, read_only=True, plan=QueryPlan.ONCE) as tx:
         view = await graphs.view(tx, None)
         state = await store.find_state(tx, view.graph)
         scope = SearchScope(view, RecallFilter(), None, None if exact else state)
@@ -309,7 +308,7 @@ class TestIndexes:
         questions = await embedded_questions("violin in the garden")
 
         async def ask(audited: bool) -> None:
-            async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
+            async with agent.db.transaction(agent.caller, read_only=True, plan=QueryPlan.ONCE) as tx:
                 await recall.recall(
                     await graphs.view(tx, None),
                     questions,
@@ -317,7 +316,6 @@ class TestIndexes:
                     limit=10,
                     token_budget=10_000,
                     audited=audited,
-                    last_search=True,
                 )
 
         await ask(True)

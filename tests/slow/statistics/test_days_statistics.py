@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from recollect.graph.graphs import service as graphs
 from recollect.memory.model import NewMemory
+from recollect.postgres.sql import QueryPlan
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
 from tests.support.column_statistics import BATCH, Work
@@ -25,9 +26,9 @@ async def test_days_are_looked_up(work: Work) -> None:
         await work.agent.remember(*(note(number) for number in range(batch * BATCH, (batch + 1) * BATCH)))
     questions = await embedded_questions("What happened on 2024-06-01?")
     work.watch.clear()
-    async with work.agent.db.transaction(work.agent.caller, read_only=True, keyed=True) as tx:
+    async with work.agent.db.transaction(work.agent.caller, read_only=True, plan=QueryPlan.ONCE) as tx:
         view = await graphs.view(tx, None)
-        found = await recall.recall(view, questions, RecallFilter(), limit=10, token_budget=1_000, last_search=True)
+        found = await recall.recall(view, questions, RecallFilter(), limit=10, token_budget=1_000)
     assert len(found.hits) == OF_A_DAY + 1
     looked_at = work.watch.rows
     assert 0 < looked_at["recall.said_within"] < 10 * OF_A_DAY, looked_at

@@ -35,7 +35,7 @@ from recollect.graph.relations.model import RelationFilter
 from recollect.graph.traversal import service as traversal
 from recollect.memory import links, reading, writing
 from recollect.memory.model import NewMemory
-from recollect.postgres.sql import Query
+from recollect.postgres.sql import Query, QueryPlan
 from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from recollect.retention.expiry import service as expiry
@@ -137,12 +137,12 @@ async def a_batch_is_embedded_by_ids(work: Work) -> None:
     """Passages that are claimed, stored, set aside or released are looked up by id, whatever else waits."""
     model = embedder().model
     work.watch.clear()
-    async with work.agent.db.transaction(work.agent.caller, keyed=True) as tx:
+    async with work.agent.db.transaction(work.agent.caller, plan=QueryPlan.ONCE) as tx:
         claimed = await passages.claim_pending(tx, model=model, limit=FEW, lease_seconds=60)
     *taken, refused, failed, back = claimed
     made = await embedded_passages(taken)
     reasons = [FailedPassage(refused.id, "refused", certain=True), FailedPassage(failed.id, "failed", certain=False)]
-    async with work.agent.db.transaction(work.agent.caller, keyed=True) as tx:
+    async with work.agent.db.transaction(work.agent.caller, plan=QueryPlan.ONCE) as tx:
         assert await passages.lock_claimed_graphs(tx, claimed, model=model) == set()
         assert await passages.record_failures(tx, reasons, claimed) == {refused.id}
         assert await passages.settle(tx, taken, model=model, **made) == len(taken)
@@ -159,7 +159,7 @@ async def a_claim_looks_at_few_rows(work: Work) -> None:
         await work.owner.execute(statement)
         for small_only in (False, True):
             work.watch.clear()
-            async with work.agent.db.transaction(work.agent.caller, keyed=True) as tx:
+            async with work.agent.db.transaction(work.agent.caller, plan=QueryPlan.ONCE) as tx:
                 await passages.claim_pending(
                     tx, model=embedder().model, limit=CLAIMED, lease_seconds=600, small_only=small_only
                 )
@@ -446,7 +446,7 @@ async def test_a_recall_looks_at_no_more_expiring_rows_than_it_returns(work: Wor
     await work.owner.execute("UPDATE nodes SET expires_at = now() + interval '1 day' WHERE name LIKE 'new %'")
     work.watch.clear()
     [question] = await embedded_questions("who likes tea 7?")
-    async with agent.db.transaction(agent.caller, read_only=True, keyed=True) as tx:
+    async with agent.db.transaction(agent.caller, read_only=True, plan=QueryPlan.ONCE) as tx:
         view = await graphs.view(tx, None)
         assert (await recall.recall(view, [question], RecallFilter(), limit=10, token_budget=1_000)).hits
     for statement in ("is_node_shown", "has_unusual_nodes"):  # One row each, by several steps of a plan.

@@ -56,7 +56,7 @@ KEYED: dict[str, dict[str, Any]] = {
         "observations": [{"entityName": name, "contents": ["said later"]} for name in (NAME, SILENT)],
     },
 }
-"""Tools whose statements are planned once a session for all tenants (`keyed` of Call.reading), with their arguments."""
+"""Tools whose statements are planned once a session for all tenants (Call.reading), with their arguments."""
 
 MAX_KEYED_ROWS = 120
 """The most rows that such a statement may look at, for an entity that has three observations, is an end of two

@@ -1,8 +1,11 @@
 """Parsing a `queries.sql`: named statements, with shared fragments included."""
 
+from pathlib import Path
+
 import pytest
 
-from recollect.postgres.sql import Query, parse
+import recollect
+from recollect.postgres.sql import Queries, Query, QueryPlan, parse
 
 FRAGMENT = """-- fragment: lives
 -- Whether it lives.
@@ -33,6 +36,22 @@ def test_a_missing_fragment_is_an_error() -> None:
 def test_a_duplicate_name_is_an_error(what: str) -> None:
     with pytest.raises(ValueError, match="alike"):
         parse(FRAGMENT + f"-- {what}: lives\n-- Another.\nSELECT 1;\n")
+
+
+def test_a_query_may_say_how_it_is_planned() -> None:
+    queries = Queries("recollect.retrieval.recall")
+    assert queries.find_near_duplicates.plan is QueryPlan.WITH_VALUES
+    assert queries.find_narrowed_candidates.with_types(vector="halfvec").plan is QueryPlan.WITH_VALUES
+    assert queries.find_candidates.plan is None
+
+
+def test_each_plan_in_a_file_is_read(subtests: pytest.Subtests) -> None:
+    core = Path(recollect.__file__).parent
+    for file in sorted(core.rglob("queries.sql")):
+        package = ".".join(("recollect", *file.parent.relative_to(core).parts))
+        with subtests.test(package):
+            planned = [query for query in Queries(package).by_name.values() if query.plan]
+            assert len(planned) == file.read_text(encoding="utf-8").count("-- plan: ")
 
 
 class TestQuery:

@@ -28,6 +28,7 @@ from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import ClaimedPassage, PendingPassage
 from recollect.ids import time_of
 from recollect.jobs.model import EMBED_PASSAGES
+from recollect.postgres.sql import QueryPlan
 from recollect.telemetry.metrics import record_embedded, record_refused
 from recollect.telemetry.tracing import continued_span
 from recollect_workers.bisect_failures import EmbedOutcome, embed_bisecting
@@ -231,7 +232,7 @@ async def _claim(
     limit = context.backoff_of(embedder).batch(
         tenant_id, min(settings.embedding_batch, most or settings.embedding_batch)
     )
-    async with context.database.transaction(worker_caller(tenant_id), durable=False, keyed=True) as tx:
+    async with context.database.transaction(worker_caller(tenant_id), durable=False, plan=QueryPlan.ONCE) as tx:
         remaining = await quotas.embeddings_left(tx, datetime.now(UTC))
         if remaining == 0:
             return []  # They wait for the next day: a sweep after midnight finds them.
@@ -251,7 +252,7 @@ def _previous_model(context: WorkerContext) -> str | None:
 
 async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> StoredBatch:
     caller, model, claimed, now = worker_caller(tenant_id), batch.embedder.model, batch.claimed, datetime.now(UTC)
-    async with context.database.transaction(caller, durable=False, keyed=True) as tx:
+    async with context.database.transaction(caller, durable=False, plan=QueryPlan.ONCE) as tx:
         # Another worker may have used up the day's quota meanwhile: passages beyond it go back into the queue.
         outcome = batch.outcome.first(await quotas.take_embeddings(tx, now, len(batch.outcome.ids)))
         deleted = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous_model(context))

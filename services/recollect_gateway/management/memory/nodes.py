@@ -206,7 +206,7 @@ async def _read(
     """The result of `read` for a graph; raises NotFound where there is no such graph."""
 
     async def read_graph(call: Call) -> T:
-        async with call.reading(graph, as_of) as view:
+        async with call.searching(graph, as_of) as view:
             graphs.require_there(view)
             return await read(view)
 

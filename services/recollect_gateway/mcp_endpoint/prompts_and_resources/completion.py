@@ -97,7 +97,7 @@ def _with_prefix(names: Iterable[str], prefix: str) -> Completion:
 async def _complete_node(call: Call, graph: str | None, prefix: str) -> Completion:
     """Names of nodes; none for a graph out of the credential's reach, as for one that does not exist."""
     try:
-        async with call.reading(graph) as view:
+        async with call.searching(graph) as view:
             names, more = await search.complete_names(view, prefix, limit=MAX_VALUES)
     except Forbidden:
         return NOTHING

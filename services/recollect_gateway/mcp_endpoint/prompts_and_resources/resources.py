@@ -262,13 +262,13 @@ async def _read_graphs(call: Call) -> Struct:
 
 
 async def _read_graph(call: Call, name: str) -> Struct:
-    async with call.reading(name) as view:
+    async with call.searching(name) as view:
         graphs.require_there(view)
         return await graph_schema(view)
 
 
 async def _read_node(call: Call, graph: str, name_or_id: str) -> Struct:
-    async with call.reading(graph) as view:
+    async with call.searching(graph) as view:
         graphs.require_there(view)
         node_id = await reading.node_called(view, name_or_id)
         node, listed = await reading.get_node(view, node_id)

@@ -258,7 +258,6 @@ async def _profiles(tx: Transaction, graph: Graph, kind: str) -> list[Profile]:
         raise TooLarge(
             f"There are more than {MAX_PROFILES} entities of one type: too many to compare", path="metadata.dedup"
         )
-    await tx.look_up()
     return await store.list_profiles(GraphView(tx, graph), kind=kind)
 
 

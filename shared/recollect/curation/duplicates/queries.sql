@@ -43,6 +43,7 @@ SELECT count(*) FROM (
 ) AS comparable;
 
 -- name: list_profiles
+-- plan: once from here
 -- The profiles of entities, oldest first, of the type :kind (null: any).
 SELECT -- include: profile
 WHERE -- include: comparable
@@ -50,6 +51,7 @@ WHERE -- include: comparable
 ORDER BY n.created_at, n.id;
 
 -- name: list_profiles_at
+-- plan: once from here
 -- The same as it was at a revision (:as_of_revision) and its time (:as_of_time).
 SELECT n.node_id AS id, coalesce(n.kind, '') AS kind, lower(n.name) AS name, t.tags, o.statements
 FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) n

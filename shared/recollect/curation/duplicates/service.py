@@ -68,7 +68,6 @@ async def open_search(view: GraphView, *, threshold: float, proposed: bool = Tru
     threshold, if the view is of the past, or if the caller cannot use proposals (`proposed` False).
     """
     if await store.count_comparable(view, limit=MAX_COMPARED + 1) <= MAX_COMPARED:
-        await view.tx.look_up()
         profiles = await store.list_profiles(view)
         return DuplicateSearch(threshold, view.graph, view.at, profiles, dismissed=await _dismissed(view))
     if view.at is None and proposed and await is_compared_from(view.tx, view.graph, threshold):

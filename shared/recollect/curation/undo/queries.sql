@@ -1,4 +1,5 @@
 -- name: count_touched
+-- plan: once from here
 -- How many ids the changes of a graph after revision :since, and up to :until and by actor :actor where these are not
 -- null, touched.
 SELECT coalesce(sum(cardinality(ids)), 0)::bigint FROM changes

@@ -50,7 +50,6 @@ async def undo_changes(
     writes nothing. Raises InvalidInput for a span that begins before the compacted past ends or after the newest
     revision, and for an actor that never changed anything; TooLarge past MAX_UNDONE.
     """
-    await tx.look_up()
     graph = await graphs.open_graph(tx, graph_name)
     if graph is None:
         _require_within(span, newest=0)

@@ -114,6 +114,7 @@ SELECT :max_bytes::bigint IS NULL OR (:max_bytes >= 0 AND :max_bytes >= (
 )) AS holds
 
 -- name: measure_observations
+-- plan: once from here
 -- How many active observations nodes have, and their size in bytes with three of each for JSON. Long texts are not fetched.
 SELECT wanted.id AS node_id, size.count, size.bytes
 FROM unnest(:node_ids::uuid[]) AS wanted (id)
@@ -127,6 +128,7 @@ CROSS JOIN LATERAL (
 ) AS size;
 
 -- name: measure_observations_at
+-- plan: once from here
 -- The same at a revision and its time.
 SELECT node.node_id, size.count, size.bytes
 FROM unnest(:node_ids::uuid[]) AS node (node_id)
@@ -180,6 +182,7 @@ CROSS JOIN LATERAL (
 ) AS s;
 
 -- name: open_entities
+-- plan: once from here
 -- Entities by name with their observations, in the order of :names; without them where all together exceed :max_bytes.
 -- Each entity is looked up by its name (ADR 32).
 WITH bound AS MATERIALIZED (
@@ -205,6 +208,7 @@ WHERE NOT node.placeholder AND is_current(node.expires_at)
 ORDER BY wanted.position;
 
 -- name: open_entities_at
+-- plan: once from here
 -- Entities by name with their observations as they were at a revision and its time, in the order of :names;
 -- without them where all together exceed :max_bytes.
 WITH bound AS MATERIALIZED (
@@ -227,6 +231,7 @@ WHERE NOT node.placeholder AND is_current_at(node.expires_at, :as_of_time)
 ORDER BY wanted.position;
 
 -- name: entities_by_id
+-- plan: once from here
 -- Entities by id with their observations, in the order of :node_ids; without them where all together exceed :max_bytes.
 -- Each entity is looked up by its id (ADR 32).
 WITH bound AS MATERIALIZED (
@@ -243,6 +248,7 @@ WHERE node.removed_revision IS NULL AND node.name IS NOT NULL AND NOT node.place
 ORDER BY wanted.position;
 
 -- name: entities_by_id_at
+-- plan: once from here
 -- Entities by id with their observations as they were at a revision and its time, in the order of :node_ids;
 -- without them where all together exceed :max_bytes.
 WITH bound AS MATERIALIZED (

@@ -154,7 +154,6 @@ async def open_entities(view: GraphView, names: Sequence[str], *, skipped: int =
     Where their observations are larger than a reply may hold, the newest of each come; `skipped`: how many newer ones
     of each entity have been read before.
     """
-    await view.tx.look_up()
     max_bytes = _max_bytes(view, skipped)
     found, are_whole = await store.open_entities(view, unique(names), max_bytes=max_bytes)
     return await _within_reply(view, unique_by(lambda entity: entity.id, found), are_whole=are_whole, skipped=skipped)
@@ -165,7 +164,6 @@ async def entities_by_id(view: GraphView, node_ids: Sequence[UUID], *, repeats: 
 
     `repeats`: how many times the reply says each observation.
     """
-    await view.tx.look_up()
     found, are_whole = await store.entities_by_id(view, node_ids, max_bytes=_max_bytes(view, repeats=repeats))
     return await _within_reply(view, found, are_whole=are_whole, repeats=repeats)
 
@@ -221,7 +219,6 @@ async def _within_reply(
 
 async def _with_newest(view: GraphView, found: Sequence[Entity], skipped: int, available: int) -> list[Entity]:
     """Entities that were read without observations, with the newest of each, as far as all of them fit."""
-    await view.tx.look_up()
     ids = [entity.id for entity in found]
     sizes = await store.measure_observations(view, ids)
     share = fair_share((size.bytes for size in sizes.values()), available)

@@ -98,7 +98,7 @@ async def _begin_and_compare(
     stack: AsyncExitStack,
 ) -> Transaction | None:
     min_log = replica.marks.note(position.log)
-    replica_tx = await begun.enter_async_context(replica.reading(tx.caller, tx.reply_bytes))
+    replica_tx = await begun.enter_async_context(replica.reading(tx.caller, tx.reply_bytes, tx.plan))
     outcome = compared(position, min_log, await store.find_position(replica_tx, graph_id))
     replica.note(outcome)
     if outcome is not ReplicaOutcome.REPLICA:

@@ -129,6 +129,7 @@ CROSS JOIN LATERAL (
 WHERE n.expires_at <= statement_timestamp();
 
 -- name: list_expired
+-- plan: once from here
 -- The expired nodes of a graph that are not archived yet, longest expired first; at most :limit.
 SELECT -- include: head
 FROM nodes
@@ -379,6 +380,7 @@ WHERE is_current(n.expires_at)
 ORDER BY n.id;
 
 -- name: find_other_forms
+-- plan: once from here
 -- The names of live nodes that had another form of one of these names before revision :before, where no node has exactly
 -- that name.
 SELECT wanted.name AS wanted, n.name

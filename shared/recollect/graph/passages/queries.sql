@@ -197,6 +197,7 @@ WITH -- include: held
 SELECT id FROM removed;
 
 -- name: unsettle_neighbours
+-- plan: once
 -- Queue the neighbours of removed passages (:ids), up to :neighbours on either side, to be settled again: they are still
 -- matched by the words and vectors of the removed ones. Where more than :max_neighbour_lookups of a sequence were removed,
 -- only one of each contiguous run is looked up: all of a run have the same neighbours, and each lookup would pass all the

@@ -245,6 +245,5 @@ async def _recount(tx: Transaction, graph_id: UUID, memories: int) -> None:
 async def _unsettle_neighbours(tx: Transaction, removed: Sequence[UUID]) -> None:
     """Queue the neighbours of removed passages: the worker recomputes them without the words of the removed ones."""
     if removed:
-        async with tx.looking_up():
-            await store.unsettle_neighbours(tx, removed)
+        await store.unsettle_neighbours(tx, removed)
         tx.wake(EMBED_PASSAGES)

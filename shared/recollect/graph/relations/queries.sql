@@ -110,6 +110,7 @@ WHERE n.tenant_id = :tenant_id AND as_filter(n.graph_id = :graph_id) AND n.id = 
     ) IS NULL;
 
 -- name: relations_touching
+-- plan: once from here
 -- Edges of a graph with an end among these nodes, oldest first; both ends live and have names. At most :limit. Here and
 -- below, LIMIT has each end looked up by its key: a planner that expects a tenant to have almost no rows would compare
 -- every edge with every node (11,000 edges: 30 s). as_filter keeps it from reading every edge of the graph (ADR 32).
@@ -168,6 +169,7 @@ OFFSET :offset
 LIMIT :limit;
 
 -- name: relations_touching_at
+-- plan: once from here
 -- Edges of a graph with an end among these nodes as they were at a revision (:as_of_revision) and its time (:as_of_time),
 -- oldest first; both ends had names. At most :limit.
 WITH ends AS (
@@ -319,6 +321,7 @@ ORDER BY from_node, type;
     > (coalesce(:after_ordinal::bigint, 2147483648), :after_id));
 
 -- name: edges_of
+-- plan: once from here
 -- Live edges that start (:outgoing) or end (:incoming) at one of these nodes, in the order of ordinal and age; at most
 -- :limit after :offset, after the edge :after_id with :after_ordinal, where that is not null. :types: only these types;
 -- empty: any. :within: only edges with both ends in these graphs and a live target; null: any. Without :with_metadata,
@@ -366,6 +369,7 @@ CROSS JOIN LATERAL (
 WHERE version.version = expiring.version AND version.graph_id = :graph_id
 
 -- name: edges_of_at
+-- plan: once from here
 -- The same as it was at a revision (:as_of_revision) of a graph (:graph_id) and its time :as_of_time.
 WITH ends AS (
     -- include: these

@@ -180,7 +180,6 @@ async def edges_of(
     They come without their metadata, of which a hundred edges may have ten megabytes: `subgraphs.edges_within_reply`
     reads it for those that are answered. `with_metadata`: for a write that needs it of all.
     """
-    await view.tx.look_up()
     return await store.edges_of(
         view, node_ids, walk, within=within, after=after, offset=offset, limit=limit, with_metadata=with_metadata
     )

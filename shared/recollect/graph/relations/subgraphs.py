@@ -113,7 +113,6 @@ def _most_bytes(named: tuple[str, str, str]) -> int:
 
 async def _subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: int | None = None) -> Subgraph:
     """These entities with the relations at any of them, one more than an answer may have at most."""
-    await view.tx.look_up()
     ids = [entity.id for entity in entities]
     return Subgraph(entities, await store.relations_touching(view, ids, limit=MAX_RELATIONS + 1), next_offset)
 

@@ -94,6 +94,7 @@ LIMIT :limit;
 SELECT tenant_id FROM tenants_with_purgeable(:retention);
 
 -- name: graphs_with_purgeable
+-- plan: once from here
 -- Graphs with something to delete that expired longer ago than :retention; at most :limit. A graph in which relations
 -- keep all of it is not among them, and takes no place of others.
 SELECT DISTINCT node.graph_id FROM nodes node
@@ -103,6 +104,7 @@ ORDER BY node.graph_id
 LIMIT :limit;
 
 -- name: find_purgeable
+-- plan: once from here
 -- Archived nodes that expired before :before and have no relation with a live node, longest expired first; at most
 -- :limit.
 SELECT node.id FROM nodes node

@@ -58,7 +58,6 @@ async def graphs_with_purgeable(tx: Transaction, *, retention: timedelta) -> lis
 
     `retention`: for tenants that have not set their own.
     """
-    await tx.look_up()
     retention = await tenants.retention_of(tx, retention)
     return await store.graphs_with_purgeable(tx, retention=retention, limit=graphs.MAX_GRAPHS)
 
@@ -69,7 +68,6 @@ async def archive_expired(tx: Transaction, graph_id: UUID, *, limit: int = MAX_S
     Up to `limit` of each. The step holds the graph's lock from the search to the commit, so that of several workers one
     finds them. Raises NotFound for a graph that was deleted, Unavailable for one that is configured meanwhile.
     """
-    await tx.look_up()
     async with graphs.write_graph_of(tx, graph_id, ARCHIVE_EXPIRED) as revision:
         archived = await nodes.archive_expired(tx, revision, limit=limit)
         ended = await observations.remove_expired(tx, revision, limit=limit)
@@ -83,7 +81,6 @@ async def purge_expired(tx: Transaction, graph_id: UUID, *, retention: timedelta
     history goes with the next compaction. `retention`: for tenants that have not set their own. Raises the errors of
     `archive_expired`.
     """
-    await tx.look_up()
     retention = await tenants.retention_of(tx, retention)
     async with graphs.write_graph_of(tx, graph_id, PURGE_EXPIRED) as revision:
         before: datetime = revision.at - retention

@@ -314,6 +314,7 @@ WITH -- include: terms
         ));
 
 -- name: find_narrowed_candidates
+-- plan: with values
 -- The same with a filter. Where it leaves fewer than :few passages, the vectors of all these are compared; else the nearest
 -- of the graph are read. Only one of the two runs, and either finds the same.
 WITH -- include: terms
@@ -401,6 +402,7 @@ CASE WHEN candidate.source = 'fact' THEN ARRAY(
             ORDER BY passage.node_id OFFSET 0));
 
 -- name: find_narrowed_candidates_at
+-- plan: with values
 -- The same as find_narrowed_candidates in a graph as it was at revision :as_of_revision and its time :as_of_time, without
 -- indexes; with the name that each node had then, whether it was outdated, and its other heads.
 WITH -- include: terms
@@ -448,6 +450,7 @@ passage.place = 0 AND (cardinality(:subjects::text[]) = 0 OR passage.node_id = A
             ELSE (eligible.said, eligible.passage_id) < (:after_at::timestamptz, :after_id) END);
 
 -- name: list_memories
+-- plan: with values
 -- The memories that pass the filter, the newest first or, :by_importance, the most important; at most :limit. Each comes by
 -- its first passage, and an entity by its name if nothing else is known of it. Planned with its values: without an order by
 -- importance it reads the newest passages one after the other (passages_newest), until enough pass.
@@ -477,6 +480,7 @@ CROSS JOIN LATERAL (
 ORDER BY passage.importance DESC, passage.said DESC, passage.passage_id DESC;
 
 -- name: list_memories_at
+-- plan: with values
 -- The same as it was at revision :as_of_revision and its time :as_of_time; the entities that :subjects name are those of now.
 WITH eligible AS MATERIALIZED (
     SELECT -- include: listed
@@ -553,6 +557,7 @@ LEFT JOIN LATERAL (
 ) AS evidence ON true;
 
 -- name: find_near_duplicates
+-- plan: with values
 -- For each new text, older memories that mean nearly the same by their own vectors. The comparison is bounded, since the
 -- graph is locked meanwhile: passages with a rare word of the text (:words, a tsquery each); where the text has a node, only
 -- that node's passages, and :max_others at most of those without such a word. Passages are found by their contextual vectors:
@@ -670,6 +675,7 @@ ORDER BY near.score DESC, node.id
 LIMIT :limit;
 
 -- name: find_past_similar
+-- plan: with values
 -- The same in a graph as it was at revision :as_of_revision and its time :as_of_time: each of the node's passages is compared
 -- with every passage of that time, without indexes.
 WITH own AS MATERIALIZED (
@@ -716,6 +722,7 @@ ORDER BY near.score DESC, near.node_id
 LIMIT :limit;
 
 -- name: find_similar_entities
+-- plan: with values
 -- For each of these facts (:fact_ids, if it is live and active), the entities with a passage that means nearly the same,
 -- nearest first, at most :limit: by the own vectors, of one model, of their nearest passages. :min_scores: the least
 -- cosine of each fact. Passages are found by their contextual vectors: the :candidates nearest, from the vector index
@@ -788,6 +795,7 @@ LEFT JOIN LATERAL (SELECT * FROM nodes WHERE tenant_id = :tenant_id AND id = i.i
     AND graph_id = :graph_id LIMIT 1) AS n ON true;
 
 -- name: attributes_of_at
+-- plan: with values
 -- The same as it was at revision :as_of_revision.
 SELECT i.id, left(coalesce(o.content, n.content, n.name), :characters) AS text,
     coalesce(o.kind, n.kind) AS kind, coalesce(o.tags, n.tags) AS tags,

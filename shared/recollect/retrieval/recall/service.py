@@ -86,7 +86,6 @@ async def recall(
     described: bool = False,
     only_near_best: bool = False,
     whole_days: bool = False,
-    last_search: bool = False,
     correcting: bool = False,
     page: MemoryPage | None = None,
 ) -> Recalled:
@@ -96,11 +95,10 @@ async def recall(
     lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
     `only_near_best`: without hits far below the best (`Hit.is_near_best`). `whole_days`: `limit` does not apply where
-    one question asks for all of some days. `last_search`: afterwards the transaction only looks up rows by key.
-    `correcting`: where a question is mistyped, nothing is searched, and the right questions are returned
-    (Recalled.corrected). `page`: the page of a list of all that passes the filter. A list answers where there is no
-    question, or one that asks for everything; with None, such questions are searched for. Raises NotFound for an
-    unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
+    one question asks for all of some days. `correcting`: where a question is mistyped, nothing is searched, and the
+    right questions are returned (Recalled.corrected). `page`: the page of a list of all that passes the filter. A list
+    answers where there is no question, or one that asks for everything; with None, such questions are searched for.
+    Raises NotFound for an unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -109,22 +107,19 @@ async def recall(
         return Recalled([], more=False, waiting=basis.waiting, corrected=corrected)
     state = basis.state
     under = None if filters.under is None else await hierarchy.subtree_ids(view, filters.under)
-    if filters.narrows or view.at is not None:
-        await view.tx.search()
     is_small = filters.narrows and state.passages_counted <= EXACT_WHEN_NARROWED
     without_index = exact or is_small or view.at is not None
     scope = SearchScope(view, filters, under, state=None if without_index else state, audited=audited)
     listing = None if page is None else listing_of(questions, basis.question_words, filters, page)
     if listing is not None:
-        await view.tx.search()
         memories = await list_memories(scope, listing, limit=limit)
         if memories is not None:
-            return await _listed(view, memories, basis, limit=limit, token_budget=token_budget, last_search=last_search)
+            return await _listed(view, memories, basis, limit=limit, token_budget=token_budget)
     require_first_page(page)
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
     moment = None if view.at is None else view.at.at
     questions = [question.in_zone(state.time_zone, moment).for_model(state.model) for question in questions]
-    rankings = await _rankings(view.tx, scope, questions, known, basis, last_search)
+    rankings = await _rankings(view.tx, scope, questions, known, basis)
     if cached is not None and view.at is None:
         cached.searched = {n: [hit.ranked for hit in hits] for n, hits in enumerate(rankings) if n not in known}
     if whole_days and len(rankings) == 1 and is_listing(rankings[0]):
@@ -138,8 +133,6 @@ async def recall(
     parts: set[HitKey] = set()
     if described:
         returned, parts, attributes = await _described(view, returned, token_budget)
-    if not last_search:
-        await view.tx.search()
     record_waiting(basis.waiting)
     return Recalled(returned, more=len(hits) > len(returned), waiting=basis.waiting, attributes=attributes, parts=parts)
 
@@ -167,11 +160,9 @@ async def _described(
 
 
 async def _listed(
-    view: GraphView, listed: Sequence[Listed], basis: Basis, *, limit: int, token_budget: int, last_search: bool
+    view: GraphView, listed: Sequence[Listed], basis: Basis, *, limit: int, token_budget: int
 ) -> Recalled:
     """A page of a list as the result of a recall."""
-    if last_search and view.at is None:
-        await view.tx.look_up()
     within = within_budget([hit for hit, _ in listed], limit=limit, token_budget=token_budget)
     returned, parts, attributes = await _described(view, within, token_budget)
     record_waiting(basis.waiting)
@@ -214,7 +205,6 @@ async def _rankings(
     questions: Sequence[Question],
     known: dict[int, list[Hit]],
     basis: Basis,
-    last_search: bool,
 ) -> list[list[Hit]]:
     """The hits of each question: the cached ones, else those that a search finds."""
     is_now = scope.view.at is None  # Of the past, it is not known which words it had.
@@ -229,8 +219,6 @@ async def _rankings(
         if index not in known
     }
     found = {index: await _find_candidates(scope, search) for index, search in searches.items()}
-    if found and last_search and scope.view.at is None:
-        await tx.look_up()
     ranked = {index: await _ranked(tx, scope, search, *found[index]) for index, search in searches.items()}
     return [known[index] if index in known else ranked[index] for index in range(len(questions))]
 
@@ -334,8 +322,7 @@ async def find_near_duplicates(
     counts = await passages.count_words(tx, graph.id, [word for words in asked for word in words])
     # Only the order of words by rarity is needed here, not their weights.
     terms = [question_terms(counted_words(words, counts), 0, all_known=False) for words in asked]
-    async with tx.searching():
-        duplicates = await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
+    duplicates = await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
     return [
         [replace(older, superseded=probably_replaces(question.text, older.text)) for older in found]
         for question, found in zip(questions, duplicates, strict=True)
@@ -349,7 +336,6 @@ async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limi
     where a vector index serves the graph, also those that are embedded by another model than that of the index.
     """
     if view.at is not None:
-        await view.tx.search()  # It scans all facts of that moment.
         return await store.find_past_similar(view, node_id, min_score=min_score, limit=limit)
     state = await store.find_state(view.tx, view.graph)
     return await store.find_similar(view, state, node_id, min_score=min_score, limit=limit)
@@ -362,8 +348,7 @@ async def find_similar_entities(
 
     `facts`: the least cosine of each fact; at most `limit` entities a fact. Facts that are not embedded are left out.
     """
-    async with tx.searching():
-        return await store.find_similar_entities(tx, graph, await store.find_state(tx, graph), facts, limit=limit)
+    return await store.find_similar_entities(tx, graph, await store.find_state(tx, graph), facts, limit=limit)
 
 
 async def vectors_ready(tx: Transaction) -> bool:

@@ -466,6 +466,7 @@ SELECT entities_named(:tenant_id, :graph_id, :names, :lowered_names, :min_length
 kind, summary, tags, status, freshness_at, expires_at
 
 -- name: match_labels
+-- plan: with values
 -- Active nodes whose summary, or whose tags, contain at least the share :min_share of a question's words (:words, each a
 -- tsquery; :any_word matches any of them), now (:as_of_revision null) or at a revision and its time :as_of_time; best first,
 -- and of equal ones the summary (is_tags false); at most :limit. :optional words do not count where no match has them.

@@ -60,7 +60,7 @@ async def find_similar(call: Call, arguments: FindSimilar) -> Reply | PagedReply
     offset, limit = arguments.offset, arguments.limit or MAX_SIMILAR
     end = min(offset + limit, MAX_FOUND)
     graph = graph_of(arguments)
-    async with call.reading(graph, arguments.as_of) as view:
+    async with call.searching(graph, arguments.as_of) as view:
         found = await searching.find_similar(
             view,
             node_id(arguments.fact_id),

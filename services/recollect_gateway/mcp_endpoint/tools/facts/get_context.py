@@ -47,7 +47,7 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | PagedReply:
     graph = graph_of(arguments)
     if not arguments.node_id:
         return Reply(NodeContext(True, [], []))
-    async with call.reading(graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(graph, arguments.as_of) as view:
         found = await exploring.neighbourhood(
             view,
             node_id(arguments.node_id),

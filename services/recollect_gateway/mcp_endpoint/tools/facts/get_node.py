@@ -47,7 +47,7 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     """Read a fact or an entity."""
     graph = graph_of(arguments)
     id_ = node_id(arguments.node_id)
-    async with call.reading(graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(graph, arguments.as_of) as view:
         node, listed = await reading.get_node(view, id_, skipped=arguments.observations_offset)
         owner_id = await graphs.name_of(view.tx, graph)
     listed_so_far = arguments.observations_offset + len(listed.texts)

@@ -60,7 +60,7 @@ class Versions(Struct, frozen=True, omit_defaults=True):
 async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -> Reply | PagedReply:
     """List a node's versions."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
-    async with call.reading(graph_of(arguments)) as view:
+    async with call.searching(graph_of(arguments)) as view:
         found, more = await reading.history(view, node_id(arguments.node_id), offset=offset, limit=limit)
     return paged(
         [*map(_version_out, found)],

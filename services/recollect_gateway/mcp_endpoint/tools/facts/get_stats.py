@@ -45,7 +45,7 @@ class StatsResult(Struct, frozen=True, omit_defaults=True):
 async def get_stats(call: Call, arguments: GetStats) -> Reply | PagedReply:
     """Count what a graph holds."""
     graph = graph_of(arguments)
-    async with call.reading(graph) as view:
+    async with call.searching(graph) as view:
         owner_id, found = await graphs.name_of(view.tx, graph), await reading.graph_stats(view)
     head = found.head
     counts = GraphCounts(

@@ -55,7 +55,7 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply | PagedReply:
     """Show the paths between two nodes."""
     graph = graph_of(arguments)
     ends = node_id(arguments.from_id), node_id(arguments.to_id)
-    async with call.reading(graph, arguments.as_of) as view:
+    async with call.searching(graph, arguments.as_of) as view:
         search = await exploring.open_trace(view, *ends, max_paths=arguments.max_paths or MAX_PATHS)
     paths = await call.compute(search.all_paths(), advice="Ask for fewer paths: max_paths.")
     async with call.transaction() as tx:

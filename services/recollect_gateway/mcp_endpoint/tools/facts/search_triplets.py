@@ -44,7 +44,7 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | Page
     graph = graph_of(arguments)
     filter_ = RelationFilter(arguments.subject, arguments.object_value, arguments.predicate)
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
-    async with call.reading(graph, arguments.as_of) as view:
+    async with call.searching(graph, arguments.as_of) as view:
         found, more = await relating.search_triplets(view, filter_, offset=offset, limit=limit)
         owner_id = await graphs.name_of(view.tx, graph)
     triplets = [

@@ -73,7 +73,7 @@ INCOMING = ToolSpec(
 async def _adjacent(call: Call, arguments: Adjacent, direction: Direction) -> Reply | PagedReply:
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     walk = Walk(direction, tuple(arguments.edge_kinds))
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await exploring.edges_at(
             view,
             arguments.lineage_id,

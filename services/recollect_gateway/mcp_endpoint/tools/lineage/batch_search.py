@@ -86,7 +86,7 @@ async def batch_search(call: Call, arguments: BatchSearch) -> Reply | PagedReply
         NodeSearch(question, _filter(query), _bounded(query.limit, MAX_PER_QUERY))
         for question, query in zip(questions, arguments.queries, strict=True)
     ]
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await searching.search_batch(
             view,
             searches,

@@ -78,7 +78,7 @@ class TagList(Struct, frozen=True, omit_defaults=True):
 
 async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | PagedReply:
     """Show the kinds and tags that a graph uses, as many as a page takes."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await graph_schema(view)
 
     def reply(page: list[int], cut: str | None) -> Reply:
@@ -121,7 +121,7 @@ async def graph_schema(view: GraphView) -> DescribedSchema:
 async def list_tags(call: Call, arguments: ListTags) -> Reply | PagedReply:
     """List the tags in use."""
     offset, limit = arguments.offset, min(arguments.limit or MAX_TAGS, MAX_TAGS)
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found, more = await lineages.list_tags(view, arguments.prefix, offset=offset, limit=limit)
     return paged(
         _tags(found),

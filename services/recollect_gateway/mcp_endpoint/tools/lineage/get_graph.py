@@ -25,7 +25,7 @@ class GraphDetail(Struct, frozen=True):
 
 async def get_graph(call: Call, arguments: GetGraph) -> Reply:
     """Show a graph's configuration and counts."""
-    async with call.reading(arguments.graph) as view:
+    async with call.searching(arguments.graph) as view:
         graphs.require_there(view)
         head = await graphs.head_of(view)
     return Reply(_detail(graph_out(view.graph), head))

@@ -38,7 +38,7 @@ class OneNodeVersion(Struct, frozen=True):
 
 async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
     """Show one version, exactly as written."""
-    async with call.reading(arguments.graph, keyed=True) as view:
+    async with call.reading(arguments.graph) as view:
         node = await lineages.get_version(view.tx, view.graph, arguments.id)
         observations = await entities.observations_of(view, [node.node_id])
     return Reply(OneNodeVersion(node_out(node, view.graph.name, listed=observations.get(node.node_id))))
@@ -63,7 +63,7 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
         raise InvalidInput("Give at_version or at_time, not both", path="at_version")
     at_time = utc_through(arguments.at_time, "at_time")
     skipped = arguments.observations_offset
-    async with call.reading(arguments.graph, at_time, keyed=True) as view:
+    async with call.reading(arguments.graph, at_time) as view:
         if arguments.at_version is not None:
             node = await lineages.get_numbered(view.tx, view.graph, arguments.lineage_id, arguments.at_version)
         elif view.at is not None:

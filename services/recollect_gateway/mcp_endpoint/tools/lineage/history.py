@@ -30,7 +30,7 @@ class VersionHistory(Struct, frozen=True, omit_defaults=True):
 async def history(call: Call, arguments: History) -> Reply | PagedReply:
     """Show the versions of a node."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
-    async with call.reading(arguments.graph, keyed=True) as view:
+    async with call.reading(arguments.graph) as view:
         found = await lineages.history(view.tx, view.graph, arguments.lineage_id, offset=offset, limit=limit + 1)
     return paged(
         [node_out(node, view.graph.name) for node in found[:limit]],

@@ -35,7 +35,7 @@ async def list_nodes(call: Call, arguments: ListNodes) -> Reply | PagedReply:
     """List nodes by kinds and tags."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
     filter_ = VersionFilter(tuple(arguments.kinds), tuple(arguments.tags), limit, offset)
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found, more = await lineages.list_nodes(view, filter_)
         entity_ids = [] if arguments.compact else [node.node_id for node in found if node.name is not None]
         observations = await entities.observations_of(view, entity_ids) if entity_ids else {}

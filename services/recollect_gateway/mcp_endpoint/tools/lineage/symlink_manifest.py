@@ -49,7 +49,7 @@ class Symlinks(Struct, frozen=True, omit_defaults=True):
 async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | PagedReply:
     """List the edges that lead from this graph into others, and from others into this one."""
     name, offset, limit = arguments.graph, arguments.offset, arguments.limit or PAGE_ROWS
-    async with call.reading(name) as view:
+    async with call.searching(name) as view:
         outbound = await exploring.symlinks_of(view, offset=offset, limit=limit)
         inbound = await exploring.symlinks_of(view, inbound=True, offset=offset, limit=limit)
     # Both lists go on at the same offset, also where one of them had no room for `limit` edges.

@@ -68,7 +68,7 @@ class Traversal(Struct, frozen=True):
 async def traverse(call: Call, arguments: Traverse) -> Reply | PagedReply:
     """Walk from a node along its edges."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.edge_kinds), arguments.follow_symlinks)
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await exploring.traverse_from(
             view,
             arguments.lineage_id,

@@ -32,7 +32,7 @@ class DescribedEntity(Struct, omit_defaults=True, frozen=True):
 
 async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | PagedReply:
     """Show an entity with its relations and neighbours, as far as they fill a page; raises NotFound."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await reading.describe(view, arguments.name)
     relations = await map_yielding(found.relations, relation_out)
 

@@ -39,7 +39,7 @@ class ExtractedGraph(Struct, omit_defaults=True, frozen=True):
 
 async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | PagedReply:
     """Show the entities and relations around some entities."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await traversal.extract_subgraph(
             view,
             arguments.names,

@@ -58,7 +58,7 @@ class FoundPaths(Struct, omit_defaults=True, frozen=True):
 
 async def find_path(call: Call, arguments: FindPath) -> Reply:
     """Find a shortest path, whichever way relations point."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         search = await traversal.open_path_between(view, arguments.from_, arguments.to)
     found = await _find_named_paths(call, search, search.shortest_path())
     return bare(FoundPath(found.paths[0] if found.paths else [], found.cut), cut_note(found.cut))
@@ -79,7 +79,7 @@ FIND_PATH = ToolSpec(
 
 async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | PagedReply:
     """Find simple paths, shortest first, whichever way relations point."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         search = await traversal.open_paths_between(
             view,
             arguments.from_,
@@ -111,5 +111,5 @@ FIND_ALL_PATHS = ToolSpec(
 
 async def _find_named_paths(call: Call, search: PathSearch, computation: Slices[Paths]) -> NamedPaths:
     paths = await call.compute(computation, advice="Ask for fewer or shorter paths: maxDepth, maxPaths.")
-    async with call.transaction(keyed=True) as tx:
+    async with call.looking_up() as tx:
         return await traversal.name_paths(tx, search, paths)

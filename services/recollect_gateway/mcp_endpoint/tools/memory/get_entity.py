@@ -33,7 +33,7 @@ class FoundEntities(Struct, frozen=True):
 
 async def get_entity(call: Call, arguments: GetEntity) -> Reply:
     """Open one entity; raises NotFound."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         [found] = await reading.get_entities(view, [arguments.name], skipped=arguments.observations_offset)
     if found is None:
         raise EntityNotFound(arguments.name)
@@ -56,7 +56,7 @@ GET_ENTITY = ToolSpec(
 
 async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
     """Open entities, in order, null for those that are not there; one of which a name has two forms is listed once."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await reading.get_entities(view, arguments.names)
     return bare(FoundEntities([None if entity is None else entity_out(entity) for entity in found]))
 

@@ -52,7 +52,7 @@ class Neighbors(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | PagedReply:
     """Show the entities one relation away, including names that occur in relations only."""
     walk = Walk(Direction(arguments.direction), tuple(arguments.relation_types))
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await traversal.neighbours_of(
             view,
             arguments.name,

@@ -25,7 +25,7 @@ class Stats(Struct, rename="camel", frozen=True):
 
 async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
     """Count what a graph holds."""
-    async with call.reading(arguments.graph) as view:
+    async with call.searching(arguments.graph) as view:
         head = await graphs.head_of(view)
         relation_count = await relations.count_named(view, head, call.services.edge_counts)
     return Reply(Stats(head.entities, relation_count, head.observations, head.entities))

@@ -50,7 +50,7 @@ class TypeCounts(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply | PagedReply:
     """Count entities by type."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         counts = await entities.count_kinds(view, limit=MAX_TYPES + 1)
     return _types(counts, arguments)
 
@@ -70,7 +70,7 @@ LIST_ENTITY_TYPES = ToolSpec(
 
 async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply | PagedReply:
     """Count relations by type."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         counts = await relations.count_named_types(view, limit=MAX_TYPES + 1)
     return _types(counts, arguments)
 

@@ -21,14 +21,14 @@ class OpenNodes(ReadArguments, frozen=True):
 
 async def open_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await reading.open_nodes(view, arguments.names, skipped=arguments.observations_offset)
     return await knowledge_graph(found, arguments.observations_offset)
 
 
 async def open_organized_nodes(call: Call, arguments: OpenNodes) -> Reply:
     """Open entities by name, archived ones too."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await reading.open_nodes(view, arguments.names, skipped=arguments.observations_offset)
     return await found_graph(found, arguments.observations_offset)
 

@@ -18,7 +18,7 @@ class ReadGraph(ReadArguments, frozen=True):
 
 async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
     """Read the graph, all of it as the official server does, or a page."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await reading.read_graph(
             view,
             kind=arguments.entity_type,
@@ -31,7 +31,7 @@ async def read_graph(call: Call, arguments: ReadGraph) -> Reply:
 
 async def read_organized_graph(call: Call, arguments: ReadGraph) -> Reply:
     """Read the graph, or a page of it."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await reading.read_graph(
             view,
             kind=arguments.entity_type,

@@ -51,7 +51,7 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | PagedReply
         offset=arguments.offset,
         limit=arguments.limit or PAGE_ROWS,
     )
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await search.search_nodes(view, query)
     return paged_graph(found, _page, limit=arguments.limit, offset=arguments.offset)
 

@@ -38,7 +38,7 @@ class FoundRelations(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def search_relations(call: Call, arguments: SearchRelations) -> Reply | PagedReply:
     """Find relations by their ends and type, oldest first."""
     filter_ = RelationFilter(arguments.from_ or None, arguments.to or None, arguments.relation_type or None)
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         limit = arguments.limit or PAGE_ROWS
         found, has_more = await relations.find_relations(view, filter_, offset=arguments.offset, limit=limit)
     return paged(

@@ -45,7 +45,7 @@ async def fetch(call: Call, arguments: Fetch) -> Reply:
     memory_id, skipped = _memory_and_offset(arguments.id)
     if memory_id is None:
         raise _unknown(arguments.id)
-    async with call.reading(None, keyed=True) as view:
+    async with call.reading(None) as view:
         found = await reading.find_memory(view, memory_id, skipped=skipped)
     if found is None:
         raise _unknown(arguments.id)

@@ -32,7 +32,7 @@ class BooleanSearch(FilteredSearch, frozen=True, kw_only=True):
 async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply | PagedReply:
     """Find entities that match a boolean expression."""
     query = BooleanQuery(arguments.query, **query_fields(arguments, arguments.limit or PAGE_ROWS))
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await search.search_boolean(view, query)
     return found_page(found, limit=arguments.limit, offset=arguments.offset)
 

@@ -63,7 +63,7 @@ class ExportedGraph(Struct, rename="camel", frozen=True):
 async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
     """Write a small graph as text; raises TooLarge for a large one."""
     selection = _selection(arguments.filter)
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         if not view.is_there:
             return _exported(arguments.format, exports.empty(arguments.format), 0, 0)
         export = await exports.export_of(view, arguments.format, selection=selection)

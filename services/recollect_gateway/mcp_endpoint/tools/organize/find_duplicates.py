@@ -32,7 +32,7 @@ class Duplicates(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | PagedReply:
     """Find groups of similar entities."""
     offset, limit = arguments.offset, arguments.limit or PAGE_ROWS
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         search = await duplicates.open_search(view, threshold=arguments.threshold)
     groups = await call.compute(search.groups(), advice=f"Raise the threshold, or {STEP_BY_STEP}.")
     async with call.transaction() as tx:

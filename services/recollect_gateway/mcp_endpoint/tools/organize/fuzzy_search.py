@@ -27,7 +27,7 @@ class FuzzySearch(FilteredSearch, frozen=True, kw_only=True):
 async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply | PagedReply:
     """Find entities in spite of typos."""
     query = FuzzyQuery(arguments.query, arguments.threshold, **query_fields(arguments, arguments.limit or PAGE_ROWS))
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await search.search_fuzzy(view, query)
     return found_page(found, limit=arguments.limit, offset=arguments.offset)
 

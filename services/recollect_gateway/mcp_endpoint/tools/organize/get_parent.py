@@ -23,7 +23,7 @@ class OrganizedParent(Struct, frozen=True):
 
 async def get_parent(call: Call, arguments: OfEntity) -> Reply:
     """Read an entity's parent."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await hierarchy.get_parent(view, arguments.entity_name)
     return bare(OrganizedParent(None if found is None else organized(found)))
 

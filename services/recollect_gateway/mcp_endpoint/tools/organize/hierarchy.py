@@ -57,7 +57,7 @@ class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 async def get_ancestors(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the ancestors of an entity."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
 
 
@@ -77,7 +77,7 @@ GET_ANCESTORS = ToolSpec(
 
 async def get_children(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the children of an entity."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         return await _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
 
 
@@ -97,7 +97,7 @@ GET_CHILDREN = ToolSpec(
 
 async def get_descendants(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the descendants of an entity."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
 
 
@@ -117,7 +117,7 @@ GET_DESCENDANTS = ToolSpec(
 
 async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | PagedReply:
     """Read the entities without a parent."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         return await _entities(arguments, await hierarchy.get_roots(view, arguments.page))
 
 
@@ -137,7 +137,7 @@ GET_ROOT_ENTITIES = ToolSpec(
 
 async def get_subtree(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read an entity with all below it, and the relations among them."""
-    async with call.reading(arguments.graph, arguments.as_of, keyed=True) as view:
+    async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await hierarchy.get_subtree(view, arguments.entity_name, arguments.page)
     return paged_graph(found, _subtree, limit=arguments.limit, offset=arguments.offset, within=True)
 

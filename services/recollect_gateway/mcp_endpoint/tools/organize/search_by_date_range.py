@@ -39,7 +39,7 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
         offset=arguments.offset,
         limit=arguments.limit or PAGE_ROWS,
     )
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await search.search_dates(view, query)
     return found_page(found, limit=arguments.limit, offset=arguments.offset)
 

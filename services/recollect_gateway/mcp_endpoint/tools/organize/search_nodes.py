@@ -30,7 +30,7 @@ async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | P
     query = SubstringQuery(
         arguments.query, kind=arguments.entity_type, **query_fields(arguments, arguments.limit or PAGE_ROWS)
     )
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await search.search_nodes(view, query)
     return found_page(found, limit=arguments.limit, offset=arguments.offset)
 

@@ -59,7 +59,7 @@ class RankedResults(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply | PagedReply:
     """Find entities by words, of which rare ones weigh more."""
     query = RankedQuery(arguments.query, **query_fields(arguments, arguments.limit or _RANKED))
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         found = await search.search_ranked(view, query)
     return paged(
         [*map(_ranked_result, found.hits)],

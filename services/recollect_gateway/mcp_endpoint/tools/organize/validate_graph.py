@@ -72,7 +72,7 @@ class Validation(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | PagedReply:
     """Count integrity issues of a graph, and list a page of them."""
-    async with call.reading(arguments.graph, arguments.as_of) as view:
+    async with call.searching(arguments.graph, arguments.as_of) as view:
         issues = await validation.validate_graph(view)
     totals = {issue.fault: issue.total for issue in issues}
     error_count = sum(totals.get(name, 0) for name in ERRORS)
