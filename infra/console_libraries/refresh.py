@@ -1,4 +1,4 @@
-"""Copies what the console loads in a browser out of npm's packages into ours, and makes one sprite of its icons.
+"""Copies what the console loads in a browser from npm's packages, and makes one sprite of its icons.
 
 `make console-libraries` runs it after `npm ci`, which checks the packages against the hashes of package-lock.json.
 """

@@ -23,12 +23,12 @@ KEY_FILES = ("admin-key", "api-key")
 """The files of the keys: for administration, and for agents."""
 
 MARKER = ".recollect"
-"""The file by which a folder is known to be one of ours, whatever else is put there."""
+"""The file that marks a data folder of Recollect, whatever else is put there."""
 
 _IGNORED_BY_GIT = ".gitignore"
 _SERVERS = ("logs", "postgres", "postgres.unfinished", "valkey")
 _OWN = frozenset((MARKER, _IGNORED_BY_GIT, *KEY_FILES, "key-secret", "embedder", "lock", "local.json", *_SERVERS))
-"""What a folder of ours holds, also one that was made before there was a marker."""
+"""The files of a data folder, also of one that was made before there was a marker."""
 
 _OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
 """What file systems put into an empty folder by themselves."""

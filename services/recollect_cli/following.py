@@ -109,7 +109,7 @@ def follow(gateway: Gateway, job_id: UUID, work: Work) -> JobView:
 
 
 def wait_for_job(gateway: Gateway, job_id: UUID, *, doing: str | None = None, item: str, every: int | None) -> JobView:
-    """Wait for a job's end and return the job; meanwhile a meter shows its progress, or what it waits for.
+    """Wait for a job's end and return the job; until then, a meter shows its progress, or what it waits for.
 
     Where there is no terminal, progress is printed after every `every` items; None: after each twentieth of the total.
     Raises the gateway's refusals, and Unavailable where it stays unreachable for longer than a restart takes.

@@ -70,7 +70,7 @@ class SentView(msgspec.Struct, frozen=True):
 
 @app.command(usage="Usage: recollect members invite [TENANT] EMAIL [OPTIONS]")
 def invite(*words: TenantAndEmail, role: NamedRole = "member", url: Url = None, api_key: ApiKey = None) -> None:
-    """Invite somebody by e-mail. Without a mail server, print the link. It is valid for a week.
+    """Invite a person by e-mail. Without a mail server, print the link. It is valid for a week.
 
     Operators also get the link if sending fails. Only they, and owners who are signed in, make somebody an owner.
 
@@ -90,7 +90,7 @@ def invite(*words: TenantAndEmail, role: NamedRole = "member", url: Url = None, 
 
 
 def invite_as_operator(tenant: str, email: str, role: Role, settings: Settings | None = None) -> SentInvitation:
-    """Invite somebody by the database, with any role. `settings`: those of the gateway, where they are known."""
+    """Invite a person by the database, with any role. `settings`: those of the gateway, where they are known."""
     settings = settings or operator_settings()
     mailer = Mailer.of(settings)
 

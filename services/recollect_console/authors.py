@@ -16,7 +16,7 @@ from recollect.graph.observations import service as observations
 from recollect.postgres.transactions import Transaction
 
 MOST = 200
-"""Keys, members and grants of which the names are known; others are told by their kind."""
+"""Keys, members and grants of which the names are known; others are shown by their kind."""
 
 _ICONS = {KEY_SUBJECT: "key", PERSON_SUBJECT: "user", GRANT_SUBJECT: "bot"}
 _UNNAMED = {KEY_SUBJECT: "an API key", PERSON_SUBJECT: "a former member", GRANT_SUBJECT: "a former client"}

@@ -95,7 +95,7 @@ def with_hooks(settings: dict[str, Any], ours: Mapping[str, Any]) -> dict[str, A
 
 
 def with_server(settings: dict[str, Any], field: str, server: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The settings with our MCP server, unless the person has one of that name; without `server`, with none of ours."""
+    """The settings with our MCP server, unless the person has one of that name; without `server`, without it."""
     servers = dict(settings.get(field) or {})
     if server is None:
         servers.pop(NAME, None)
@@ -118,7 +118,7 @@ def change(path: Path, changed: Callable[[dict[str, Any]], dict[str, Any]], repo
 
 
 def put(source: str | Path, path: Path, remove: bool, report: list[str]) -> None:
-    """Write a file of ours, or remove it."""
+    """Write a file of this installer, or remove it."""
     if remove:
         if path.exists():
             path.unlink()

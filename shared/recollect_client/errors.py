@@ -97,7 +97,7 @@ class QuotaExceededError(ForbiddenError):
 
 
 class NotFoundError(ApiError):
-    """It does not exist, or belongs to somebody else."""
+    """It does not exist, or belongs to another tenant."""
 
 
 class ConflictError(ApiError):
@@ -105,7 +105,7 @@ class ConflictError(ApiError):
 
 
 class VersionConflictError(ConflictError):
-    """Somebody else changed it since it was read."""
+    """It was changed by another caller since it was read."""
 
 
 class TooManyRequestsError(ApiError):

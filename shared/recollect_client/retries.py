@@ -118,7 +118,7 @@ def is_transient(error: ApiError | ConnectionError) -> bool:
 
 
 def connection_error(error: httpx2.TransportError) -> ConnectionError:
-    """The error of a connection as ours."""
+    """The client's error for an error of the connection."""
     kind = TimeoutError if isinstance(error, httpx2.TimeoutException) else ConnectionError
     wrapped = kind(f"The gateway does not answer ({str(error) or type(error).__name__})")
     wrapped.__cause__ = error

@@ -1,4 +1,4 @@
-"""The worker's composition root: settings in, a process that works until it is told to stop."""
+"""The worker's composition root: settings in, a process that works until it gets a signal to stop."""
 
 import asyncio
 import signal

@@ -48,7 +48,7 @@ async def serve_wakeups(context: WorkerContext, redis: Redis) -> None:
 
 
 async def drop_expired(arq: ArqRedis) -> None:
-    """Forget wake-ups that nobody served in time: their payload is gone, and sweeps have done their work."""
+    """Forget wake-ups that nobody served in time: their payload has expired, and sweeps have done their work."""
     await arq.zremrangebyscore(arq.default_queue_name, "-inf", (time.time() - EXPIRES_SECONDS) * 1000)
 
 

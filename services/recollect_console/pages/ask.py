@@ -54,7 +54,7 @@ TERMS = {
     "answer": ("It has what is asked for", "form"),
     "statement": ("It is a statement", "form"),
 }
-"""What people are told of each term of a score, and the colour of its part of the bar."""
+"""The explanation of each term of a score, and the colour of its part of the bar."""
 
 SUPERSEDED = re.compile(r"Superseded by ([0-9a-f-]{36})")
 """The reason that `remember` gives for a memory that another one made outdated."""

@@ -15,7 +15,7 @@ from recollect_console.rendering import render
 from recollect_console.visit import Visit
 
 MAX_FOUND = 20
-"""Graphs, and names of nodes, that are told, at most."""
+"""Graphs, and names of nodes, that are listed, at most."""
 
 Typed = Annotated[str, QueryParameter(max_length=512)]
 

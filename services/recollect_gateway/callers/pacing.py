@@ -8,7 +8,7 @@ from recollect.fairness.slots import Slot
 
 
 class PacedExchange:
-    """Receives from a client and sends to it; meanwhile the call's slot is given back.
+    """Receives from a client and sends to it, without holding the call's slot.
 
     So a body or an answer in several parts takes turns with other calls, part by part.
     """

@@ -65,8 +65,8 @@ INSTRUCTIONS = (
 LIST_TTL_MS = 60_000
 
 RESULT_SIZE, MAX_RESULT_CHARACTERS = "anthropic/maxResultSizeChars", 500_000
-"""How many characters of an answer Claude Code passes on, and the most that it can be told to. By default it writes an
-answer to a file from 25,000 tokens on: https://code.claude.com/docs/en/mcp."""
+"""How many characters of an answer Claude Code passes on, and the most that it can be configured to. By default it
+writes an answer to a file from 25,000 tokens on: https://code.claude.com/docs/en/mcp."""
 
 OUTLINED_TOOLSETS = frozenset({"agent", "openai"})
 """Toolsets whose tools are listed with what they answer."""

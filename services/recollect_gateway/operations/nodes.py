@@ -105,7 +105,7 @@ def node_item(node: Version) -> NodeItemBody:
 
 
 def node_body(node: Version, listed: ListedObservations, skipped: int = 0) -> NodeBody:
-    """A node alone, with all its fields and observations, of which the `skipped` newest were told before."""
+    """A node alone, with all its fields and observations, of which the `skipped` newest were returned before."""
     return NodeBody(
         **_fields(node),
         created_at=node.began_at,

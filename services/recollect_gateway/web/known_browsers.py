@@ -1,4 +1,4 @@
-"""Browsers in which somebody signed in to an account before: their tries are counted apart from everybody else's.
+"""Browsers in which an account was signed in to before: their attempts are counted apart from all others.
 
 Tries to sign in to an account are bounded wherever they come from, so anybody can use them all up. A browser with this
 cookie is not locked out by that: it has as many tries of its own. The cookie signs nobody in, and is of no use for
@@ -24,14 +24,14 @@ NUMBER_BYTES = 9
 
 
 def known_cookie(request: AnyRequest, email: str) -> Cookie:
-    """The cookie that marks this browser as one in which somebody has signed in to the account."""
+    """The cookie that marks this browser as one in which the account was signed in to."""
     number = secrets.token_urlsafe(NUMBER_BYTES)
     value = f"{number}.{_proof(request.app.state.pepper, number, email)}"
     return own_cookie(request, COOKIE, value, max_age=COOKIE_SECONDS)
 
 
 def known_browser(request: AnyRequest, email: str) -> str | None:
-    """The number of this browser, if somebody signed in to the account in it before."""
+    """The number of this browser, if the account was signed in to in it before."""
     number, _, proof = request.cookies.get(cookie_name(request, COOKIE), "")[:MAX_COOKIE].partition(".")
     pepper: bytes = request.app.state.pepper
     valid_proofs = [_proof(secret, number, email) for secret in (pepper, *accepted_secrets_of(pepper))]

@@ -107,7 +107,7 @@ def passkey_context(request: AnyRequest) -> dict[str, Any]:
 
 
 def safe_next_url(address: str | None) -> str:
-    """The path to which to redirect: the one given if it is one of ours, otherwise the console's."""
+    """The path to which to redirect: the one given if it is a path of this server, otherwise the console's."""
     if address is None or len(address) > MAX_NEXT or not address.isascii() or not address.isprintable():
         return CONSOLE
     # A browser takes a backslash as a slash, and two slashes as the start of another host.

@@ -14,7 +14,7 @@ from litestar.handlers import HTTPRouteHandler
 AnyRequest = Request[Any, Any, Any]
 
 ASSETS = ("tokens.css", "components.css", "recollect.css", "elements.js", "passkeys.js", "icon.svg", "icons.svg")
-"""Those of every page of ours, as they are in this package."""
+"""The style sheets and scripts of every page, as they are in this package."""
 
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
 VERSION = "v"

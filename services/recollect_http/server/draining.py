@@ -1,4 +1,4 @@
-"""How a gateway stops: it serves the requests that still come, and tells their clients to go elsewhere.
+"""How a gateway stops: it serves the requests that still come, and asks their clients to connect to another.
 
 On SIGTERM readiness fails first, and each answer ends its connection (`Connection: close`), while requests are served
 as before: a balancer takes a moment to notice. Then streams end, no connection is accepted any more, idle ones are

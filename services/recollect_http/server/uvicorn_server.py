@@ -24,7 +24,7 @@ _OTHER_FILES = 512
 
 
 class GatewayServer(uvicorn.Server):
-    """uvicorn's server, which drains when it is told to stop.
+    """uvicorn's server, which drains when it gets a signal to stop.
 
     On SIGTERM it serves on for `seconds` while balancers notice; SIGINT, which a person sends, ends that at once.
     """

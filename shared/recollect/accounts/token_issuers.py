@@ -42,7 +42,7 @@ MAX_TOKEN = 16 * 1024
 """Characters of a token."""
 
 LEEWAY_SECONDS = 60
-"""By how much an issuer's clock may differ from ours."""
+"""By how much an issuer's clock may differ from this machine's."""
 
 _MIN_RSA_BITS = 2048
 _MAX_MEMBER = 2_000

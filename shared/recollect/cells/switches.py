@@ -1,4 +1,4 @@
-"""Unfinished switches: the process that moved a tenant is gone, and neither of the two cells serves the tenant.
+"""Unfinished switches: the process that moved a tenant has ended, and neither of the two cells serves the tenant.
 
 The source has recorded that the tenant departed, with the secret by which the target accepts it. A gateway ends the
 switch of a tenant for which it has a call, and a worker of the home cell ends those of all tenants.
@@ -50,7 +50,7 @@ async def end_switches(
 
 
 async def end_open_switches(session_at: SessionAt, *, most: int) -> None:
-    """End the switches of `most` tenants at most whose mover is gone. Raises Unavailable where home is unreachable.
+    """End the switches of `most` tenants at most whose mover has ended. Raises Unavailable where home is unreachable.
 
     Of two processes that do this at once, the second changes nothing.
     """

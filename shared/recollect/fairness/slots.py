@@ -171,6 +171,6 @@ async def yield_to_others() -> None:
 
 
 def takes_short_steps() -> bool:
-    """Whether the current call should take short steps, since calls to which it gives way may come meanwhile."""
+    """Whether the current call should take short steps, since calls to which it gives way may arrive during one."""
     slot = _SLOT.get()
     return slot is not None and slot.takes_short_steps

@@ -181,7 +181,7 @@ def announce_end(tx: Transaction, job: Job) -> None:
 
 
 def require_chunks(chunks: Sequence[bytes]) -> None:
-    """Raise ValueError for a chunk that cannot be stored, which is a fault of our own code."""
+    """Raise ValueError for a chunk that cannot be stored, which is a programming error."""
     if any(not 1 <= len(chunk) <= MAX_CHUNK for chunk in chunks):
         raise ValueError(f"a chunk has 1 to {MAX_CHUNK} bytes")
 

@@ -196,7 +196,7 @@ class WrittenSubgraph:
 
 @dataclass(frozen=True, slots=True)
 class NamedEdge:
-    """An edge with the names of its graphs (None: gone, or not the caller's), and whether its target is gone."""
+    """An edge with the names of its graphs (None: deleted, or not the caller's), and whether its target was deleted."""
 
     edge: Edge
     graph: str | None

@@ -1,4 +1,4 @@
-"""Why a request to an address that somebody else chose failed, in words that may be logged.
+"""Why a request to an address that others chose failed, in words that may be logged.
 
 Messages of libraries quote what strangers chose: host names, addresses, parts of an answer. A log keeps them after the
 tenant that chose them was erased. So a reason has the kind of the error, and the fixed texts of the system for it.

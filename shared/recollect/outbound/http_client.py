@@ -1,4 +1,4 @@
-"""Requests to addresses that somebody else chose: a client's metadata, an issuer's keys, the target of a webhook.
+"""Requests to addresses that others chose: a client's metadata, an issuer's keys, the target of a webhook.
 
 An address must not give access through us to hosts that its author cannot reach (server-side request forgery). So the
 URL is parsed once, its host is looked up once, *each* address found must belong to the public internet, and the

@@ -27,7 +27,7 @@ from recollect.settings.addresses.mail_url import MailSecurity, MailServer, read
 from recollect.text.control_characters import controls
 
 AT_ONCE = 4
-"""Messages that a process sends at once; others wait, and their time runs meanwhile."""
+"""Messages that a process sends at once; others wait, which counts towards their time limit."""
 
 MAX_WAITING = 100
 """Messages that wait or are being sent; one more is refused."""

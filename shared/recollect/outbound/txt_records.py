@@ -1,4 +1,4 @@
-"""Look-ups of TXT records in the DNS, of names that somebody else chose.
+"""Look-ups of TXT records in the DNS, of names that others chose.
 
 Only the resolver of the deployment is asked, so that a look-up reaches no other address. Time and number are bounded.
 """

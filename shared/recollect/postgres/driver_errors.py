@@ -45,7 +45,7 @@ async def translated_errors() -> AsyncIterator[None]:
 
 
 def translate(error: BaseException) -> RecollectError | None:
-    """The error for callers that a driver error stands for; None where the fault is ours."""
+    """The error for callers that a driver error stands for; None for a fault of the service itself."""
     match error:
         case asyncpg.PostgresError(sqlstate="RC003"):
             return TenantMoving()

@@ -26,7 +26,7 @@ STREAMED = 50
 """Rows of a stream that are held at a time: texts of 10,000 characters take half a megabyte."""
 
 ROLLBACK_SECONDS = 30.0
-"""How long a server may take to roll back before its connection is closed: it is stuck, or gone."""
+"""How long a server may take to roll back before its connection is closed: it hangs, or has stopped."""
 
 SHORT_STEP_ROWS = 10
 """Rows of one statement of a preemptible transaction while other calls may arrive: such a statement takes a few
@@ -68,7 +68,7 @@ class ExpectedGraph:
 
 
 class GraphChanged(Exception):
-    """The graph that a transaction expected has changed, or is gone; nothing was done."""
+    """The graph that a transaction expected has changed, or was deleted; nothing was done."""
 
 
 class Session:

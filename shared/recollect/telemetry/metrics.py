@@ -358,7 +358,7 @@ def record_webhook_attempt(outcome: str) -> None:
 
 
 def record_notifications(outcome: str, graphs: int) -> None:
-    """Record how many changed graphs were reported to Redis (`told`), or not reported (`dropped`)."""
+    """Record how many changed graphs were published in Redis or not, by the outcome: `told`, `dropped`."""
     _instruments().notifications.add(graphs, {"recollect.notification.outcome": outcome})
 
 

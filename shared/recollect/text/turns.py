@@ -29,7 +29,7 @@ _MIN_TURNS = 2
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What somebody said in a conversation, and when. `speaker` None: the conversation does not say who."""
+    """One message of a conversation: its speaker, its text and its time. `speaker` None: it names none."""
 
     text: str
     speaker: str | None = None
@@ -37,7 +37,7 @@ class Turn:
 
     @property
     def is_spoken(self) -> bool:
-        """Whether somebody said it, in words."""
+        """Whether a speaker said it, in words."""
         return is_visible(self.text) and (self.speaker or "").lower() not in UNSPOKEN
 
 

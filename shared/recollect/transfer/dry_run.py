@@ -78,7 +78,7 @@ async def dry_run_items(
 
 
 async def require_none_added(tx: Transaction, revision: Revision, since: datetime, seen: SeenRecords) -> None:
-    """Raise Conflict if somebody created a noted entity or fact after a time."""
+    """Raise Conflict if another caller created a noted entity or fact after a time."""
     added = await store.added_since(tx, revision.graph, since, limit=MAX_ADDED)
     if len(added) == MAX_ADDED:
         raise Conflict(
@@ -94,7 +94,7 @@ async def require_none_added(tx: Transaction, revision: Revision, since: datetim
 async def without_concurrent_writes(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord]
 ) -> tuple[list[ParsedRecord], list[ImportProblem]]:
-    """The items without entities and facts that somebody created since the import began to write; these as problems."""
+    """The items without entities and facts that others created since the import began to write; these as problems."""
     names = [item.record.name for item in items if isinstance(item.record, EntityRecord)]
     ends = [item.record.end for item in items if isinstance(item.record, FactRecord)]
     found = await nodes.find_named_exactly(tx, revision.graph, names)

@@ -12,7 +12,7 @@ from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.records import AnyRecord, EntityRecord, FactKey, FactRecord, Placement, RelationRecord
 
 MIN_REMAINING_LIFE = timedelta(minutes=1)
-"""Items that expire sooner are not imported: they would be gone before all that belongs to them is imported."""
+"""Items that expire sooner are not imported: they would expire before all that belongs to them is imported."""
 
 SAFE_REMAINING_LIFE = timedelta(days=1)
 """Items that expire later are still there when the items that refer to them have been read and written."""

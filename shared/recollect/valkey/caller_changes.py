@@ -27,13 +27,13 @@ _SECONDS = 2.0
 
 
 def caller_change_notifier(publisher: ChangePublisher) -> OnCallersChanged:
-    """A function that tells every process, in the background."""
+    """A function that notifies every process, in the background."""
     return lambda tenant_id: publisher.publish(EVERYBODY, {tenant_id: 0})
 
 
 @asynccontextmanager
 async def notify_callers_changed_at_end(settings: Settings) -> AsyncIterator[OnCallersChanged]:
-    """A function that notes tenants whose callers have changed; every process is told when the block ends.
+    """A function that notes tenants whose callers have changed; every process is notified when the block ends.
 
     For commands and operators, who act seldom and keep no connection to Redis.
     """

@@ -88,7 +88,7 @@ def is_function_word(word: str) -> bool:
 
 
 def is_english(text: str) -> bool:
-    """Whether a text is English, or in no language that can be told from it."""
+    """Whether a text is English, or in no language that can be distinguished from it."""
     read = text[:_READ]
     letters = [character for character in read if character.isalpha()]
     foreign = [letter for letter in letters if not letter.isascii()]

@@ -58,7 +58,7 @@ _LANGUAGES = _by_word()
 
 
 def language_of(words: Iterable[str]) -> str | None:
-    """The language, by Snowball's name, of words in lower case; None for English, and where it cannot be told."""
+    """The language, by Snowball's name, of words in lower case; None for English, and where it is not known."""
     words = list(words)
     hits = [_LANGUAGES[word] for word in words if word in _LANGUAGES]
     if not hits:

@@ -83,7 +83,7 @@ class NodeVersion(Struct, frozen=True, kw_only=True):
 
 
 class OmittedObservations(Struct, frozen=True):
-    """How many older observations an answer leaves out, and what tells the next of them."""
+    """How many older observations an answer leaves out, and how to read the next of them."""
 
     count: int
     next: str

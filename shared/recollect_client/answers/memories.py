@@ -68,7 +68,7 @@ class Remembered(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What somebody said in a conversation. `name` tells who, where the role does not."""
+    """One message of a conversation. `name` tells who, where the role does not."""
 
     content: str
     role: str | None = None

@@ -29,7 +29,7 @@ class Tenant(Tagged, frozen=True, kw_only=True):
 
 
 class Quota(Struct, frozen=True, kw_only=True):
-    """One quota of the plan, and what is used of it; None: without limit, or not told."""
+    """One quota of the plan, and what is used of it; None: without limit, or not reported."""
 
     quota: str
     limit: int | None
@@ -72,7 +72,7 @@ class Key(Tagged, frozen=True, kw_only=True):
 
 
 class IssuedKey(Key, frozen=True, kw_only=True):
-    """An API key with its secret, which is told this once."""
+    """An API key with its secret, which is returned only once."""
 
     secret: str
 
@@ -170,6 +170,6 @@ class Webhook(Struct, frozen=True, kw_only=True):
 
 
 class IssuedWebhook(Webhook, frozen=True, kw_only=True):
-    """A webhook with its secret, which is told this once."""
+    """A webhook with its secret, which is returned only once."""
 
     secret: str

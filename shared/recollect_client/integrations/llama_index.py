@@ -16,7 +16,7 @@ MAX_QUERY = 8_000
 
 
 class RecollectMemoryBlock(BaseMemoryBlock[str]):
-    """Keeps messages that leave the short-term memory, and tells those that fit what is said now.
+    """Keeps messages that leave the short-term memory, and returns those that fit the current message.
 
     `scope`: whose memories they are, such as a user's; None: all of the graph are recalled, whoever stored them.
     """

@@ -75,6 +75,15 @@ EXCEPTIONS = {
 """Names that have such a word, each with its reason."""
 
 
+DENIED_IN_SUMMARIES = {
+    "told": "reported, listed or returned",
+    "meanwhile": "since, until then, or what else happens",
+    "of ours": "of what or whom",
+    "of our own": "of what or whom",
+}
+"""Words that the first sentence of a docstring does without, with what to write instead."""
+
+
 def _files() -> Iterator[Path]:
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -142,3 +151,30 @@ def test_no_two_classes_have_the_same_name() -> None:
                 files.setdefault(found, []).append(name)
     assert len(files) > 1_000, "The files are not found"
     assert {name for name, found in files.items() if len(found) > 1} == SHARED_NAMES.keys(), files
+
+
+def _summaries(path: Path) -> Iterator[str]:
+    """The first sentences of a file's docstrings, those of variables too, but not of private things."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        body = getattr(node, "body", [])
+        if not isinstance(body, list) or str(getattr(node, "name", "")).startswith("_"):
+            continue
+        for statement in body:
+            if isinstance(statement, ast.Expr) and isinstance(text := getattr(statement.value, "value", None), str):
+                yield re.split(r"(?<=[.!?:])\s|\n\n", re.sub(r"`[^`]*`", "", text), maxsplit=1)[0]
+
+
+def _denied_in(summary: str) -> list[str]:
+    return [word for word in DENIED_IN_SUMMARIES if re.search(rf"\b{word}\b", summary, re.IGNORECASE)]
+
+
+def test_the_first_sentence_of_a_docstring_has_no_private_vocabulary() -> None:
+    suspects = [path for path in _files() if path.suffix == ".py" and _denied_in(path.read_text())]
+    assert suspects, "The files are not found: the words occur in other sentences"
+    found = {(str(path.relative_to(ROOT)), text) for path in suspects for text in _summaries(path)}
+    assert not sorted((path, text, words) for path, text in found if (words := _denied_in(text)))
+
+
+@pytest.mark.parametrize("summary", ["Deleted meanwhile.", "What a client is\ntold.", "A path of ours"])
+def test_a_denied_word_is_found_in_a_summary(summary: str) -> None:
+    assert _denied_in(summary)

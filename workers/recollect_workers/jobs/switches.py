@@ -1,4 +1,4 @@
-"""End the switches of moves whose mover is gone, even of tenants for which no calls come."""
+"""End the switches of moves whose mover has ended, even of tenants for which no calls come."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -114,7 +114,7 @@ class ConfigureGraphBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def replaces(self) -> bool:
-        """Whether it replaces something that others may have changed meanwhile."""
+        """Whether it replaces something that others may have changed."""
         return self.metadata is not UNSET or self.kind_whitelist is not UNSET
 
 

@@ -109,7 +109,7 @@ class ImportBody(Struct, frozen=True):
 
 @dataclass
 class ImportOperation(Operation):
-    """Adds the body to the OpenAPI document: no type of ours describes it."""
+    """Adds the body to the OpenAPI document: no Python type describes it."""
 
     bound: ClassVar[str] = f"At most {MAX_LINES} lines, or entities, facts and relations"
 

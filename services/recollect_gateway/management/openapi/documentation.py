@@ -23,7 +23,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Scripts are ours and never inline; no other host is contacted. Scalar writes its styles into the page."""
+"""Scripts come from this server and are never inline; no other host is contacted. Scalar writes its styles into the
+page."""
 
 _CACHED = {"Cache-Control": "public, max-age=3600"}
 

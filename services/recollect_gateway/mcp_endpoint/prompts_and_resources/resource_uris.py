@@ -69,7 +69,7 @@ def node_uri(graph: str, node: str) -> str:
 
 
 def parse_address(uri: str) -> ResourceAddress | None:
-    """Parse an address; None for one that is not ours or is malformed."""
+    """Parse an address; None for one of another kind, or a malformed one."""
     match = _ADDRESS.fullmatch(uri) if len(uri) <= MAX_LENGTH and not _BROKEN.search(uri) else None
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""`subscriptions/listen`: one request whose answer stays open and tells which resources were written.
+"""`subscriptions/listen`: one request whose answer stays open and reports which resources were written.
 
 What a client asks for is authorised before it is acknowledged. The acknowledgement leaves out resources that the client
 may not read, that do not exist, or that have no notifications, without saying which it is. A notification says "read it

@@ -75,7 +75,7 @@ class TaskHandlers:
             return await self.detailed(request, request.caller, job)
 
     async def update(self, context: Context, params: UpdateTaskParams) -> dict[str, Any]:
-        """Ignore the client's input, since no task of ours asks for any. Raises MCPError."""
+        """Ignore the client's input, since no task asks for any. Raises MCPError."""
         with self._handling(context, params) as request:
             async with Call(request.caller, self.services, UPDATE, read_only=True).transaction() as tx:
                 await self._find(tx, params.task_id)

@@ -46,7 +46,7 @@ class WatchedTasks:
         self.reported = dict.fromkeys(self.graphs)
 
     async def read_states(self, tx: Transaction) -> list[Job | None]:
-        """The job of each watched task as it is now; None where it is gone."""
+        """The job of each watched task as it is now; None where it was deleted."""
         found = await self.handlers.find_all(tx, self.reported) if self.reported else {}
         return [found.get(job_id) for job_id in self.reported]
 

@@ -249,7 +249,7 @@ def _program(name: str) -> str:
 
 @dataclass(frozen=True)
 class Turn:
-    """What somebody said, and when."""
+    """One message of a conversation: its speaker, its text and its time."""
 
     speaker: str
     text: str
@@ -285,7 +285,7 @@ EVENTS = {
 
 
 def event_of(payload: Mapping[str, Any]) -> Event | None:
-    """The event that a client tells; None if it is of no interest here."""
+    """The event that a client reports; None if it is of no interest here."""
     name = _text(payload, "hook_event_name", "hookEventName")
     kind = EVENTS.get(name.lower())
     if kind is None:
@@ -719,7 +719,7 @@ CLIENTS = {
 
 
 def client_of(name: str, payload: Mapping[str, Any]) -> str:
-    """The client that tells this: several run the hooks that were installed for Claude Code."""
+    """The client that reports this event: several run the hooks that were installed for Claude Code."""
     if name == "claude" and ("cursor_version" in payload or "CURSOR_VERSION" in os.environ):
         return "cursor"
     return "vscode" if name == "claude" and "hookEventName" in payload else name
@@ -738,7 +738,7 @@ def done(event: Event, client: Client, settings: Settings, service: Service) -> 
 
 
 def answered(name: str, given: bytes, settings: Settings, deadline: float) -> str:
-    """What is printed for what a client tells. No fault of a memory may stop an agent: then it is nothing."""
+    """The output for the event that a client reports. No fault of a memory may stop an agent: then it is nothing."""
     try:
         payload = json.loads(given)
         event = event_of(payload) if isinstance(payload, dict) else None

@@ -44,7 +44,7 @@ async def find_answer(
 
 
 async def claim(tx: Transaction, request: IdempotentRequest, vault: AnswerVault) -> SavedAnswer | None:
-    """Claim a request's key in the transaction of its act; return the answer if the act was done meanwhile.
+    """Claim a request's key in the transaction of its act; return the answer if another request did the act in between.
 
     Raises as `find_answer` does, and Conflict while another request with the key is in progress, TooManyRequests if
     the credential or the tenant has too many keys.

@@ -1,4 +1,4 @@
-"""Keys and tokens of this service that somebody pasted into a text: they are refused before anything is stored.
+"""Keys and tokens of this service in the texts of callers: they are refused before anything is stored.
 
 Whoever reads a memory could use them. They are recognised by their form and their checksum, without a query. A text
 that is refused, or an error about it, never repeats them.

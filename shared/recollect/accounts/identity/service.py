@@ -176,7 +176,9 @@ async def rotate_key(
 
 
 async def report_key(db: Database, secret: str, *, pepper: bytes, address: str | None = None) -> None:
-    """Revoke a key that somebody found: the secret itself is the proof. The result does not tell whether it was a key.
+    """Revoke a key that was found where it should not be: knowing the secret is the proof.
+
+    The result does not say whether it was a key.
 
     `address`: where the report comes from, for the tenant's audit log.
     """

@@ -56,7 +56,7 @@ async def list_credentials(session: Session, person_id: UUID, *, limit: int) -> 
 
 
 async def note_use(session: Session, passkey: StoredPasskey, *, sign_count: int) -> bool:
-    """Note that a passkey was used; False if it was used meanwhile."""
+    """Note that a passkey was used; False if another use came first."""
     noted = await session.fetchval(
         queries.note_use, person_id=passkey.person_id, id=passkey.id, was=passkey.sign_count, sign_count=sign_count
     )

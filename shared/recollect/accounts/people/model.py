@@ -22,7 +22,7 @@ _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who may sign in."""
+    """A person who may sign in."""
 
     id: UUID
     email: str

@@ -1,4 +1,4 @@
-"""Mails to people about changes to their accounts, so that they learn of changes that somebody else made."""
+"""Mails to people about changes to their accounts, so that they learn of changes that others made."""
 
 from datetime import UTC, datetime
 

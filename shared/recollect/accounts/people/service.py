@@ -97,7 +97,7 @@ async def register_in_tenant(tx: Transaction, person_id: UUID, email: str, name:
 
 
 async def is_known(db: Database, email: str) -> bool:
-    """Whether somebody has proved this address: to be shown only to a person who has proved that it is theirs."""
+    """Whether a person has proved this address: to be shown only to a person who has proved that it is theirs."""
     async with db.system() as session:
         return await store.find_credentials(session, email) is not None
 

@@ -32,7 +32,7 @@ async def find_tenant(operator: Operator, slug: str) -> Tenant | None:
 
 
 async def own_tenant(tx: Transaction) -> Tenant:
-    """The tenant of the caller; raises NotFound for one that was erased meanwhile."""
+    """The tenant of the caller; raises NotFound for one that has been erased."""
     return _own(await tx.fetchrow(queries.own_tenant))
 
 
@@ -47,7 +47,7 @@ async def lock_own_tenant(tx: Transaction) -> Tenant:
 
 
 async def update_own_tenant(tx: Transaction, patch: TenantPatch) -> Tenant:
-    """Change the fields that a tenant may change itself; raises NotFound for one that was erased meanwhile."""
+    """Change the fields that a tenant may change itself; raises NotFound for one that has been erased."""
     return _own(
         await tx.fetchrow(
             queries.update_own_tenant,

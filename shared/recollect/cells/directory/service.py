@@ -29,7 +29,7 @@ async def claim_slug(home: Operator, tenant_id: UUID, slug: str, cell: str) -> N
 
 
 async def release_slug(home: Operator, tenant_id: UUID) -> None:
-    """Remove the entry of a tenant that was not created, or is gone."""
+    """Remove the entry of a tenant that was not created, or has been erased."""
     await store.release_slug(home, tenant_id)
 
 
@@ -39,7 +39,7 @@ async def list_slugs(home: Operator, cell: str) -> list[str]:
 
 
 async def forget_cell(home: Operator, cell: str) -> list[str]:
-    """Remove the entries of a cell that is gone; the slugs, which are free from then on."""
+    """Remove the entries of a cell that no longer exists; return the slugs, which are free from then on."""
     return sorted(await store.forget_cell(home, cell))
 
 

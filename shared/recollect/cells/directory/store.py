@@ -23,7 +23,7 @@ async def claim_slug(operator: Operator, tenant_id: UUID, slug: str, cell: str) 
 
 
 async def release_slug(operator: Operator, tenant_id: UUID) -> None:
-    """Remove the entry of a tenant that was not created, or is gone."""
+    """Remove the entry of a tenant that was not created, or has been erased."""
     await operator.execute(queries.release_slug, id=tenant_id)
 
 

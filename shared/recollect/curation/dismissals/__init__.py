@@ -1,1 +1,1 @@
-"""Entities that look alike and are different, as somebody said: they are no duplicates."""
+"""Pairs of similar entities that were marked as different: they are no duplicates."""

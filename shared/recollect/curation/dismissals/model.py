@@ -1,4 +1,4 @@
-"""Pairs of entities that somebody said are different."""
+"""Pairs of entities that were marked as different."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet

@@ -18,8 +18,8 @@ from recollect.graph.nodes import service as nodes
 from recollect.postgres.transactions import Transaction
 
 MAX_COUNTED, MAX_SEARCHED = 100, 1_000
-"""Proposals that are counted, at most, and stored ones among which they are sought: some may be of entities that are
-gone."""
+"""Proposals that are counted, at most, and stored ones among which they are sought: some may be of entities that
+were deleted."""
 
 
 async def list_proposals(view: GraphView, *, offset: int, limit: int) -> list[Proposal]:

@@ -78,7 +78,7 @@ async def open_search(view: GraphView, *, threshold: float, proposed: bool = Tru
 async def list_groups(
     tx: Transaction, search: DuplicateSearch, found: Sequence[Sequence[UUID]], *, offset: int, limit: int
 ) -> DuplicateGroups:
-    """A page of the groups that were found, without entities that were deleted meanwhile."""
+    """A page of the groups that were found, without entities that were deleted since."""
     page = found[offset : offset + limit]
     view = GraphView(tx, search.graph, search.at)
     labels = await nodes.names_of(view, [node for group in page for node in group])
@@ -127,7 +127,7 @@ async def merge_groups(
 
 
 def still_similar(group: Sequence[UUID], profiles: Mapping[UUID, Profile], threshold: float) -> list[UUID]:
-    """The first of a group and those others that are still similar to it; empty if the first is gone."""
+    """The first of a group and those others that are still similar to it; empty if the first was deleted."""
     first = profiles.get(group[0])
     found = [profiles[node] for node in group[1:] if node in profiles]
     if first is None:

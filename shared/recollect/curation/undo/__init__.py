@@ -1,1 +1,1 @@
-"""Undo: bring back what was before somebody's changes."""
+"""Undo: restore the state before a range of changes."""

@@ -1,1 +1,1 @@
-"""Entities: nodes with a name, and what is told of them."""
+"""Entities: nodes with a name, and their observations."""

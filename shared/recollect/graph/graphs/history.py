@@ -18,7 +18,7 @@ MAX_SHOWN_IDS = 8
 """Ids of a change that a page of the log has, at most."""
 
 SPANS = 60
-"""Spans in which it is told how fast a graph was written."""
+"""Spans for which the rate of writes to a graph is reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ queries = Queries(__package__)
 
 MAX_WRITTEN = 100
 """Nodes of one statement, at most: its arguments are encoded on the event loop in one go, and other calls wait for a
-core meanwhile."""
+core."""
 
 MAX_LOOKED_UP = 2_000
 """Ids that one statement looks up, at most, for the same reason."""

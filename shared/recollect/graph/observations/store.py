@@ -17,7 +17,7 @@ from recollect.postgres.transactions import Transaction
 queries = Queries(__package__)
 
 MAX_WRITTEN = 100
-"""Observations of one SQL statement, at most: other calls wait for a core meanwhile."""
+"""Observations of one SQL statement, at most: other calls wait for a core."""
 
 
 @dataclass(frozen=True, slots=True)

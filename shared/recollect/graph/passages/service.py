@@ -105,7 +105,7 @@ async def claim_pending(
     previous: str | None = None,
     small_only: bool = False,
 ) -> list[ClaimedPassage]:
-    """Claim up to `limit` waiting passages for `lease_seconds`; no other worker gets them meanwhile.
+    """Claim up to `limit` waiting passages for `lease_seconds`; no other worker gets them until then.
 
     Most places go to the newest passages of small writes, divided evenly among graphs; the rest go to the oldest
     passages. `small_only`: all places go to small writes.

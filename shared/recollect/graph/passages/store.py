@@ -46,7 +46,7 @@ queries = Queries(__package__)
 
 MAX_INSERTED = 100
 """Passages that one statement inserts, at most: its arguments are encoded on the event loop in one go, and other calls
-wait for a core meanwhile."""
+wait for a core."""
 
 MAX_SETTLED = 100
 """Passages that one statement gives the words around them, at most, for the same reason."""

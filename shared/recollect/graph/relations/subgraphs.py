@@ -70,7 +70,7 @@ async def subgraph_of(view: GraphView, entities: list[Entity], *, next_offset: i
 
 
 async def described(view: GraphView, entity: Entity) -> Subgraph:
-    """An entity with its relations, for a reply that counts all and tells some; of very many, the oldest."""
+    """An entity with its relations, for a reply that counts all and lists some: of very many, the oldest."""
     found = await _subgraph_of(view, [entity])
     return replace(found, relations=found.relations[:MAX_RELATIONS], cut=_cut_of(found))
 

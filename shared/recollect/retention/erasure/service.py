@@ -51,7 +51,7 @@ LONGEST_STATEMENT = timedelta(minutes=10)
 much to erase, a statement takes longer than the statements of other calls may."""
 
 LONGEST_TRIAL = timedelta(minutes=2)
-"""How long a statement of a dry run may run: anybody may try again, and meanwhile PostgreSQL serves others."""
+"""How long a statement of a dry run may run: anybody may try again, and it takes time of PostgreSQL from others."""
 
 HEADS_PER_PAGE, BYTES_PER_PAGE = 200, 2_000_000
 """Entities that are redacted at a time, and bytes of their texts. Numbers of metadata take 15 times that in memory."""

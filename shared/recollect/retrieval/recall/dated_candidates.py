@@ -1,4 +1,4 @@
-"""Days that a question names, as a source of candidates: what was said on them, and what tells of them.
+"""Days that a question names, as a source of candidates: what was said on them, and what is about them.
 
 "What happened yesterday?" shares no word with the answer. Where a question asks for nothing else, the answer is all of
 these days, newest first; else they are candidates among others, and their date is evidence (`ranking_weights.py`).

@@ -1,4 +1,4 @@
-"""What is told anew: of two facts that say nearly the same, the newer one comes first.
+"""Updates: of two facts that say nearly the same, the newer one comes first.
 
 "Lives in Oslo" and, a year later, "lives in Bergen" score alike for "where does she live?", and only the second is
 true. In talk the same rule does harm: there a later turn answers, comments or repeats what was said (measured). Nor is

@@ -22,7 +22,7 @@ from recollect.retrieval.vector_indexes.model import (
 queries = Queries(__package__)
 
 LOCK_MILLISECONDS = 200
-"""How long a change of an index waits for transactions that use it, and keeps others waiting meanwhile."""
+"""How long a change of an index waits for transactions that use it, and keeps others waiting."""
 
 
 async def try_lock(session: Session) -> bool:

@@ -88,7 +88,7 @@ def begins_with_lines(head: bytes) -> bool:
 
 
 _HEAD = 1_000
-"""Characters by which a document is told from lines."""
+"""Characters by which a document is distinguished from lines."""
 
 _DECODER = json.JSONDecoder()
 

@@ -1,1 +1,1 @@
-"""Events: what happened since a webhook was last told, found in what is stored anyway."""
+"""Events: what happened since the last delivery to a webhook, found in what is stored anyway."""

@@ -22,7 +22,7 @@ MAX_STORED = 20
 
 
 class Usage(Arguments, frozen=True, rename=None):
-    """Arguments of `usage`; calls are counted for the tenant, a graph narrows what is told of the stored."""
+    """Arguments of `usage`; calls are counted for the tenant, a graph narrows what is counted of the stored."""
 
     since: Annotated[Time, Meta(description="Hours from that of this time on; default: a day before `to`")] | None = (
         msgspec.field(default=None, name="from")

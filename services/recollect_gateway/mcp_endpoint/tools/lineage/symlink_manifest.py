@@ -22,7 +22,7 @@ class SymlinkManifest(Arguments, frozen=True, rename=None):
 
 
 class SymlinkGraph(Struct, frozen=True, omit_defaults=True):
-    """A graph that symlinks of a page lead to, or come from; `graph`, its name, is left out where it is gone."""
+    """A graph that symlinks of a page lead to, or come from; `graph`, its name, is left out where it was deleted."""
 
     graph_id: str
     count: int

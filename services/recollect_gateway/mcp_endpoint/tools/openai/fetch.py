@@ -17,10 +17,10 @@ from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.openai.documents import title_of, url_of
 
 MAX_PAGE = 60_000
-"""Characters of observations in one document, at most, unless one is longer: more are told by further documents."""
+"""Characters of observations in one document, at most, unless one is longer: more are in further documents."""
 
 PAGE_MARK, MAX_DIGITS = "@", 8
-"""What stands between the id of a document and the number of its newest observations that were told before, and the
+"""What stands between the id of a document and the number of its newest observations that were returned before, and the
 digits of that number, at most."""
 
 
