@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from recollect.accounts.identity.model import generate_secret, hash_secret
-from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.caller import Caller, Role
 from recollect.ids import new_id
 from recollect.postgres.database import Database
@@ -165,8 +165,8 @@ async def test_sessions_that_ended_lock_nobody_out(
 ) -> None:
     person = connected.person_id
     for _ in range(ALLOWED + 4):
-        issued = await people.begin_session(db, person, BROWSER, pepper=pepper)  # type: ignore[arg-type]
-        await people.end_session(db, issued.person_id, issued.id, within=None)
+        issued = await sessions.begin_session(db, person, BROWSER, pepper=pepper)  # type: ignore[arg-type]
+        await sessions.end_session(db, issued.person_id, issued.id, within=None)
         async with strict.http() as http:
             http.cookies.set("recollect_session", issued.secret)
             assert (await http.get("/account")).status_code == 303

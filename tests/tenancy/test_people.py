@@ -10,7 +10,7 @@ from recollect.accounts.identity.model import hash_secret, operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.passkeys import store as passkeys
 from recollect.accounts.passkeys.model import MAX_PASSKEYS
-from recollect.accounts.people import resets
+from recollect.accounts.people import resets, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import IssuedSession, Person
 from recollect.caller import Caller, Role
@@ -52,7 +52,7 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]
                 name="Laptop",
                 most=MAX_PASSKEYS,
             )
-        return SignedIn(person, caller, await people.begin_session(db, person.id, BROWSER, pepper=PEPPER))
+        return SignedIn(person, caller, await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER))
 
     return await one(), await one()
 

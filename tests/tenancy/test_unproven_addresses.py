@@ -12,7 +12,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.passkeys.service import REFUSAL
-from recollect.accounts.people import passwords, resets
+from recollect.accounts.people import passwords, resets, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement
 from recollect.caller import Caller, Role
@@ -185,8 +185,8 @@ async def test_of_several_accounts_of_an_address_the_password_and_the_organisati
             for found in await resets.find_accounts(db, planted.email)
             if found.confined_to == organisation.caller.tenant_id
         ]
-        session = await people.session_of(
-            db, (await people.begin_session(db, account.id, BROWSER, pepper=pepper)).secret, pepper=pepper
+        session = await sessions.session_of(
+            db, (await sessions.begin_session(db, account.id, BROWSER, pepper=pepper)).secret, pepper=pepper
         )
         assert session is not None
         assert session.confined_to == organisation.caller.tenant_id, "whatever the session says of it"
@@ -285,13 +285,13 @@ async def test_a_reset_ends_connections_to_identity_providers_and_nobody_elses(
         "INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id) VALUES ($1, $1, $2, $3)",
         [(tenant_id, str(each.id), each.id) for each in (person, other)],
     )
-    provided = await people.begin_session(
+    provided = await sessions.begin_session(
         db, person.id, BROWSER, pepper=pepper, confinement=Confinement(tenant_id, tenant_id)
     )
     link = f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
     async with browser(gateway) as http:
         assert "Acme Login" in (await http.get(link)).text
         assert (await submit(http, link, password=OF_THE_CFO)).status_code == 303
-    assert await people.session_of(db, provided.secret, pepper=pepper) is None
+    assert await sessions.session_of(db, provided.secret, pepper=pepper) is None
     left = await owner.fetch("SELECT person_id FROM provider_identities WHERE tenant_id = $1", tenant_id)
     assert [row["person_id"] for row in left] == [other.id]

@@ -21,7 +21,7 @@ from recollect.accounts.oauth.grants.service import WrongResource
 from recollect.accounts.oauth.issuers import service as trusted
 from recollect.accounts.oauth.issuers.model import looks_like_token
 from recollect.accounts.oauth.issuers.service import NotTrusted, PresentedToken
-from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import PersonSession
 from recollect.accounts.token_issuers import Issuers
 from recollect.caller import Caller
@@ -192,10 +192,10 @@ class Authenticator:
         )
 
     async def _find_session(self, secret: str) -> PersonSession:
-        found = await people.find_session(self.db, secret, pepper=self.pepper)
+        found = await sessions.find_session(self.db, secret, pepper=self.pepper)
         if found is None:
             raise Unauthenticated(identity.REFUSAL)
-        session = await people.use_session(self.db, found)
+        session = await sessions.use_session(self.db, found)
         if session is None:
             raise CredentialEnded(identity.REFUSAL)
         return session

@@ -11,6 +11,7 @@ from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.passkeys import service as passkeys
 from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect_gateway.callers.browser_sessions import signed_in
@@ -96,7 +97,7 @@ async def account_page(
         me=session,
         memberships=memberships,
         providers=await providers.offered(db, slugs) if is_own else [],
-        sessions=await people.list_sessions(db, person_id, within=within),
+        sessions=await sessions.list_sessions(db, person_id, within=within),
         grants=await grants.list_own_grants(db, person_id, within=within),
         identities=await own.list_own_identities(db, person_id) if is_own else [],
         passkeys=await passkeys.list_passkeys(db, person_id, within=within) if is_own else [],

@@ -8,8 +8,7 @@ from litestar.response import Redirect
 
 from recollect.accounts.identity_providers import own
 from recollect.accounts.passkeys import service as passkeys
-from recollect.accounts.people import notices, resets
-from recollect.accounts.people import service as people
+from recollect.accounts.people import notices, resets, sessions
 from recollect.accounts.people.resets import OpenReset
 from recollect.errors import InvalidInput
 from recollect.outbound.mail import Mailer, MailFailed
@@ -122,6 +121,6 @@ async def _form(request: AnyRequest, reset: OpenReset, *, status: int = 200, fau
         email=reset.email,
         passkeys=await passkeys.list_passkeys(db, person_id, within=within),
         identities=await own.list_own_identities(db, person_id),
-        sessions=await people.list_sessions(db, person_id, within=within),
+        sessions=await sessions.list_sessions(db, person_id, within=within),
         fault=fault,
     )

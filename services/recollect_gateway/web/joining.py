@@ -8,6 +8,7 @@ from litestar.response import Redirect
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import OpenInvitation
 from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Confinement, PersonSession
 from recollect.errors import InvalidInput
 from recollect_gateway.callers.browser_sessions import signed_in
@@ -60,7 +61,7 @@ class JoinController(Controller):
         except InvalidInput as error:
             return await _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
         answer, confinement = go_to(f"{CONSOLE}/{invitation.tenant}"), Confinement.of_account(joined.confined_to)
-        issued = await people.begin_session(
+        issued = await sessions.begin_session(
             state.db, joined.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
         )
         answer.set_cookie(session_cookie(request, issued))

@@ -11,7 +11,7 @@ from uuid import UUID
 from litestar import Controller, Request, post
 from litestar.response import Redirect
 
-from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Confinement
 from recollect.errors import NotFound
 from recollect.settings import LOOPBACK, Settings
@@ -60,7 +60,7 @@ class LocalOwnerController(Controller):
         owner = local_owner(request)
         if owner is None:
             raise NotFound("There is no such page.")
-        issued = await people.begin_session(
+        issued = await sessions.begin_session(
             request.app.state.db,
             owner.person_id,
             browser_of(request),

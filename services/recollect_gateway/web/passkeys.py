@@ -8,7 +8,7 @@ from litestar.response import Redirect
 from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.identity_providers import own
 from recollect.accounts.passkeys import service as passkeys
-from recollect.accounts.people import notices
+from recollect.accounts.people import notices, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement
 from recollect.errors import Conflict, InvalidInput, Unauthenticated
@@ -52,7 +52,7 @@ class PasskeyController(Controller):
         except Unauthenticated as error:
             return await sign_in_page(request, next_url, status=401, fault=error.message)
         confinement = Confinement.of_account(passkey.confined_to)
-        issued = await people.begin_session(
+        issued = await sessions.begin_session(
             state.db, passkey.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
         )
         answer = go_to(next_url)

@@ -26,7 +26,7 @@ from recollect.accounts.identity_providers.model import (
 )
 from recollect.accounts.identity_providers.service import PendingSignIn
 from recollect.accounts.members import service as members
-from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Confinement, PersonSession
 from recollect.accounts.tenants.model import SLUG
 from recollect.errors import NotFound
@@ -96,9 +96,9 @@ async def _sign_in(
     """Begin a session by the provider; the browser's former session ends."""
     state = request.app.state
     if former is not None:
-        await people.end_session(state.db, former.person_id, former.id, within=former.confined_to)
+        await sessions.end_session(state.db, former.person_id, former.id, within=former.confined_to)
     confinement = Confinement(proven.tenant_id, proven.provider_id)
-    issued = await people.begin_session(
+    issued = await sessions.begin_session(
         state.db, proven.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
     )
     answer.set_cookie(session_cookie(request, issued))

@@ -8,7 +8,7 @@ from litestar.background_tasks import BackgroundTask
 from litestar.params import FromQuery
 from litestar.response import Redirect
 
-from recollect.accounts.people import deletion, notices
+from recollect.accounts.people import deletion, notices, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import MAX_EMAIL, Browser
 from recollect.errors import Conflict, InvalidInput, RecollectError, Unauthenticated
@@ -80,7 +80,7 @@ class SignInController(Controller):
         """End the session of this browser."""
         await read_form(request)
         if (session := await signed_in(request)) is not None:
-            await people.end_session(
+            await sessions.end_session(
                 request.app.state.db,
                 session.person_id,
                 session.id,
@@ -156,7 +156,7 @@ class AccountController(Controller):
         await read_form(request)
         session = await signed_in(request)
         if session is not None:
-            await people.end_session(
+            await sessions.end_session(
                 request.app.state.db,
                 session.person_id,
                 request.path_params["session_id"],

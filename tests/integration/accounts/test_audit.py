@@ -14,6 +14,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Browser
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
@@ -105,7 +106,7 @@ class TestPeople:
             invited = await members.invite(tx, person.email, Role.READER, pepper=PEPPER)
         await members.join(db, await members.open_invitation(db, invited.secret, pepper=PEPPER), person)
         issued = await people.sign_in(db, person.email, PASSWORD, THERE, pepper=PEPPER)
-        await people.end_session(db, person.id, issued.id, address=THERE.address, within=None)
+        await sessions.end_session(db, person.id, issued.id, address=THERE.address, within=None)
         me = f"person:{person.id}"
         for each in (caller, second):
             assert (await entries(db, each))[-2:] == [("session.started", me), ("session.ended", me)]
@@ -118,7 +119,7 @@ class TestPeople:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
         issued = await people.sign_in(db, person.email, PASSWORD, THERE, pepper=PEPPER)
         first, again = [
-            await people.end_session(db, person.id, issued.id, address=THERE.address, within=None) for _ in range(2)
+            await sessions.end_session(db, person.id, issued.id, address=THERE.address, within=None) for _ in range(2)
         ]
         assert first == again
         ended = await entries(db, caller, action=Action.SESSION_ENDED)
@@ -133,8 +134,8 @@ class TestPeople:
 
     async def test_a_change_of_password_is_logged(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
-        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
-        session = await people.session_of(db, issued.secret, pepper=PEPPER)
+        issued = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        session = await sessions.session_of(db, issued.secret, pepper=PEPPER)
         assert session is not None
         await people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
         assert (await entries(db, caller))[-1] == ("person.password_changed", f"person:{person.id}")

@@ -23,6 +23,7 @@ from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Approval
 from recollect.accounts.passkeys.store import keep_challenge
 from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Browser, Person
 from recollect.caller import Caller, Role, Scope
 from recollect.errors import Conflict, ErrorCode, RecollectError, TooManyRequests
@@ -238,10 +239,10 @@ async def test_a_sign_in_ends_the_sessions_beyond_the_limit(
     db: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ended ones before valid ones, and nobody else's."""
-    monkeypatch.setattr(people, "MAX_STORED_SESSIONS", MOST)
+    monkeypatch.setattr(sessions, "MAX_STORED_SESSIONS", MOST)
     ada, grace = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
     hers, first, second, third = [await begin(db, person) for person in (grace, ada, ada, ada)]
-    await people.end_session(db, ada.id, third, within=None)
+    await sessions.end_session(db, ada.id, third, within=None)
     fourth = await begin(db, ada)
     assert await sessions_of(owner, ada) == {first, second, fourth}
     fifth = await begin(db, ada)
@@ -250,7 +251,7 @@ async def test_a_sign_in_ends_the_sessions_beyond_the_limit(
 
 
 async def begin(db: Database, person: Person) -> UUID:
-    return (await people.begin_session(db, person.id, Browser("Browser", "192.0.2.1"), pepper=PEPPER)).id
+    return (await sessions.begin_session(db, person.id, Browser("Browser", "192.0.2.1"), pepper=PEPPER)).id
 
 
 async def sessions_of(owner: asyncpg.Connection, person: Person) -> set[UUID]:

@@ -16,7 +16,7 @@ from recollect.accounts.members import service as members
 from recollect.accounts.members.model import OpenInvitation
 from recollect.accounts.passkeys import store as passkeys
 from recollect.accounts.passkeys.model import MAX_PASSKEYS
-from recollect.accounts.people import deletion, resets, store
+from recollect.accounts.people import deletion, resets, sessions, store
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import DeletionOutcome, Person, PersonSession
 from recollect.caller import Caller, Role
@@ -63,8 +63,8 @@ async def leave(db: Database, caller: Caller, person: Person) -> None:
 
 
 async def sign_in(db: Database, person: Person) -> PersonSession:
-    issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
-    session = await people.session_of(db, issued.secret, pepper=PEPPER)
+    issued = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+    session = await sessions.session_of(db, issued.secret, pepper=PEPPER)
     assert session is not None
     return session
 
@@ -212,7 +212,7 @@ class TestRaces:
         acts: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
             "join": lambda: members.join(db, invitation, person),
             "sign in": lambda: people.sign_in(db, person.email, PASSWORD, BROWSER, pepper=PEPPER),
-            "sign in otherwise": lambda: people.begin_session(db, person.id, BROWSER, pepper=PEPPER),
+            "sign in otherwise": lambda: sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER),
             "forget the password": lambda: resets.begin_reset(db, person.id, pepper=PEPPER),
         }
         async with db.personal(person.id) as session:

@@ -14,7 +14,7 @@ from recollect.accounts.audit.model import Action, AuditFilter
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import subject_of
-from recollect.accounts.people import passwords
+from recollect.accounts.people import passwords, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role, Scope
@@ -81,11 +81,11 @@ class TestSessions:
     async def test_a_session_is_valid_until_it_is_ended(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         issued = await people.sign_in(db, f" {person.email.upper()} ", PASSWORD, BROWSER, pepper=PEPPER)
-        session = await people.session_of(db, issued.secret, pepper=PEPPER)
+        session = await sessions.session_of(db, issued.secret, pepper=PEPPER)
         assert session is not None
         assert (session.person_id, session.name) == (person.id, "Ada")
-        await people.end_session(db, person.id, session.id, within=None)
-        assert await people.session_of(db, issued.secret, pepper=PEPPER) is None
+        await sessions.end_session(db, person.id, session.id, within=None)
+        assert await sessions.session_of(db, issued.secret, pepper=PEPPER) is None
 
     @pytest.mark.proves("security: refused-sign-ins")
     @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ class TestSessions:
         """At the next sign-in of the same person, and not of anybody else."""
         ada, grace = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
         issued = [
-            (await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)).id
+            (await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)).id
             for person in (ada, ada, ada, ada, grace)
         ]
         ended = "UPDATE sessions SET revoked_at = now() - $2::interval WHERE id = $1"
@@ -117,7 +117,7 @@ class TestSessions:
             await owner.execute(ended, session_id, timedelta(days=ago))
         expired = "UPDATE sessions SET expires_at = now() - interval '31 days' WHERE id = $1"
         await owner.execute(expired, issued[2])
-        last = (await people.begin_session(db, ada.id, BROWSER, pepper=PEPPER)).id
+        last = (await sessions.begin_session(db, ada.id, BROWSER, pepper=PEPPER)).id
         left = await owner.fetch("SELECT id FROM sessions WHERE person_id = ANY ($1)", [ada.id, grace.id])
         assert {row["id"] for row in left} == {issued[1], issued[3], issued[4], last}
 
@@ -125,44 +125,44 @@ class TestSessions:
     @pytest.mark.parametrize("column", ["expires_at", "last_used_at"])
     async def test_a_session_expires(self, db: Database, owner: asyncpg.Connection, column: str) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
-        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        issued = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
         await owner.execute(
             f"UPDATE sessions SET {column} = now() - $2::interval WHERE id = $1",
             issued.id,
-            people.IDLE_LIFETIME + timedelta(minutes=1),
+            sessions.IDLE_LIFETIME + timedelta(minutes=1),
         )
-        assert await people.session_of(db, issued.secret, pepper=PEPPER) is None
+        assert await sessions.session_of(db, issued.secret, pepper=PEPPER) is None
 
     async def test_use_of_a_session_is_recorded_and_extends_it(self, db: Database, owner: asyncpg.Connection) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
-        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        issued = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
         await owner.execute("UPDATE sessions SET last_used_at = now() - interval '6 days' WHERE id = $1", issued.id)
-        assert await people.session_of(db, issued.secret, pepper=PEPPER) is not None
+        assert await sessions.session_of(db, issued.secret, pepper=PEPPER) is not None
         age = "SELECT now() - last_used_at < interval '1 hour' FROM sessions WHERE id = $1"
         assert await owner.fetchval(age, issued.id)
 
     async def test_only_own_sessions_are_listed_and_ended(self, db: Database) -> None:
         mine, other = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
-        kept = await people.begin_session(db, mine.id, BROWSER, pepper=PEPPER)
-        theirs = await people.begin_session(db, other.id, BROWSER, pepper=PEPPER)
-        assert [each.id for each in await people.list_sessions(db, mine.id, within=None)] == [kept.id]
+        kept = await sessions.begin_session(db, mine.id, BROWSER, pepper=PEPPER)
+        theirs = await sessions.begin_session(db, other.id, BROWSER, pepper=PEPPER)
+        assert [each.id for each in await sessions.list_sessions(db, mine.id, within=None)] == [kept.id]
         for session_id in (theirs.id, uuid4()):
             with pytest.raises(NotFound, match="no such session"):
-                await people.end_session(db, mine.id, session_id, within=None)
-        assert await people.session_of(db, theirs.secret, pepper=PEPPER) is not None
+                await sessions.end_session(db, mine.id, session_id, within=None)
+        assert await sessions.session_of(db, theirs.secret, pepper=PEPPER) is not None
 
     @pytest.mark.proves("security: sessions")
     async def test_changing_the_password_ends_the_other_sessions(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
-        here, there = [await people.begin_session(db, person.id, BROWSER, pepper=PEPPER) for _ in range(2)]
-        session = await people.session_of(db, here.secret, pepper=PEPPER)
+        here, there = [await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER) for _ in range(2)]
+        session = await sessions.session_of(db, here.secret, pepper=PEPPER)
         assert session is not None
         with pytest.raises(InvalidInput) as refused:
             await people.change_password(db, session, "not it", "orange ladder beside rivers")
         assert refused.value.path == "old_password"
         await people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
-        assert await people.session_of(db, here.secret, pepper=PEPPER) is not None
-        assert await people.session_of(db, there.secret, pepper=PEPPER) is None
+        assert await sessions.session_of(db, here.secret, pepper=PEPPER) is not None
+        assert await sessions.session_of(db, there.secret, pepper=PEPPER) is None
         await people.sign_in(db, person.email, "orange ladder beside rivers", BROWSER, pepper=PEPPER)
 
     @pytest.mark.proves("security: password-changes")
@@ -171,17 +171,17 @@ class TestSessions:
     ) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
         begun = people.sign_in(db, person.email, PASSWORD, BROWSER, pepper=PEPPER)
-        with pytest.raises(Unauthenticated, match=people.REFUSAL):
+        with pytest.raises(Unauthenticated, match=sessions.REFUSAL):
             await beside_another_password(owner, person, begun)
-        assert await people.list_sessions(db, person.id, within=None) == []
+        assert await sessions.list_sessions(db, person.id, within=None) == []
 
     @pytest.mark.proves("security: password-changes")
     async def test_a_concurrently_changed_password_cannot_be_changed_again(
         self, db: Database, owner: asyncpg.Connection
     ) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
-        issued = await people.begin_session(db, person.id, BROWSER, pepper=PEPPER)
-        session = await people.session_of(db, issued.secret, pepper=PEPPER)
+        issued = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
+        session = await sessions.session_of(db, issued.secret, pepper=PEPPER)
         assert session is not None
         change = people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
         with pytest.raises(InvalidInput, match="current password") as refused:

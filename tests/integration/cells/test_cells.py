@@ -14,6 +14,7 @@ from recollect.accounts.audit.model import Action
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, worker_caller
 from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Confinement, IssuedSession
 from recollect.accounts.usage import service as usage
 from recollect.accounts.usage.model import Counts
@@ -78,7 +79,7 @@ async def confined(cells: Cells, resident: Caller, owner_b: asyncpg.Connection) 
     await owner_b.execute(made, resident.tenant_id, provider_id)
     person = await joined(cells, resident, Role.OWNER, pepper=PEPPER)
     confinement = Confinement(resident.tenant_id, provider_id)
-    return await people.begin_session(cells, person.id, BROWSER, pepper=PEPPER, confinement=confinement)
+    return await sessions.begin_session(cells, person.id, BROWSER, pepper=PEPPER, confinement=confinement)
 
 
 async def test_a_tenants_transaction_runs_in_its_cell(cells: Cells, native: Caller, resident: Caller) -> None:
@@ -196,7 +197,7 @@ async def test_a_confined_session_is_looked_up_in_its_tenants_cell(
     await copy_rows(resident, owner_b, owner)
     await put(owner_b, resident, "departed")
     with pytest.raises(TenantMoving):
-        await people.session_of(cells, confined.secret, pepper=PEPPER)
+        await sessions.session_of(cells, confined.secret, pepper=PEPPER)
     with pytest.raises(TenantMoving):
         await people.find_membership(cells, person_id, resident.tenant, within=tenant_id)
     await put(owner, resident, "here")
@@ -204,9 +205,9 @@ async def test_a_confined_session_is_looked_up_in_its_tenants_cell(
     cells._cells_of_tenants[tenant_id] = OTHER
     assert await people.find_membership(cells, person_id, resident.tenant, within=tenant_id) is not None
     cells._cells_of_tenants[tenant_id] = OTHER
-    assert await people.session_of(cells, confined.secret, pepper=PEPPER) is not None
+    assert await sessions.session_of(cells, confined.secret, pepper=PEPPER) is not None
     assert cells._cells_of_tenants[tenant_id] == HOME
-    await people.end_session(cells, person_id, confined.id, within=None)
+    await sessions.end_session(cells, person_id, confined.id, within=None)
     revoked = "SELECT revoked_at IS NOT NULL FROM sessions WHERE id = $1"
     assert [await each.fetchval(revoked, confined.id) for each in (owner, owner_b)] == [True, False]
 
@@ -217,15 +218,15 @@ async def test_held_writes_keep_sessions_from_ending_and_let_reads_continue(
     await put(owner_b, resident, "leaving")
     for within in (resident.tenant_id, None):
         with pytest.raises(TenantMoving):
-            await people.end_session(cells, confined.person_id, confined.id, within=within)
+            await sessions.end_session(cells, confined.person_id, confined.id, within=within)
     used = "UPDATE sessions SET last_used_at = now() - interval '1 hour' WHERE id = $1 RETURNING last_used_at"
     before = await owner_b.fetchval(used, confined.id)
-    assert await people.session_of(cells, confined.secret, pepper=PEPPER) is not None
+    assert await sessions.session_of(cells, confined.secret, pepper=PEPPER) is not None
     row = await owner_b.fetchrow("SELECT last_used_at, revoked_at FROM sessions WHERE id = $1", confined.id)
     assert tuple(row or ()) == (before, None)
     await put(owner_b, resident, "here")
-    await people.end_session(cells, confined.person_id, confined.id, within=resident.tenant_id)
-    assert await people.session_of(cells, confined.secret, pepper=PEPPER) is None
+    await sessions.end_session(cells, confined.person_id, confined.id, within=resident.tenant_id)
+    assert await sessions.session_of(cells, confined.secret, pepper=PEPPER) is None
 
 
 @pytest.mark.parametrize("by_session", [True, False], ids=["a session", "a call"])
@@ -237,7 +238,7 @@ async def test_the_first_write_after_a_hold_has_expired_ends_it(
 
     async def write() -> None:
         if by_session:
-            await people.end_session(cells, confined.person_id, confined.id, within=resident.tenant_id)
+            await sessions.end_session(cells, confined.person_id, confined.id, within=resident.tenant_id)
             return
         async with cells.transaction(replace(resident, subject="key:0", of_service=False)) as tx:
             await audit.record(tx, Action.TENANT_CHANGED)

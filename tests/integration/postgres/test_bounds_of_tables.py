@@ -17,7 +17,7 @@ from recollect.accounts.oauth.grants import model as grants
 from recollect.accounts.oauth.issuers.model import MAX_ISSUERS
 from recollect.accounts.passkeys.model import MAX_PASSKEYS
 from recollect.accounts.people.resets import MAX_RESETS
-from recollect.accounts.people.service import MAX_STORED_SESSIONS
+from recollect.accounts.people.sessions import MAX_STORED_SESSIONS
 from recollect.accounts.quotas.model import ROW_BYTES
 from recollect.curation.dismissals.model import MAX_DISMISSALS
 from recollect.curation.duplicates.deduplication import MAX_PAIRS

@@ -9,7 +9,8 @@ import pytest
 from recollect.accounts.audit.model import Action
 from recollect.accounts.people import acts
 from recollect.accounts.people.model import Browser
-from recollect.accounts.people.service import begin_session, note_refused_sign_in
+from recollect.accounts.people.service import note_refused_sign_in
+from recollect.accounts.people.sessions import begin_session
 from recollect.accounts.tenants.model import Tenant
 from recollect.cells.service import Cells
 from recollect.ids import new_id

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.accounts.people import store as people
 from recollect.accounts.people.model import Browser, Confinement
-from recollect.accounts.people.service import begin_session
+from recollect.accounts.people.sessions import begin_session
 from recollect.accounts.tenants.model import Tenant
 from recollect.cells.service import Cells
 from recollect.ids import new_id

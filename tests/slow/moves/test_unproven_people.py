@@ -6,6 +6,7 @@ from recollect.accounts.members import service as members
 from recollect.accounts.passkeys import service as passkeys
 from recollect.accounts.passkeys import store as passkey_store
 from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Browser, Confinement
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Role
@@ -27,8 +28,8 @@ async def test_people_of_a_tenant_alone_move_with_their_ways_to_sign_in(
     invitation = await members.open_invitation(gateway, issued.secret, pepper=PEPPER)
     joined = await members.join_with_new_account(gateway, invitation, "Ada", PASSWORD)
     confinement = Confinement.of_account(joined.confined_to)
-    begun = await people.begin_session(gateway, joined.person_id, browser, pepper=PEPPER, confinement=confinement)
-    session = await people.session_of(gateway, begun.secret, pepper=PEPPER)
+    begun = await sessions.begin_session(gateway, joined.person_id, browser, pepper=PEPPER, confinement=confinement)
+    session = await sessions.session_of(gateway, begun.secret, pepper=PEPPER)
     assert session is not None
     await people.change_password(gateway, session, PASSWORD, ANOTHER)
     async with gateway.personal(joined.person_id, within=tenant.id) as own:
@@ -39,7 +40,7 @@ async def test_people_of_a_tenant_alone_move_with_their_ways_to_sign_in(
     await two_cells.move(tenant.slug)
 
     assert await owner.fetchval("SELECT count(*) FROM people WHERE id = $1", joined.person_id) == 0
-    assert await people.session_of(gateway, begun.secret, pepper=PEPPER) is not None
+    assert await sessions.session_of(gateway, begun.secret, pepper=PEPPER) is not None
     await people.sign_in(gateway, email, ANOTHER, browser, pepper=PEPPER)
     kept = await passkeys.list_passkeys(gateway, joined.person_id, within=tenant.id)
     assert [passkey.name for passkey in kept] == ["Laptop"]

@@ -14,7 +14,7 @@ from litestar.di import NamedDependency
 from litestar.params import PathParameter
 from msgspec import Meta, Struct
 
-from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import ListedSession, PersonSession
 from recollect.caller import Caller
 from recollect.errors import ErrorCode, NotFound
@@ -65,7 +65,7 @@ class SessionController(Controller):
     ) -> Page[SessionBody]:
         """List the caller's valid sessions, newest first, up to the 100 used most recently. A key has no sessions."""
         own = await _own(request)
-        found = await people.list_sessions(db, own.person_id, within=own.confined_to) if own else []
+        found = await sessions.list_sessions(db, own.person_id, within=own.confined_to) if own else []
         newest = sorted(found, key=lambda session: session.id, reverse=True)
         rest = [session for session in newest if cursor is None or session.id < cursor]
         return page_of(rest, limit, lambda session: _body(session, own), lambda session: str(session.id))
@@ -88,7 +88,7 @@ class SessionController(Controller):
         own = await _own(request)
         if own is None:
             raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
-        ended = await people.end_session(
+        ended = await sessions.end_session(
             db, own.person_id, session_id, within=own.confined_to, address=site_of_client(request)
         )
         return _body(ended, own)
