@@ -126,6 +126,11 @@ async def map_yielding(items: Iterable[A], make: Callable[[A], B]) -> list[B]:
     return results
 
 
+async def collected(items: Iterable[A]) -> list[A]:
+    """The items of a generator, in order; other calls go on while they are made."""
+    return await map_yielding(items, lambda item: item)
+
+
 def batches(items: Sequence[A], size: int) -> Iterator[Sequence[A]]:
     """Batches of `size` items at most, for statements whose arguments are encoded on the event loop in one go."""
     return (items[start : start + size] for start in range(0, len(items), size))

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from recollect.errors import InvalidInput, RecollectError
-from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
@@ -241,8 +240,7 @@ async def _say(
         if isinstance(outcome, WrittenNode) and outcome.outcome is not WriteOutcome.CONFLICT
         for text in write.observations
     ]
-    new = await map_yielding(said, _observation)
-    added = await observations.add_observations(tx, revision, new) if new else []
+    added = await observations.add_observations(tx, revision, map(_observation, said)) if said else []
     counts = Counter(observation.node_id for observation in added)
     return [outcome if isinstance(outcome, RecollectError) else _with_count(outcome, counts) for outcome in written]
 

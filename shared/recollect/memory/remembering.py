@@ -142,7 +142,7 @@ async def _remember_observations(
     merged_items = await map_yielding(groups.values(), lambda group: _merged(items[index] for index in group))
     merged = dict(zip(groups, merged_items, strict=True))
     names = {node.id: name for name, node in named.items()}
-    new = await map_yielding(merged, lambda key: _observation(merged[key], names[key[0]], revision.at))
+    new = (_observation(item, names[key[0]], revision.at) for key, item in merged.items())
     added = {o.key: o for o in await observations.add_observations(tx, revision, new, across_threads=False)}
     known = await _update(tx, revision, {key: item for key, item in merged.items() if key not in added})
     outcomes = {key: (RememberOutcome.NEW if key in added else known[key][1]) for key in groups}

@@ -313,7 +313,7 @@ async def _detach_changing(
     ending = [o for o in current if end is not None and (o.expires_at is None or o.expires_at > end)]
     removed = set(await observations.remove_observations_by_id(tx, revision, [o.id for o in ending]))
     left = [o for o in current if o.id not in removed]
-    await observations.rewrite(tx, revision, left, await map_yielding(left, lambda o: _outdated_if_lapsed(o, lapsed)))
+    await observations.rewrite(tx, revision, left, (_outdated_if_lapsed(o, lapsed) for o in left))
     return [*ending, *own_texts([target], fields.content, revision.at)]
 
 

@@ -6,7 +6,7 @@ from functools import reduce
 from uuid import UUID
 
 from recollect.errors import ErrorCode, TooLarge
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collected, map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
@@ -36,7 +36,7 @@ MAX_REVIVED = 5_000
 async def add_observations(
     tx: Transaction,
     revision: Revision,
-    observations: Sequence[NewObservation],
+    observations: Iterable[NewObservation],
     *,
     named: Sequence[str] | None = None,
     across_threads: bool = True,
@@ -51,6 +51,7 @@ async def add_observations(
     observations become outdated. `exactly`: another form of a name is another name. Raises NotFound with the name of
     the first entity that does not exist, TooLarge for more than MAX_REVIVED former observations.
     """
+    observations = await collected(observations)
     required_names = unique(new.entity for new in observations) if named is None else named
     entities = await aliases.require_entities(tx, revision.graph, required_names, exactly=exactly)
     new_observations = await map_yielding(observations, lambda new: new.attach_to(entities[new.entity].id, revision))
@@ -85,7 +86,7 @@ async def attach(
     if known_as is None:
         known_as = await aliases.names_of(tx, unique(o.node_id for o in added)) if added else {}
     known = known_as
-    await passages.index_memories(tx, revision, await map_yielding(added, lambda o: _memory(o, known.get(o.node_id))))
+    await passages.index_memories(tx, revision, (_memory(o, known.get(o.node_id)) for o in added))
     return added
 
 
@@ -100,7 +101,7 @@ async def put_back(tx: Transaction, revision: Revision, observations: Sequence[O
 
 
 async def rewrite(
-    tx: Transaction, revision: Revision, before: Sequence[Observation], after: Sequence[Observation]
+    tx: Transaction, revision: Revision, before: Sequence[Observation], after: Iterable[Observation]
 ) -> None:
     """Give live observations new versions under their ids, each once; the former versions stay in history.
 
@@ -108,7 +109,7 @@ async def rewrite(
     outdated replaces one that already was and has the same text: an outdated text is stored once.
     """
     pairs = zip(before, after, strict=True)
-    changed = [(old, new.following(old)) for old, new in pairs if not new.is_same_as(old)]
+    changed = await collected((old, new.following(old)) for old, new in pairs if not new.is_same_as(old))
     replaced = await _remove_replaced(tx, revision, changed)
     changed = [(old, new) for old, new in changed if new.id not in replaced]
     if not changed:
@@ -119,9 +120,7 @@ async def rewrite(
     revision.touch("observations_rewritten", [new.id for new in news], observations=count_change)
     touched = unique(new.node_id for new in news)
     known_as = await aliases.names_of(tx, touched)
-    await passages.renew_memories(
-        tx, revision, await map_yielding(news, lambda new: _memory(new, known_as.get(new.node_id)))
-    )
+    await passages.renew_memories(tx, revision, (_memory(new, known_as.get(new.node_id)) for new in news))
     await passages.hide_names(tx, revision, touched)
     await _show_names(tx, revision, touched)
     await nodes.touch_nodes(tx, revision, touched)
@@ -259,7 +258,7 @@ async def outdate_former(tx: Transaction, revision: Revision, heads: Sequence[No
             "be marked as outdated. Make such an entity active first (revise, status), or name another one.",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
-    await rewrite(tx, revision, former, await map_yielding(former, lambda o: o.as_outdated(reasons[o.node_id])))
+    await rewrite(tx, revision, former, (o.as_outdated(reasons[o.node_id]) for o in former))
     texts = own_texts([head for head in heads if head.id in reasons], None, revision.at)
     outdated_texts = [replace(text, id=new_id()).as_outdated(reasons[text.node_id]) for text in texts]
     await attach(tx, revision, outdated_texts, across_threads=False)

@@ -1,12 +1,12 @@
 """Use cases of passages: index memories, remove them from search, store their vectors and windows."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from recollect.embedding import Vectors
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collected, map_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.passages import store
 from recollect.graph.passages.evidence import Evidence
@@ -31,12 +31,12 @@ MAX_WAITING = 10_000
 """Waiting passages are counted up to this number; a greater one would be of no more use to a caller."""
 
 
-async def index_memories(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
+async def index_memories(tx: Transaction, revision: Revision, memories: Iterable[IndexedText]) -> None:
     """Index memories: they are found by their words at once, and by meaning as soon as they have vectors.
 
     Those that were prepared in the call have them at once; the worker makes the others.
     """
-    if memories:
+    if memories := await collected(memories):
         await store.insert_passages(tx, revision, memories)
         tx.wake(EMBED_PASSAGES)
 
@@ -59,9 +59,9 @@ def without_needless_names(memories: Sequence[IndexedText]) -> list[IndexedText]
     return [memory for memory in memories if memory.source != Source.NAME or memory.node_id not in with_lasting_text]
 
 
-async def renew_memories(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
+async def renew_memories(tx: Transaction, revision: Revision, memories: Iterable[IndexedText]) -> None:
     """Rebuild the passages of changed observations; an unchanged text keeps its vectors."""
-    if memories:
+    if memories := await collected(memories):
         await _unsettle_neighbours(tx, await store.renew_passages(tx, revision, memories))
         tx.wake(EMBED_PASSAGES)
 

@@ -6,7 +6,6 @@ from itertools import chain
 from uuid import UUID
 
 from recollect.errors import RecollectError, TooLarge
-from recollect.fairness.computing import map_yielding
 from recollect.graph.derivations import service as derivations
 from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
@@ -69,7 +68,7 @@ async def delete_relations(
     )
     keys = _keys_between(forms, unique(triples))
     removed = await store.remove_relations(tx, revision, unique(chain.from_iterable(keys.values()))) if keys else []
-    await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
+    await drop_orphaned_placeholders(tx, revision, _record_removed(revision, removed))
     there = {(edge.from_node, edge.to_node, edge.type) for edge in removed}
     return {triple for triple, keys_of_triple in keys.items() if not there.isdisjoint(keys_of_triple)}
 
@@ -83,7 +82,7 @@ async def delete_nodes(
     """
     node_ids = unique([*node_ids, *await derivations.without_support(tx, revision, node_ids)])
     removed = await store.remove_touching(tx, revision, node_ids)
-    ends = await _record_removed(revision, removed)
+    ends = _record_removed(revision, removed)
     await nodes.remove_nodes(tx, revision, node_ids, reason=reason)
     await drop_orphaned_placeholders(tx, revision, ends - set(node_ids))
 
@@ -93,13 +92,13 @@ async def put_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge
 
     The caller has checked that both ends exist.
     """
-    stored = await _stored(tx, edges, await _add(tx, revision, await _distinct(edges)))
+    stored = await _stored(tx, edges, await _add(tx, revision, unique_by(_key, edges)))
     return [stored[_key(edge)] for edge in edges]
 
 
 async def add_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[UUID]:
     """Create the edges that do not exist yet; return their ids. The caller has checked that both ends exist."""
-    return [edge.id for edge in await _add(tx, revision, await _distinct(edges))]
+    return [edge.id for edge in await _add(tx, revision, unique_by(_key, edges))]
 
 
 async def upsert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[EdgeUpsert]:
@@ -135,13 +134,13 @@ async def connect(tx: Transaction, revision: Revision, edges: Sequence[NewEdge])
 async def delete_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> int:
     """Remove edges of the graph by id; return how many existed. Orphaned placeholders are removed, too."""
     removed = await store.remove_edges(tx, revision, edge_ids)
-    await drop_orphaned_placeholders(tx, revision, await _record_removed(revision, removed))
+    await drop_orphaned_placeholders(tx, revision, _record_removed(revision, removed))
     return len(removed)
 
 
 async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[UUID]) -> set[UUID]:
     """Remove edges by id; return their ends: the caller calls `drop_orphaned_placeholders` with them."""
-    return await _record_removed(revision, await store.remove_edges(tx, revision, edge_ids)) if edge_ids else set()
+    return _record_removed(revision, await store.remove_edges(tx, revision, edge_ids)) if edge_ids else set()
 
 
 async def drop_orphaned_placeholders(tx: Transaction, revision: Revision, node_ids: Iterable[UUID]) -> None:
@@ -271,13 +270,6 @@ def _keys_between(
     return keys
 
 
-async def _distinct(edges: Sequence[NewEdge]) -> list[NewEdge]:
-    """Each edge once: of several with the same key, the first."""
-    firsts: dict[Key, NewEdge] = {}
-    await map_yielding(edges, lambda edge: firsts.setdefault(_key(edge), edge))
-    return list(firsts.values())
-
-
 async def _add(tx: Transaction, revision: Revision, edges: Sequence[NewEdge]) -> list[Edge]:
     """Create the edges that do not exist yet, of edges with distinct keys; return the new ones."""
     added = await store.insert_edges(tx, revision, edges) if edges else []
@@ -335,9 +327,7 @@ def _check_ends(graph: Graph, edge: NewEdge, homes: Mapping[UUID, UUID]) -> NewE
     return edge
 
 
-async def _record_removed(revision: Revision, removed: Sequence[RemovedRelation]) -> set[UUID]:
+def _record_removed(revision: Revision, removed: Sequence[RemovedRelation]) -> set[UUID]:
     """Record the removed edges in the revision; return their ends."""
     revision.touch("relations_removed", [edge.id for edge in removed], relations=-len(removed))
-    ends = set[UUID]()
-    await map_yielding(removed, lambda edge: ends.update((edge.from_node, edge.to_node)))
-    return ends
+    return {end for edge in removed for end in (edge.from_node, edge.to_node)}

@@ -125,7 +125,7 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     (start,) = await _ends(view, [name])
     found = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
     edges, cut = found[:MAX_EDGES], subgraphs.RELATIONS_CUT if len(found) > MAX_EDGES else None
-    far = await map_yielding(edges, lambda edge: edge.to_node if edge.from_node == start else edge.from_node)
+    far = [edge.to_node if edge.from_node == start else edge.from_node for edge in edges]
     names = await nodes.names_of(view, unique([start, *far]))
     neighbours = [node for node in unique(far) if node != start and node in names]
     page = neighbours[offset : offset + limit]
