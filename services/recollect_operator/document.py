@@ -4,14 +4,14 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from litestar import Litestar, Request, Router
+from litestar import Litestar, Router
 from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme, Tag
 
 from recollect import __version__
+from recollect_http.openapi.document_plugin import DocumentPlugin
 from recollect_http.openapi.headers import COMMON_HEADERS, with_headers
-from recollect_http.openapi.names import name_generic_schemas, operation_id
+from recollect_http.openapi.names import operation_id
 from recollect_http.openapi.parameters import handlers_of, with_parameters
 from recollect_http.openapi.responses import with_shared_responses
 from recollect_http.problems import EXAMPLES as PROBLEMS
@@ -43,21 +43,6 @@ TAGS = {
 """The descriptions of the tags that group the operations."""
 
 
-class OperatorDocument(JsonRenderPlugin):
-    """Serves the document, which is rendered once."""
-
-    def __init__(self) -> None:
-        super().__init__(path=["/", "/openapi.json"])
-        self._rendered: bytes | None = None
-
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """The document as JSON."""
-        if self._rendered is None:
-            rendered = self.render_json(request, complete_document(openapi_schema, request.app))
-            self._rendered = name_generic_schemas(rendered)
-        return self._rendered
-
-
 def document_config() -> OpenAPIConfig:
     """The configuration of the document, which anybody who reaches the port may read: it is the same everywhere."""
     key = SecurityScheme(
@@ -71,7 +56,7 @@ def document_config() -> OpenAPIConfig:
         description=_ABOUT,
         tags=[Tag(name, description) for name, description in TAGS.items()],
         openapi_router=Router("/operator/v1/openapi.json", route_handlers=[], include_in_schema=False),
-        render_plugins=[OperatorDocument()],
+        render_plugins=[DocumentPlugin(complete_document)],
         components=Components(headers={**COMMON_HEADERS}, security_schemes={"operatorKey": key}),
     )
 

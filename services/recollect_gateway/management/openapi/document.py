@@ -5,10 +5,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from litestar import Litestar, Request, Router
+from litestar import Litestar, Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme, Tag
 
 from recollect import __version__
@@ -16,8 +15,9 @@ from recollect_gateway.callers.browser_sessions import COOKIE, TENANT_HEADER
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.management.guards import min_role, needed_scope, takes_tokens
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER, OPT
+from recollect_http.openapi.document_plugin import DocumentPlugin
 from recollect_http.openapi.headers import COMMON_HEADERS, TENANT_HEADERS, with_headers
-from recollect_http.openapi.names import name_generic_schemas, operation_id
+from recollect_http.openapi.names import operation_id
 from recollect_http.openapi.parameters import handlers_of, with_parameters
 from recollect_http.openapi.responses import with_shared_responses
 from recollect_http.problems import EXAMPLES as PROBLEMS
@@ -76,22 +76,6 @@ TAGS = {
 """The descriptions of the tags that group the operations, in the order in which pages list them."""
 
 
-class DocumentPlugin(JsonRenderPlugin):
-    """Serves the document, which is rendered once."""
-
-    def __init__(self) -> None:
-        # Below its path the framework would serve the document without our additions.
-        super().__init__(path=["/", "/openapi.json"])
-        self._rendered: bytes | None = None
-
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """The document as JSON."""
-        if self._rendered is None:
-            rendered = self.render_json(request, complete_document(openapi_schema, request.app))
-            self._rendered = name_generic_schemas(rendered)
-        return self._rendered
-
-
 def document_config() -> OpenAPIConfig:
     """The configuration by which the document is made and served."""
     bearer = SecurityScheme(
@@ -130,7 +114,7 @@ def document_config() -> OpenAPIConfig:
             include_in_schema=False,
             guards=[by_address("openapi", lambda settings: settings.public_requests_per_minute)],
         ),
-        render_plugins=[DocumentPlugin()],
+        render_plugins=[DocumentPlugin(complete_document)],
         components=Components(
             headers={**COMMON_HEADERS, **TENANT_HEADERS},
             security_schemes={"apiKey": bearer, "accessToken": token, "session": session, "tenant": tenant},
