@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from recollect_cli.files import STDIO, created
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, echo, show, show_json
+from recollect_cli.tables import AsJson, echo, show_items
 
 app = App(name="audit", help="List and export the audit log of a tenant.")
 
@@ -34,12 +34,6 @@ class AuditEntryView(msgspec.Struct, frozen=True):
     action: str
     objects: list[str]
     address: str | None
-
-
-class AuditPage(msgspec.Struct, frozen=True):
-    """A page of entries."""
-
-    items: list[AuditEntryView]
 
 
 @app.command(name="list")
@@ -68,14 +62,14 @@ def list_entries(
     query = _query(actor, action, on, since, until, cursor=before, limit=limit)
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", f"/audit?{query}")
-    if json:
-        show_json(answer)
-        return
-    rows = [
-        (f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.actor, entry.action, " ".join(entry.objects), entry.address or "-")
-        for entry in msgspec.json.decode(answer, type=AuditPage).items
-    ]
-    show(("time", "actor", "action", "objects", "address"), rows, empty="There are no such entries.")
+    show_items(
+        answer,
+        AuditEntryView,
+        ("time", "actor", "action", "objects", "address"),
+        lambda e: (f"{e.at:%Y-%m-%d %H:%M:%S}", e.actor, e.action, " ".join(e.objects), e.address or "-"),
+        json=json,
+        empty="There are no such entries.",
+    )
 
 
 @app.command

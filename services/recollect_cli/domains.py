@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import App
 
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, echo, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_items, show_json
 
 app = App(name="domains", help="List, claim, verify and drop the e-mail domains whose users can join a tenant.")
 
@@ -26,25 +26,19 @@ class DomainView(msgspec.Struct, frozen=True):
     verified_at: datetime | None
 
 
-class DomainPage(msgspec.Struct, frozen=True):
-    """A page of claims."""
-
-    items: list[DomainView]
-
-
 @app.command(name="list")
 def list_domains(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
     """List the domains that the tenant has claimed."""
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", "/email-domains")
-    if json:
-        show_json(answer)
-        return
-    rows = [
-        (str(claim.id), claim.domain, claim.role, f"{claim.verified_at:%Y-%m-%d %H:%M}" if claim.verified_at else "-")
-        for claim in msgspec.json.decode(answer, type=DomainPage).items
-    ]
-    show(("id", "domain", "role", "verified"), rows, empty="There are no claimed domains.")
+    show_items(
+        answer,
+        DomainView,
+        ("id", "domain", "role", "verified"),
+        lambda c: (str(c.id), c.domain, c.role, f"{c.verified_at:%Y-%m-%d %H:%M}" if c.verified_at else "-"),
+        json=json,
+        empty="There are no claimed domains.",
+    )
 
 
 @app.command

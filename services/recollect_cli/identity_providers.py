@@ -8,7 +8,7 @@ from cyclopts import App
 
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
 from recollect_cli.standard_input import SecretFile, read_secret
-from recollect_cli.tables import AsJson, echo, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_items, show_json
 
 app = App(name="identity-providers", help="List, add, update and delete the identity providers of a tenant.")
 
@@ -25,26 +25,19 @@ class ProviderView(msgspec.Struct, frozen=True):
     disabled_at: datetime | None
 
 
-class ProviderPage(msgspec.Struct, frozen=True):
-    """A page of providers."""
-
-    items: list[ProviderView]
-
-
 @app.command(name="list")
 def list_providers(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
     """List the tenant's identity providers."""
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", "/identity-providers")
-    if json:
-        show_json(answer)
-        return
-    rows = [
-        (str(view.id), view.name, view.issuer, view.client_id, view.algorithm, "no" if view.disabled_at else "yes")
-        for view in msgspec.json.decode(answer, type=ProviderPage).items
-    ]
-    columns = ("id", "name", "issuer", "client id", "algorithm", "enabled")
-    show(columns, rows, empty="There are no identity providers.")
+    show_items(
+        answer,
+        ProviderView,
+        ("id", "name", "issuer", "client id", "algorithm", "enabled"),
+        lambda p: (str(p.id), p.name, p.issuer, p.client_id, p.algorithm, "no" if p.disabled_at else "yes"),
+        json=json,
+        empty="There are no identity providers.",
+    )
 
 
 @app.command

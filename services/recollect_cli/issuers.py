@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from recollect.errors import InvalidInput
 from recollect_cli.files import name_of, opened
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
-from recollect_cli.tables import AsJson, echo, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_items, show_json
 
 app = App(name="issuers", help="List, trust, update and delete the issuers whose access tokens a tenant accepts.")
 
@@ -39,34 +39,27 @@ class IssuerView(msgspec.Struct, frozen=True):
     disabled_at: datetime | None
 
 
-class IssuerPage(msgspec.Struct, frozen=True):
-    """A page of issuers."""
-
-    items: list[IssuerView]
-
-
 @app.command(name="list")
 def list_issuers(*, json: AsJson = False, url: Url = None, api_key: ApiKey = None) -> None:
     """List the trusted issuers of the tenant. --json also shows their rules."""
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", "/trusted-issuers")
-    if json:
-        show_json(answer)
-        return
-    rows = [
-        (
-            str(view.id),
-            view.name,
-            view.issuer,
-            view.algorithm,
-            view.claim,
-            str(len(view.rules)),
-            "no" if view.disabled_at else "yes",
-        )
-        for view in msgspec.json.decode(answer, type=IssuerPage).items
-    ]
-    columns = ("id", "name", "issuer", "algorithm", "claim", "rules", "enabled")
-    show(columns, rows, empty="There are no trusted issuers.")
+    show_items(
+        answer,
+        IssuerView,
+        ("id", "name", "issuer", "algorithm", "claim", "rules", "enabled"),
+        lambda i: (
+            str(i.id),
+            i.name,
+            i.issuer,
+            i.algorithm,
+            i.claim,
+            str(len(i.rules)),
+            "no" if i.disabled_at else "yes",
+        ),
+        json=json,
+        empty="There are no trusted issuers.",
+    )
 
 
 @app.command

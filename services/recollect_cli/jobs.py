@@ -11,16 +11,9 @@ from recollect.graph.graphs.model import graph_name
 from recollect.jobs.model import Status
 from recollect_cli.following import JobView, cancel_job, get_job, wait_for_job
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, show_json, show_record
-from recollect_cli.tables import show as show_table
+from recollect_cli.tables import AsJson, show_items, show_json, show_record
 
 app = App(name="jobs", help="List, show and cancel jobs, such as imports and exports.")
-
-
-class JobPage(msgspec.Struct, frozen=True):
-    """A page of jobs."""
-
-    items: list[JobView]
 
 
 @app.command(name="list")
@@ -51,14 +44,21 @@ def list_jobs(
     query = "&".join(f"{name}={quote(value)}" for name, value in parameters.items() if value)
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", f"/jobs?{query}")
-    if json:
-        show_json(answer)
-        return
-    rows = [
-        (str(job.id), job.kind, job.graph or "-", job.status, _done(job), f"{job.created_at:%Y-%m-%d %H:%M}")
-        for job in msgspec.json.decode(answer, type=JobPage).items
-    ]
-    show_table(("id", "kind", "graph", "status", "done", "created"), rows, empty="There are no such jobs.")
+    show_items(
+        answer,
+        JobView,
+        ("id", "kind", "graph", "status", "done", "created"),
+        lambda job: (
+            str(job.id),
+            job.kind,
+            job.graph or "-",
+            job.status,
+            _done(job),
+            f"{job.created_at:%Y-%m-%d %H:%M}",
+        ),
+        json=json,
+        empty="There are no such jobs.",
+    )
 
 
 @app.command

@@ -6,8 +6,8 @@ standard error: standard output is for answers alone.
 """
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 from cyclopts import Parameter
@@ -22,6 +22,8 @@ AsJson = Annotated[bool, Parameter(name="--json", help="Print the answer of the 
 
 Cell = str | int
 """A number is printed in full in a pipe, and short on a terminal."""
+
+T = TypeVar("T")
 
 _WIDEST = 100_000
 """Columns of a terminal on which any table is measured in its own width."""
@@ -38,6 +40,27 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str |
             print("\t".join(printable(str(cell)) for cell in row))
     elif rows:
         _show_on_terminal(columns, [[printable(_cell_text(cell)) for cell in row] for row in rows])
+
+
+class _ItemPage(msgspec.Struct, Generic[T], frozen=True):
+    items: list[T]
+
+
+def show_items(
+    answer: bytes,
+    kind: type[T],
+    columns: Sequence[str],
+    row: Callable[[T], Sequence[Cell]],
+    *,
+    json: bool,
+    empty: str,
+) -> None:
+    """Print a page of items of that kind, a row each; with `json`, the gateway's answer itself."""
+    if json:
+        show_json(answer)
+        return
+    page = msgspec.json.decode(answer, type=_ItemPage[kind])  # type: ignore[valid-type]
+    show(columns, [row(item) for item in page.items], empty=empty)
 
 
 def show_record(fields: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from cyclopts import App
 from recollect.errors import InvalidInput
 from recollect.webhooks.deliveries.model import DeliveryStatus
 from recollect_cli.gateway import ApiKey, Url, connected
-from recollect_cli.tables import AsJson, echo, show, show_json
+from recollect_cli.tables import AsJson, echo, show, show_items, show_json
 
 app = App(name="webhooks", help="List, create and delete webhooks, and list and replay their deliveries.")
 
@@ -51,18 +51,6 @@ class DeliveryView(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
-class WebhookPage(msgspec.Struct, frozen=True):
-    """A page of webhooks."""
-
-    items: list[WebhookView]
-
-
-class DeliveryPage(msgspec.Struct, frozen=True):
-    """A page of deliveries."""
-
-    items: list[DeliveryView]
-
-
 class Replayed(msgspec.Struct, frozen=True):
     """How many deliveries are sent once more."""
 
@@ -75,13 +63,12 @@ def list_webhooks(*, json: AsJson = False, url: Url = None, api_key: ApiKey = No
     """List the webhooks of the tenant, oldest first."""
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", "/webhooks?limit=200")
-    if json:
-        show_json(answer)
-        return
-    found = msgspec.json.decode(answer, type=WebhookPage).items
-    show(
+    show_items(
+        answer,
+        WebhookView,
         ("id", "url", "events", "status"),
-        [(str(webhook.id), webhook.url, " ".join(webhook.events), webhook.status) for webhook in found],
+        lambda webhook: (str(webhook.id), webhook.url, " ".join(webhook.events), webhook.status),
+        json=json,
         empty="There are no webhooks.",
     )
 
@@ -159,11 +146,11 @@ def deliveries(
     path = f"/webhooks/{webhook_id}/deliveries?{query}"
     with connected(url, api_key) as gateway:
         answer = gateway.send("GET", path)
-    if json:
-        show_json(answer)
-        return
-    rows = [
-        (
+    show_items(
+        answer,
+        DeliveryView,
+        ("id", "event", "status", "attempts", "answer", "error", "created"),
+        lambda delivery: (
             str(delivery.id),
             delivery.event,
             delivery.status,
@@ -171,11 +158,10 @@ def deliveries(
             str(delivery.last_status or "-"),
             delivery.last_error or "-",
             f"{delivery.created_at:%Y-%m-%d %H:%M:%S}",
-        )
-        for delivery in msgspec.json.decode(answer, type=DeliveryPage).items
-    ]
-    columns = ("id", "event", "status", "attempts", "answer", "error", "created")
-    show(columns, rows, empty="There are no such deliveries.")
+        ),
+        json=json,
+        empty="There are no such deliveries.",
+    )
 
 
 @app.command
