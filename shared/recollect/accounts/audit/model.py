@@ -16,7 +16,7 @@ UNKNOWN = "unknown"
 """The actor of a sign-in that was refused: it used a person's name, but nobody knows who tried it."""
 
 OF_PERSONS = frozenset({"session.started", "session.ended", "session.refused", "person.password_changed"})
-"""Acts of people that are recorded in the log of each of their tenants. Migration 0031 has the same list."""
+"""Acts of people that are recorded in the log of each of their tenants. The policy `of_a_member` has the same list."""
 
 Detail = str | int | bool | Sequence[str] | Mapping[str, int] | None
 """The type of a detail: a word of the code or a number, and small. No text that people stored, no name, no secret."""

@@ -9,7 +9,7 @@ If the plan has no such limit, or nothing grows, no turn is taken and nothing is
 """
 
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from recollect.accounts.identity.model import WORKER
 from recollect.accounts.quotas import store
@@ -19,9 +19,6 @@ from recollect.postgres.transactions import Transaction
 STORING = "what is stored"
 EMBEDDING = "embeddings"
 """The names of the turns."""
-
-COUNTING_TIMEOUT = timedelta(minutes=10)
-"""How long the rows of one graph may be counted."""
 
 
 def require_nodes(tx: Transaction, quotas: Quotas, *, nodes: int, added: int) -> None:
