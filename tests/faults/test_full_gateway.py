@@ -6,10 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
+from recollect.accounts.identity.model import operator_caller
 from recollect.settings import Settings
 from recollect_http.server.connection_limits import FEW_CONNECTIONS
+from tests.conftest import NewTenant
 from tests.faults.test_hostile_clients import GET, POST, Connection, connected
-from tests.support.gateway import RunningGateway, serving
+from tests.support.gateway import NewApiKey, RunningGateway, serving
 
 TOTAL, OF_ONE = 100, 20
 CROWD = [f"127.0.0.{n}" for n in range(2, 2 + TOTAL // OF_ONE)]
@@ -105,19 +107,40 @@ async def is_closed(one: Connection) -> bool:
 
 
 @pytest.mark.proves("security: full-gateway")
-async def test_calls_under_way_are_not_closed(small: RunningGateway) -> None:
-    """Bodies that come slowly are calls: the last connections are kept for addresses that have few."""
-    slow = b"POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n" + FORM + b"\r\ngrant"
-    async with crowded(small, slow, CROWD) as opened:
-        assert await status_from(small, NEIGHBOUR) == 200
-        async with AsyncExitStack() as stack:
-            few = [await stack.enter_async_context(connected(small, NEIGHBOUR)) for _ in range(FEW_CONNECTIONS)]
-            for one in few:
+async def test_requests_whose_bodies_come_slowly_give_way(settings: Settings) -> None:
+    """They need no key, and nothing is being answered on them: those of the address with most connections go."""
+    bounds = {"max_connections": 2 * OF_ONE, "max_connections_per_address": OF_ONE}
+    with serving(settings.model_copy(update=bounds)) as gateway:
+        async with crowded(gateway, SLOW, CROWD[:2]) as opened, AsyncExitStack() as stack:
+            many = [await stack.enter_async_context(connected(gateway, NEIGHBOUR)) for _ in range(FEW_CONNECTIONS + 2)]
+            for one in many:
                 await one.send(GET + b"\r\n")
                 assert (await one.answer())[0] == 200
-        body = b"_type=password".ljust(20_000 - len("grant"), b"&")
-        await opened[0].send(body)
-        assert (await opened[0].answer())[0] == 400
+            kept = opened[OF_ONE + 5]
+            await kept.send(b"_type=password".ljust(20_000 - len("grant"), b"&"))
+            assert (await kept.answer())[0] == 400
+        await asyncio.sleep(0)  # The clients' sockets are closed before this thread waits for the gateway's end.
+
+
+@pytest.mark.proves("security: full-gateway")
+async def test_calls_under_way_are_not_closed(settings: Settings, new_tenant: NewTenant, issue: NewApiKey) -> None:
+    """Neither streams, nor an answer that began before the body of its request had come."""
+    caller = operator_caller(await new_tenant())
+    key = (await issue(caller)).secret
+    bounds = {"max_connections": 5, "max_connections_per_address": 5}
+    get = b"GET /v1/graphs/default/changes HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+    get += b"Authorization: Bearer %s\r\n" % key.encode()
+    async with AsyncExitStack() as stack:
+        gateway = stack.enter_context(serving(settings.model_copy(update=bounds)))
+        async with gateway.http(key) as http:
+            assert (await http.post("/v1/graphs/default/memories", json={"items": [{"text": "x"}]})).status_code == 200
+        held = [await stack.enter_async_context(connected(gateway, CROWD[0])) for _ in range(5)]
+        for one, length in zip(held, (b"", b"", b"", b"", b"Content-Length: 9\r\n"), strict=True):
+            await one.send(get + length + b"\r\n")
+            assert b" 200 " in await one.reader.readline()
+        assert await status_from(gateway, NEIGHBOUR) == 503
+        assert not any(one.reader.at_eof() for one in held)
 
 
 FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+SLOW = b"POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n" + FORM + b"\r\ngrant"

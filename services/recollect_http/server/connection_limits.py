@@ -40,6 +40,10 @@ class ConnectionBounds:
 class Evictable(Protocol):
     """A connection that can be closed to make room for another."""
 
+    @property
+    def may_give_way(self) -> bool:
+        """Whether it can be now."""
+
     def make_room(self) -> None:
         """Close it at once."""
 
@@ -82,11 +86,11 @@ class ConnectionLimiter:
             self._proxy_sites.discard(site)
 
     def note_waiting(self, host: str | None, connection: Evictable) -> None:
-        """From now on nothing is being answered on this connection: it waits for its client."""
+        """From now on this connection waits for its client: for a request, or for the rest of one."""
         self._waiting.setdefault(site_of(host), {})[connection] = None
 
     def note_at_work(self, host: str | None, connection: Evictable) -> None:
-        """A request is being answered on this connection, or the connection is lost."""
+        """A request that has come completely is being answered on this connection, or the connection is lost."""
         site = site_of(host)
         waiting = self._waiting.get(site, {})
         waiting.pop(connection, None)
@@ -99,11 +103,13 @@ class ConnectionLimiter:
 
     def _make_room(self, site: str) -> bool:
         """Close the longest waiting connection of the address that has the most, if that is more than this one has."""
-        largest = max(self._waiting, key=self._size_of, default=site)
-        if self._size_of(largest) <= self._size_of(site):
-            return False
-        next(iter(self._waiting[largest])).make_room()
-        return True
+        larger = [other for other in self._waiting if self._size_of(other) > self._size_of(site)]
+        for other in sorted(larger, key=self._size_of, reverse=True):
+            for connection in self._waiting[other]:
+                if connection.may_give_way:
+                    connection.make_room()
+                    return True
+        return False
 
     def _size_of(self, site: str) -> int:
         """The connections of an address; a proxy counts as one, since its connections are those of many clients."""

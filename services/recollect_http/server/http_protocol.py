@@ -175,7 +175,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._report(Awaited.BODY)
         self._require_one_meaning()
         super().on_headers_complete()
-        self.limiter.note_at_work(self._host, self)
         if self.drain.begun:
             self.cycle.keep_alive = False
         if len(self.pipeline) > MAX_AHEAD:
@@ -192,6 +191,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """The request is complete. Read on, so that the end of the connection is noticed while it is served."""
         self._report(Awaited.NOTHING)
         super().on_message_complete()
+        if self._is_answering():  # Until now it waited for its client.
+            self.limiter.note_at_work(self._host, self)
         if not self.pipeline:  # A large body has uvicorn stop reading until the application asks for more: it need not.
             self.flow.resume_reading()
 
@@ -216,6 +217,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self._cut_off_later()
         elif self._awaited is Awaited.BODY:
             self._set_clock()
+
+    @property
+    def may_give_way(self) -> bool:
+        """Whether nothing is being sent on the connection: an answer may begin before its request has come."""
+        return not self._is_answering() or not self.cycle.response_started
 
     def make_room(self) -> None:
         """Close the connection, on which nothing is being answered, and count it no longer."""
