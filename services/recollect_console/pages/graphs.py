@@ -10,6 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import Redirect
 
+from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.accounts.usage import service as usage
 from recollect.curation.duplicates import deduplication
 from recollect.errors import InvalidInput, RecollectError
@@ -158,7 +159,8 @@ def _fields(graph: Graph) -> dict[str, str]:
 
 def _patch(visit: Visit) -> GraphPatch:
     """What the form asks for. Raises InvalidInput."""
-    check_text({name: visit.value(name) for name in FIELDS})
+    check_text(entered := {name: visit.value(name) for name in FIELDS})
+    refuse_secrets(entered)
     policy, zone = visit.value("conflict_policy") or "lww", visit.value("time_zone")
     if policy not in dict(POLICIES):
         raise InvalidInput("There is no such policy", path="conflict_policy")

@@ -9,6 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Redirect
 
+from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput, NotFound
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
@@ -30,6 +31,7 @@ from recollect_gateway.management.memory.nodes import edge_cursor, edge_position
 from recollect_gateway.operations.forget import ForgetBody, forget
 from recollect_gateway.operations.revise import ReviseBody, revise
 from recollect_http.pages import Cursor, integer, position_of
+from recollect_http.requests.parsing import parse_stored
 
 MAX_TEXT = 10_000
 MAX_REASON = 1_000
@@ -86,7 +88,7 @@ class NodePages(Controller):
         """Write a new version, unless somebody was faster: then both texts are shown beside each other."""
         shown = await _edited(visit, node)
         try:
-            revised = await revise(visit.call("revise"), visit.graph, _change(visit, node))
+            revised = await revise(visit.call("revise"), visit.graph, _change(visit, node, shown["entered"]))
         except InvalidInput as error:
             return render(visit, "node/edit.html", status=400, **(shown | _entered(visit)), fault=error.message)
         if revised.refused:
@@ -109,7 +111,8 @@ class NodePages(Controller):
         """Mark a memory outdated, or delete it."""
         shown, is_deleted = await _edited(visit, node), visit.value("mode") == "delete"
         mode: Literal["delete", "outdated"] = "delete" if is_deleted else "outdated"
-        body = ForgetBody(ids=[node], reason=visit.value("reason")[:MAX_REASON] or None, mode=mode)
+        refuse_secrets(reason := visit.value("reason")[:MAX_REASON] or None, "reason")
+        body = ForgetBody(ids=[node], reason=reason, mode=mode)
         await forget(visit.call("forget"), visit.graph, body)
         is_last = is_deleted and shown["observation"] is None
         page = "memory" if is_last else f"node/{shown['node'].node_id}"
@@ -226,19 +229,30 @@ def _entered(visit: Visit) -> dict[str, Mapping[str, Any]]:
     return {"entered": {name: visit.value(name) for name in names}}
 
 
-def _change(visit: Visit, memory_id: UUID) -> ReviseBody:
-    """What the form asks for. Raises InvalidInput."""
-    text = visit.value("text")
+def _change(visit: Visit, memory_id: UUID, shown: Mapping[str, Any]) -> ReviseBody:
+    """What the form asks for; what was left as it was `shown` stays as it is stored. Raises InvalidInput.
+
+    A browser sends other ends of lines than it was sent, and a tag may hold a comma.
+    """
+    text, tags = _as_sent(visit.value("text")), visit.value("tags")
+    if text == _as_sent(shown["text"]):
+        text = shown["text"]
     if len(text) > MAX_TEXT:
         raise InvalidInput(f"A text may have {MAX_TEXT} characters", path="text")
-    return ReviseBody(
-        id=memory_id,
-        text=text or None,
-        tags=_tags(visit.value("tags")),
-        importance=_importance(visit.value("importance")),
-        reason=visit.value("reason")[:MAX_REASON] or None,
-        based_on_version=_version(visit.value("version")),
-    )
+    change = {
+        "id": str(memory_id),
+        "text": text or None,
+        "tags": None if tags == shown["tags"].strip() else _tags(tags),
+        "importance": _importance(visit.value("importance")),
+        "reason": visit.value("reason")[:MAX_REASON] or None,
+        "based_on_version": _version(visit.value("version")),
+    }
+    return parse_stored(ReviseBody, {name: value for name, value in change.items() if value is not None})
+
+
+def _as_sent(text: str) -> str:
+    """A text as a form sends it, with plain ends of lines."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def _tags(entered: str) -> list[str]:

@@ -8,8 +8,10 @@ from litestar import Controller, Response, post
 from litestar.di import NamedDependency
 from litestar.response import Redirect
 
+from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput
 from recollect.memory.changing_several import MAX_CHOSEN, CommonPatch, SeveralChanged, change_several
+from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
 from recollect_console.access import SEVERAL
 from recollect_console.filters import several_of
 from recollect_console.rendering import render
@@ -91,7 +93,7 @@ def _chosen(visit: Visit) -> dict[UUID, int]:
 
 def _patch(visit: Visit) -> CommonPatch:
     """What the form asks for. Raises InvalidInput."""
-    reason = visit.value("reason")[:MAX_REASON] or None
+    refuse_secrets(reason := visit.value("reason")[:MAX_REASON] or None, "reason")
     match visit.value("action"):
         case "forget":
             return CommonPatch(status="outdated", reason=reason)
@@ -108,4 +110,7 @@ def _tags(entered: str) -> tuple[str, ...]:
         raise InvalidInput("Enter a tag, or several between commas", path="tags")
     if len(tags) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in tags):
         raise InvalidInput(f"There may be {MAX_TAGS} tags of {MAX_TAG} characters each", path="tags")
+    if not all(map(is_visible, tags)):
+        raise InvalidInput(NO_VISIBLE_CHARACTER, path="tags")
+    refuse_secrets(tags, "tags")
     return tuple(tags)

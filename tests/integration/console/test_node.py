@@ -8,10 +8,12 @@ from recollect.caller import Caller, Role
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch
+from recollect.graph.nodes import service as nodes
+from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.console import Page, Visitor, visiting
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.memories import Agent
 
 TEXT = "Ada likes tea"
@@ -53,6 +55,38 @@ async def test_an_observation_is_edited_and_its_former_text_outdated(visitor: Vi
     assert "She said so" in saved.text
     assert saved.text.count("drink") == 1
     assert "Ada" in saved.text
+
+
+async def test_what_is_left_as_it_was_shown_stays_as_it_is_stored(
+    visitor: Visitor, db: Database, caller: Caller, subtests: pytest.Subtests
+) -> None:
+    """A browser sends other ends of lines than it got, and a tag may hold a comma: nobody changed either."""
+    text, tags = "  def tea():\n    pass\n", ("tea, green", "drink")
+    for case, told in {"the end of a memory": text, "ends of lines of its own": text.replace("\n", "\r\n")}.items():
+        with subtests.test(case):
+            [made] = await Agent(db, caller).remember(NewMemory(told, tags=tags, thread=case))
+            form = await visitor.open_address(visitor.path(f"node/{made.node_id}/edit"))
+            sent = told.replace("\r\n", "\n").replace("\n", "\r\n")
+            await visitor.send(form, "/edit", text=sent, importance="3")
+            async with db.transaction(caller, read_only=True) as tx:
+                graph = await graphs.get_graph(tx, "default")
+                head = (await nodes.read_heads(tx, graph, [made.node_id]))[made.node_id]
+            assert (head.content, head.tags, head.importance) == (told, tags, 3)
+
+
+async def test_neither_blank_texts_nor_keys_are_stored(visitor: Visitor, issue: NewApiKey, caller: Caller) -> None:
+    key = (await issue(caller)).secret
+    form = await visitor.open_address(edit_link(await page_of(visitor)))
+    for entered, fault in (
+        ({"text": "\u200b\u2060"}, "visible"),
+        ({"tags": "taste, \u200b"}, "visible"),
+        ({"text": f"The key is {key}"}, "a key or a token"),
+        ({"tags": key}, "a key or a token"),
+        ({"reason": key}, "a key or a token"),
+    ):
+        refused = await visitor.send(form, "/edit", status=400, **entered)
+        assert fault in refused.text, entered
+    assert TEXT in (await page_of(visitor)).text
 
 
 async def test_a_faster_change_is_shown_and_nothing_entered_is_lost(visitor: Visitor) -> None:

@@ -11,7 +11,7 @@ from recollect.memory import changing_several
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.console import Page, Visitor, visiting
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.memories import Agent
 
 TRY, CHANGE = "/memory/several/try", "/memory/several"
@@ -125,3 +125,12 @@ async def test_readers_are_not_offered_a_choice(
         page = await reader.open("memory")
         assert "Ada" in page.links()
         assert not page.all("input", name="node")
+
+
+async def test_neither_blank_tags_nor_keys_are_stored(visitor: Visitor, agent: Agent, issue: NewApiKey) -> None:
+    page, before = await visitor.open("memory"), await revisions(agent)
+    key, chosen = (await issue(agent.caller)).secret, list(boxes(page).values())
+    refused = ({"action": "tag", "tags": "\u200b"}, {"action": "tag", "tags": key}, {"action": "forget", "reason": key})
+    for entered in refused:
+        await visitor.send(page, TRY, status=400, node=chosen, **entered)
+    assert await revisions(agent) == before
