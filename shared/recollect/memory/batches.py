@@ -99,7 +99,7 @@ async def write_nodes(
     a fact cannot have, and for a new fact without content.
     """
     heads = await _heads(tx, revision, writes)
-    prepared = _prepared(revision, writes, heads)
+    prepared = await _prepared(revision, writes, heads)
     outcomes = iter(await lineages.put_nodes(tx, revision, [step for step in prepared if isinstance(step, Draft)]))
     written = [_written(next(outcomes)) if isinstance(step, Draft) else step for step in prepared]
     revived = [
@@ -142,24 +142,32 @@ async def _heads(tx: Transaction, revision: Revision, writes: Sequence[NodeWrite
     names = unique(write.name for write in writes if write.id is None and write.name is not None)
     named = await nodes.find_named(GraphView(tx, revision.graph), names)
     ids = [write.id or (named[write.name].id if write.name in named else None) for write in writes]
-    found = await nodes.read_heads(tx, revision.graph, [id_ for id_ in ids if id_ is not None])
+    known = [id_ for id_ in ids if id_ is not None]
+    await nodes.require_readable(tx, revision.graph, known)
+    found = await nodes.read_heads(tx, revision.graph, known)
     heads = [None if id_ is None else found.get(id_) for id_ in ids]
     return [None if head is None or head.placeholder else head for head in heads]
 
 
-def _prepared(revision: Revision, writes: Sequence[NodeWrite], heads: Sequence[NodeHead | None]) -> list[Prepared]:
-    seen, prepared = set[UUID | str](), list[Prepared]()
-    for write, head in zip(writes, heads, strict=True):
+async def _prepared(
+    revision: Revision, writes: Sequence[NodeWrite], heads: Sequence[NodeHead | None]
+) -> list[Prepared]:
+    seen = set[UUID | str]()
+
+    def prepare(item: tuple[NodeWrite, NodeHead | None]) -> Prepared:
+        write, head = item
         key = head.id if head is not None else None if write.name is None else name_key(write.name)
         try:
             if key in seen:
                 raise InvalidInput("Another item of this request writes the same node", path=_named_by(write))
-            prepared.append(_draft(revision, write, head))
+            return _draft(revision, write, head)
         except RecollectError as error:
-            prepared.append(error)
-        if key is not None:
-            seen.add(key)
-    return prepared
+            return error
+        finally:
+            if key is not None:
+                seen.add(key)
+
+    return await map_yielding(zip(writes, heads, strict=True), prepare)
 
 
 def _draft(revision: Revision, write: NodeWrite, head: NodeHead | None) -> Draft | WrittenNode:

@@ -6,6 +6,7 @@ from typing import Literal
 from uuid import UUID
 
 from recollect.errors import InvalidInput
+from recollect.fairness.computing import map_yielding
 from recollect.graph.derivations import service as derivations
 from recollect.graph.graphs.model import Revision
 from recollect.graph.nodes import service as nodes
@@ -55,15 +56,16 @@ async def change_several(
     """Change the nodes that were chosen, each in the version that was seen.
 
     If one is overtaken or gone, nothing is written at all, unless `partly`. Raises InvalidInput for no node, and for
-    more than MAX_CHOSEN.
+    more than MAX_CHOSEN, and TooLarge as `nodes.require_readable`.
     """
     if not 1 <= len(chosen) <= MAX_CHOSEN:
         raise InvalidInput(f"Choose 1 to {MAX_CHOSEN} nodes", path="node")
+    await nodes.require_readable(tx, revision.graph, list(chosen))
     heads = await nodes.read_heads(tx, revision.graph, list(chosen))
     there = [heads[node] for node in chosen if node in heads and not heads[node].placeholder]
     current = [head for head in there if head.version == chosen[head.id]]
-    rewrites = [Rewrite(head, _patched(head.fields, patch)) for head in current]
-    rewrites = [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
+    patched = await map_yielding(current, lambda head: Rewrite(head, _patched(head.fields, patch)))
+    rewrites = await nodes.differing(patched)
     changed = {rewrite.head.id: rewrite.head for rewrite in rewrites}
     outcome = SeveralChanged(
         list(changed.values()),

@@ -111,14 +111,17 @@ async def _remember_facts(
     paths = [f"items.{group[0]}.kind" for group in indexes.values()]
     new_facts = await map_yielding(merged, lambda item: _fact(item, revision.at))
     facts = await nodes.create_facts(tx, revision, new_facts, paths=paths)
-    heads = await nodes.read_heads(tx, revision.graph, [fact.id for fact in facts if fact.known])
-    fields = {
-        fact.id: _updated_fields(heads[fact.id].fields, item, revision.at)
+    known = [fact.id for fact in facts if fact.known]
+    await nodes.require_readable(tx, revision.graph, known)
+    heads = await nodes.read_heads(tx, revision.graph, known)
+    updated = [
+        Rewrite(heads[fact.id], _updated_fields(heads[fact.id].fields, item, revision.at))
         for fact, item in zip(facts, merged, strict=True)
         if fact.id in heads
-    }
-    changed = {node_id for node_id, updated in fields.items() if not updated.is_same_as(heads[node_id].fields)}
-    await nodes.rewrite(tx, revision, [Rewrite(heads[node_id], fields[node_id]) for node_id in changed])
+    ]
+    rewrites = await nodes.differing(updated)
+    changed = {rewrite.head.id for rewrite in rewrites}
+    await nodes.rewrite(tx, revision, rewrites)
     return {
         index: Remembered(fact.id, fact.id, _outcome(not fact.known, fact.id in changed, nth), close[index])
         for fact, group in zip(facts, indexes.values(), strict=True)
@@ -163,10 +166,9 @@ async def _update(
     updated = await map_yielding(before, lambda key: _updated_observation(before[key], items[key], revision.at))
     after = dict(zip(before, updated, strict=True))
     await observations.rewrite(tx, revision, list(before.values()), list(after.values()))
-    return {
-        key: (after[key], RememberOutcome.KNOWN if after[key].is_same_as(before[key]) else RememberOutcome.UPDATED)
-        for key in items
-    }
+    same = await map_yielding(items, lambda key: after[key].is_same_as(before[key]))
+    outcomes = [RememberOutcome.KNOWN if is_same else RememberOutcome.UPDATED for is_same in same]
+    return {key: (after[key], outcome) for key, outcome in zip(items, outcomes, strict=True)}
 
 
 def _outcome(is_new: bool, is_changed: bool, nth: int) -> RememberOutcome:

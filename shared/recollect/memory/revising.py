@@ -107,6 +107,7 @@ async def forget(
         await outdate_observations(tx, revision, list(found.values()), dict.fromkeys(found, reason))
     named = await nodes.find_forms(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
     node_ids = unique([*(i for i in ids if i not in found), *(node.id for forms in named.values() for node in forms)])
+    await nodes.require_readable(tx, revision.graph, node_ids)
     heads = list((await nodes.read_heads(tx, revision.graph, node_ids)).values())
     if delete:
         await relations.delete_nodes(tx, revision, [head.id for head in heads], reason=reason)
@@ -140,9 +141,7 @@ async def outdate_nodes(
         Rewrite(head, _amended(head.fields, MemoryPatch(status="outdated", reason=reasons[head.id]), revision.at))
         for head in heads
     ]
-    await nodes.rewrite(
-        tx, revision, [rewrite for rewrite in rewrites if not rewrite.fields.is_same_as(rewrite.head.fields)]
-    )
+    await nodes.rewrite(tx, revision, await nodes.differing(rewrites))
 
 
 async def _outdate_derived(tx: Transaction, revision: Revision, turn_ids: Sequence[UUID]) -> None:

@@ -22,7 +22,7 @@ BATCH_ITEMS = 500
 BATCH_OBSERVATIONS = 2_000
 BATCH_BYTES = 1024 * 1024
 """The most that a batch holds, as JSON; it always holds one item. A batch is one transaction, for which the other
-writers of the graph wait. An entity with more observations comes in parts."""
+writers of the graph wait. An entity with more observations or aliases comes in parts."""
 
 SMALL_LINES = 100_000
 """Most lines of a file that one call reads: many more than items, since an item may have several lines."""
@@ -65,7 +65,8 @@ def read_items(format_name: str, chunks: Iterable[bytes]) -> Read:
 def read_batches(format_name: str, chunks: Iterable[bytes], *, in_parts: bool = True) -> Iterator[ImportBatch]:
     """The batches of a file, in order. Raises InvalidInput as `read_items` does.
 
-    `in_parts`: an entity with more observations than a batch holds comes in parts; else it is a batch by itself.
+    `in_parts`: an entity with more observations or aliases than a batch holds comes in parts; else it is a batch by
+    itself.
     """
     number, builder = 0, _BatchBuilder()
     items = read_items(format_name, chunks)
@@ -109,7 +110,7 @@ def read_small(
 
 
 def _in_parts(items: Read) -> Read:
-    """The items; an entity with more observations than a batch holds as parts, each with so many of them."""
+    """The items; an entity with more observations or aliases than a batch holds as parts, each with so many of them."""
     for item in items:
         if isinstance(item, ParsedRecord) and isinstance(item.record, EntityRecord):
             yield from _parts_of(item, item.record)
@@ -118,29 +119,46 @@ def _in_parts(items: Read) -> Read:
 
 
 def _parts_of(item: ParsedRecord, record: EntityRecord) -> Read:
-    """The entity with its first observations, and then records of the same name with the others."""
+    """The entity with its first aliases and observations, and then records of the same name with the others.
+
+    All aliases come before the observations, whose passages have words of them.
+    """
+    names, texts = _slices(record.aliases), _slices(record.observations)
+    if len(names) == len(texts) == 1:
+        yield item
+        return
+    if len(names) > 1:
+        texts = [slice(0), *texts]
+    first, said = texts[0], record.said
+    yield replace(
+        item,
+        record=msgspec.structs.replace(
+            record, aliases=record.aliases[names[0]], observations=record.observations[first], said=said[first]
+        ),
+    )
+    rest = [{"aliases": record.aliases[part]} for part in names[1:]]
+    rest += [{"observations": record.observations[part], "said": said[part]} for part in texts[1:]]
+    for lists in rest:
+        part_of = EntityRecord(
+            name=record.name,
+            entity_type=record.entity_type,
+            status=record.status,
+            expires_at=record.expires_at,
+            **{"observations": [], **lists},  # type: ignore[arg-type]  # lists, each of its field
+        )
+        yield replace(item, record=part_of, continues=True)
+
+
+def _slices(texts: Sequence[str]) -> list[slice]:
+    """Where to cut texts, so that no part has more of them, or of their characters, than a batch holds."""
     starts = [0]
     size = 0
-    for index, text in enumerate(record.observations):
+    for index, text in enumerate(texts):
         size += len(text)
         if index - starts[-1] >= BATCH_OBSERVATIONS or (size > BATCH_BYTES and index > starts[-1]):
             starts.append(index)
             size = len(text)
-    for start, end in pairwise([*starts, len(record.observations)]):
-        texts, said = record.observations[start:end], record.said[start:end]
-        if start == 0:
-            first = msgspec.structs.replace(record, observations=texts, said=said)
-            yield item if len(starts) == 1 else replace(item, record=first)
-        else:
-            part = EntityRecord(
-                name=record.name,
-                entity_type=record.entity_type,
-                status=record.status,
-                expires_at=record.expires_at,
-                observations=texts,
-                said=said,
-            )
-            yield replace(item, record=part, continues=True)
+    return [slice(start, end) for start, end in pairwise([*starts, len(texts)])]
 
 
 def _without_secrets(items: Read) -> Read:

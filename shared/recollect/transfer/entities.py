@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 from uuid import UUID
 
@@ -77,7 +78,7 @@ async def import_entities(
 async def import_later_parts(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, begun: int
 ) -> ImportResult:
-    """Add the observations of later parts of entities, whose first parts this import has read before.
+    """Add the aliases and observations of later parts of entities, whose first parts this import has read before.
 
     An entity that the strategy left as it was, or that is gone, gets none: but for MERGE, it must be one that this
     import has written since the revision `begun`.
@@ -91,6 +92,9 @@ async def import_later_parts(
     theirs = [(heads[i], record) for i, record in there if i in changed and not heads[i].placeholder]
     fresh = {record.name: record for head, record in theirs if head.id in created}
     known = {r.name: _ExistingEntity(head, r, head.fields) for head, r in theirs if head.id not in created}
+    named = {head.id: [a for a in record.aliases if a != record.name] for head, record in theirs if record.aliases}
+    renamed = await aliases.alias(tx, revision, named) if named else set[UUID]()
+    await nodes.rewrite(tx, revision, [Rewrite(heads[node_id], heads[node_id].fields) for node_id in renamed])
     _, added = await _observe(tx, revision, fresh, known, Strategy.MERGE)
     return ImportResult(observations_added=len(added))
 
@@ -196,10 +200,11 @@ async def _rewrite(
     renamed: set[UUID] = set()
     if replaced or any(aliases_by_id.values()):
         renamed = await aliases.alias(tx, revision, aliases_by_id, replaced=replaced)
+    differ = await map_yielding(known.values(), lambda entity: not entity.fields.is_same_as(entity.head.fields))
     changed = {
         name: entity
-        for name, entity in known.items()
-        if not entity.fields.is_same_as(entity.head.fields) or entity.head.id in renamed
+        for (name, entity), differs in zip(known.items(), differ, strict=True)
+        if differs or entity.head.id in renamed
     }
     await nodes.rewrite(tx, revision, [Rewrite(entity.head, entity.fields) for entity in changed.values()])
     return set(changed)
@@ -251,7 +256,8 @@ async def _rewrite_observations(
     before = [o for o in stored if (*o.key, o.status) in in_file]
     after = [_rewritten(o, in_file[*o.key, o.status], strategy) for o in before]
     await observations.rewrite(tx, revision, before, after)
-    return {new.entity for old, new in zip(before, after, strict=True) if not new.is_same_as(old)}
+    differ = await map_yielding(zip(before, after, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
+    return {new.entity for new in compress(after, differ)}
 
 
 def _rewritten(observation: Observation, new: NewObservation, strategy: Strategy) -> Observation:

@@ -46,8 +46,8 @@ async def import_facts(
             head, new_fields = heads[node_id], fields_of(records[end])
             if strategy is Strategy.MERGE:
                 new_fields = enriched(head.fields, new_fields)
-            if not new_fields.is_same_as(head.fields):
-                rewrites.append(Rewrite(head, new_fields))
+            rewrites.append(Rewrite(head, new_fields))
+        rewrites = await nodes.differing(rewrites)
         await nodes.rewrite(tx, revision, rewrites)
         updated = len(rewrites)
     skipped = len(items) - len(new_records) - updated

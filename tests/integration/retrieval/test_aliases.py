@@ -2,9 +2,13 @@
 
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
+from recollect.graph.aliases import service as aliases
+from recollect.graph.aliases.model import MAX_CHARACTERS
+from recollect.graph.nodes import service as nodes
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.retrieval.recall.ranking import CANDIDATES
@@ -42,3 +46,25 @@ async def test_a_forgotten_memory_of_such_an_entity_is_not_returned(agent: Agent
     await agent.let_go("Margarethe Oberholzer", "archived")
     question = "What did we ask Maggie about the garden?"
     assert FACT not in await agent.recalled(question, limit=100, token_budget=100_000)
+
+
+async def test_passages_have_the_words_of_the_first_of_many_aliases(agent: Agent, owner: asyncpg.Connection) -> None:
+    """Not of all: each passage has them. The others are found as well, where a question names the entity by them."""
+    names = [f"called {'on and ' * 60}{number:04}" for number in range(MAX_CHARACTERS // 400 * 3)]
+    async with agent.writing() as (tx, revision):
+        head = (await nodes.require_entity_heads(tx, revision.graph, ["Margarethe Oberholzer"]))[
+            "Margarethe Oberholzer"
+        ]
+        await aliases.alias(tx, revision, {head.id: names})
+        known_as = (await aliases.names_of(tx, [head.id]))[head.id].aliases
+        assert known_as is not None
+        assert len(known_as) == MAX_CHARACTERS
+    await agent.remember(NewMemory("She likes tea.", about=("Margarethe Oberholzer",)))
+    await agent.embed()
+    words = await owner.fetchval(
+        "SELECT max(length(tsv::text)) FROM passages WHERE tenant_id = $1 AND node_id = $2",
+        agent.caller.tenant_id,
+        head.id,
+    )
+    assert words < 2 * MAX_CHARACTERS
+    assert "She likes tea." in await agent.recalled(f"What does {names[-1]} like?", limit=10, token_budget=100_000)

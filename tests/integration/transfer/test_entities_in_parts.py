@@ -155,3 +155,37 @@ def test_parts_are_bounded_by_their_bytes_too(monkeypatch: pytest.MonkeyPatch) -
     found = [record.observations for record in records if isinstance(record, EntityRecord)]
     assert [text for part in found for text in part] == texts
     assert max(len(part) for part in found) == 3
+
+
+async def test_many_aliases_are_written_in_steps_too(
+    http: httpx2.AsyncClient, context: WorkerContext, agent: Agent, owner: asyncpg.Connection, subtests: pytest.Subtests
+) -> None:
+    names = [f"alias {number:02}" for number in range(3 * PART + 1)]
+    content = json.dumps({"entities": [{**LARGE, "aliases": names, "tags": ["whole"]}]})
+    before = json.dumps({"entities": [{**LARGE, "observations": ["said before"], "aliases": ["former"]}]})
+    for strategy, known in (("skip", False), ("merge", False), ("fail", False), ("merge", True), ("skip", True)):
+        graph = f"aliases-{strategy}-{known}"
+        with subtests.test(graph):
+            if known:
+                await imported(http, context, graph, before, "json")
+            job = await imported(http, context, graph, content, "json", strategy=strategy)
+            assert (job["status"], job["result"]["problems"], job["done"]) == ("succeeded", 0, 1), job
+            exported = await http.get(f"/v1/graphs/{graph}/export", params={"format": "json"})
+            [entity] = exported.json()["entities"]
+            kept = ["former"] * known
+            expected = (
+                (kept, ["said before"])
+                if known and strategy == "skip"
+                else (
+                    sorted([*names, *kept]),
+                    [*["said before"] * known, *TEXTS],
+                )
+            )
+            assert (sorted(entity["aliases"]), entity["observations"]) == expected
+            written = await owner.fetch(
+                "SELECT count(*) AS count FROM aliases WHERE tenant_id = $1 AND graph_id = ("
+                "SELECT id FROM graphs WHERE tenant_id = $1 AND name = $2) GROUP BY added_revision",
+                agent.caller.tenant_id,
+                graph,
+            )
+            assert max(row["count"] for row in written) <= PART

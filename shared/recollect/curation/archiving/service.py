@@ -6,6 +6,7 @@ from dataclasses import replace
 from recollect.curation.archiving import store
 from recollect.curation.archiving.model import Archivable, ArchiveCriteria, ArchiveResult
 from recollect.errors import InvalidInput
+from recollect.fairness.computing import batches
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
@@ -32,9 +33,10 @@ async def archive_entities(
         return _result(await store.find_archivable(tx, graph, criteria, limit=MAX_ARCHIVED + 1) if graph else [])
     async with graphs.write_graph_of(tx, graph.id, operation) as revision:
         found = await store.find_archivable(tx, graph, criteria, limit=MAX_ARCHIVED + 1)
-        heads = await nodes.read_heads(tx, graph, [entity.id for entity in found[:MAX_ARCHIVED]])
-        rewrites = [Rewrite(head, replace(head.fields, status="archived", reason=None)) for head in heads.values()]
-        await nodes.rewrite(tx, revision, rewrites)
+        for page in batches(found[:MAX_ARCHIVED], nodes.FEW_READ):
+            heads = await nodes.read_heads(tx, graph, [entity.id for entity in page])
+            rewrites = [Rewrite(head, replace(head.fields, status="archived", reason=None)) for head in heads.values()]
+            await nodes.rewrite(tx, revision, rewrites)
     return _result(found)
 
 

@@ -41,11 +41,15 @@ WHERE NOT EXISTS (
 );
 
 -- fragment: found
--- A live entity n by a name w that was asked for (`wanted`), and its aliases. `silent`: search finds the entity by its
--- name alone, since it has no lasting text. It is looked up by its id (ADR 32).
+-- A live entity n by a name w that was asked for (`wanted`), and its aliases, as far as passages have their words (the
+-- first 500 in order, 4,000 characters). `silent`: search finds the entity by its name alone, since it has no lasting
+-- text. It is looked up by its id (ADR 32).
 w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
-    SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
-    WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND a.removed_revision IS NULL
+    SELECT left(string_agg(a.name, ' ' ORDER BY a.name), 4000) FROM (
+        SELECT name FROM aliases
+        WHERE tenant_id = :tenant_id AND node_id = n.id AND is_live(removed_revision)
+        ORDER BY name LIMIT 500
+    ) AS a
 ) AS aliases, coalesce((
     SELECT true FROM passages p
     WHERE p.tenant_id = :tenant_id AND same_key(p.memory_id, n.id) AND p.source = 'name' AND p.removed_revision IS NULL
@@ -72,10 +76,13 @@ CROSS JOIN LATERAL (
 WHERE NOT n.placeholder AND is_current(n.expires_at);
 
 -- name: names_of
--- The names of live entities, their aliases in one text, and their authors.
+-- The names of live entities, their aliases in one text, as above, and their authors.
 SELECT n.id, n.name, n.created_by, n.expires_at, (
-    SELECT string_agg(a.name, ' ' ORDER BY a.name) FROM aliases a
-    WHERE a.tenant_id = :tenant_id AND a.node_id = n.id AND is_live(a.removed_revision)
+    SELECT left(string_agg(a.name, ' ' ORDER BY a.name), 4000) FROM (
+        SELECT name FROM aliases
+        WHERE tenant_id = :tenant_id AND node_id = n.id AND is_live(removed_revision)
+        ORDER BY name LIMIT 500
+    ) AS a
 ) AS aliases
 FROM nodes n
 WHERE n.tenant_id = :tenant_id AND n.id = ANY (:node_ids::uuid[]) AND is_live(n.removed_revision)

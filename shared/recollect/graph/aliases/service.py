@@ -19,10 +19,13 @@ async def alias(
     `replaced`: entities that lose all their other aliases.
     """
     new_aliases = [(node_id, name) for node_id, aliases in names.items() for name in aliases]
+    replaced_ids = list(replaced)
+    before = await store.names_of(tx, [*names, *replaced_ids])
     changed = set(await store.insert_aliases(tx, revision, new_aliases)) if new_aliases else set()
-    if replaced_ids := list(replaced):
+    if replaced_ids:
         changed |= set(await store.remove_other_aliases(tx, revision, replaced_ids, new_aliases))
-    await nodes.reindex(tx, revision, list(changed))
+    after = await store.names_of(tx, list(changed))
+    await nodes.reindex(tx, revision, [node_id for node_id in changed if after.get(node_id) != before.get(node_id)])
     return changed
 
 

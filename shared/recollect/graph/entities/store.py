@@ -13,6 +13,7 @@ from recollect.graph.entities.model import Entity, NewEntity, ObservationsSize, 
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.ids import new_id
+from recollect.postgres.json_rows import json_rows
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Transaction
 from recollect.words.analysis import LABELS_VERSION, label_vector
@@ -38,7 +39,8 @@ async def insert_entities(
     """
     given = await map_yielding(entities, _row)
     names = {row["version_id"]: row["name"] for row in given}
-    rows = await tx.fetch(queries.insert_entities, **revision.parameters, subject=tx.caller.subject, entities=given)
+    encoded = await json_rows(given, dict)
+    rows = await tx.fetch(queries.insert_entities, **revision.parameters, subject=tx.caller.subject, entities=encoded)
     return {names[row["version_id"]]: InsertedEntity(row["id"], row["name"], row["promoted"]) for row in rows}
 
 

@@ -7,9 +7,11 @@ supersedes all heads. A put that would repeat a head, as when its call is sent a
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from uuid import UUID
 
 from recollect.errors import ErrorCode, NotFound, RecollectError
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import store
@@ -203,11 +205,9 @@ async def _without_needless(
     tx: Transaction, graph: Graph, steps: Sequence[Draft | Rewrite | RecollectError]
 ) -> list[Draft | Rewrite | PutOutcome | RecollectError]:
     """The steps; each that would repeat a head is replaced by its outcome."""
-    candidates = [
-        step.head.id
-        for step in steps
-        if isinstance(step, Rewrite) and (step.sibling_heads or step.fields.is_same_as(step.head.fields))
-    ]
+    rewrites = [step for step in steps if isinstance(step, Rewrite)]
+    repeats = await map_yielding(rewrites, lambda step: step.sibling_heads or step.fields.is_same_as(step.head.fields))
+    candidates = [step.head.id for step in compress(rewrites, repeats)]
     if not candidates:
         return list(steps)
     newest = await store.current_versions(tx, [graph.id], candidates)
@@ -215,12 +215,12 @@ async def _without_needless(
     heads: dict[UUID, list[Version]] = {}
     for version in [*newest, *siblings]:
         heads.setdefault(version.node_id, []).append(version)
-    return [
-        _unchanged(step, heads[step.head.id])
-        if isinstance(step, Rewrite) and needless(step, heads.get(step.head.id, ()))
-        else step
-        for step in steps
-    ]
+
+    def outcome(step: Draft | Rewrite | RecollectError) -> Draft | Rewrite | PutOutcome | RecollectError:
+        is_needless = isinstance(step, Rewrite) and needless(step, heads.get(step.head.id, ()))
+        return _unchanged(step, heads[step.head.id]) if isinstance(step, Rewrite) and is_needless else step
+
+    return await map_yielding(steps, outcome)
 
 
 def _unchanged(step: Rewrite, heads: Sequence[Version]) -> PutOutcome:

@@ -119,6 +119,13 @@ WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:
     AND is_live(removed_revision)
     AND (:expired_too::boolean OR is_current(expires_at));
 
+-- name: count_bytes
+-- The bytes of the texts, tags and metadata of live nodes; found by the primary key, as above.
+SELECT coalesce(sum(octet_length(metadata::text) + octet_length(concat_ws(' ', content, summary, tags::text))), 0)
+FROM nodes
+WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:node_ids::uuid[])
+    AND is_live(removed_revision);
+
 -- name: expired_heads
 -- The expired nodes that have these names, in any form: no read finds them, but they still hold their names.
 SELECT DISTINCT ON (n.id) n.* FROM (SELECT DISTINCT name FROM unnest(:names::text[]) AS w (name)) AS wanted
@@ -262,14 +269,17 @@ CROSS JOIN LATERAL (
 -- name: memories_of_nodes
 -- The texts of live nodes that search finds, oldest first: names, contents (of sibling heads too) and, where
 -- :with_observations is set, observations; else with the times when their contents were said so far, where nodes have
--- none. Each comes with its author and with the names of its entity: its name and its aliases. All is looked up node by
--- node (ADR 32).
+-- none. Each comes with its author and with the names of its entity: its name and its first aliases (500, of 4,000
+-- characters). All is looked up node by node (ADR 32).
 WITH live AS (
     SELECT node.*, alias.names AS aliases, nullif(concat_ws(' ', node.name, alias.names), '') AS about
     FROM nodes node
     CROSS JOIN LATERAL (
-        SELECT string_agg(alias.name, ' ' ORDER BY alias.name) AS names FROM aliases alias
-        WHERE alias.tenant_id = :tenant_id AND alias.node_id = node.id AND is_live(alias.removed_revision)
+        SELECT left(string_agg(name, ' ' ORDER BY name), 4000) AS names FROM (
+            SELECT name FROM aliases
+            WHERE tenant_id = :tenant_id AND node_id = node.id AND is_live(removed_revision)
+            ORDER BY name LIMIT 500
+        ) AS first_names
     ) AS alias
     WHERE node.tenant_id = :tenant_id AND node.id = ANY (:node_ids::uuid[]) AND is_live(node.removed_revision)
         AND NOT node.placeholder

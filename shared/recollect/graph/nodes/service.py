@@ -4,14 +4,17 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, compress
 from uuid import UUID
 
-from recollect.errors import Conflict, ErrorCode
+from recollect.errors import Conflict, ErrorCode, TooLarge
+from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.json_values import same_json
 from recollect.graph.nodes import store
 from recollect.graph.nodes.model import (
+    ACTIVE,
     EntityNotFound,
     NewFact,
     NodeFields,
@@ -30,6 +33,10 @@ from recollect.graph.passages import service as passages
 from recollect.graph.passages.labels import memory_labels
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.postgres.transactions import Transaction
+
+FEW_READ, MAX_READ_BYTES = 20, 5_000_000
+"""Nodes that a call may read to change them, whatever they hold; and bytes of the texts and metadata of more of them:
+values of JSON take many times as much memory."""
 
 MAX_REINDEXED = 2_000
 """Observations of the nodes of one step of a reindex, at most, unless one node has more: memory holds them all."""
@@ -52,7 +59,8 @@ async def create_facts(
     if made:
         node_ids = [node_id for node_id, _ in made]
         revision.touch("facts_added", node_ids, facts=len(made))
-        await passages.index_memories(tx, revision, [_fact(node_id, fact, revision.actor) for node_id, fact in made])
+        texts = await map_yielding(made, lambda each: _fact(*each, revision.actor))
+        await passages.index_memories(tx, revision, texts)
     return remembered
 
 
@@ -140,6 +148,16 @@ async def reindex_page(
     return node_ids, len(listed) == limit or len(node_ids) < len(listed)
 
 
+async def require_readable(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
+    """Raise TooLarge where nodes have more texts and metadata together than a call may hold: MAX_READ_BYTES."""
+    if len(node_ids) <= FEW_READ or await store.count_bytes(tx, graph, node_ids) <= MAX_READ_BYTES:
+        return
+    raise TooLarge(
+        f"These nodes have more than {MAX_READ_BYTES} bytes of texts and metadata together. Name fewer in one call",
+        code=ErrorCode.REQUEST_TOO_LARGE,
+    )
+
+
 async def read_heads(
     tx: Transaction, graph: Graph, node_ids: Sequence[UUID], *, expired_too: bool = False
 ) -> dict[UUID, NodeHead]:
@@ -157,9 +175,12 @@ async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[st
 
 
 async def hidden_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
-    """The outdated and archived entities among those with these names, by name."""
-    found = await store.find_named_heads(tx, graph, unique(names)) if names else {}
-    return {name: head for name, head in found.items() if head.is_hidden}
+    """The outdated and archived entities among those with these names, by name. Raises as `require_readable`."""
+    found = await _find_named(tx, graph, unique(names))
+    hidden = {name: node.id for name, node in found.items() if node.status != ACTIVE and not node.placeholder}
+    await require_readable(tx, graph, ids := unique(hidden.values()))
+    heads = await read_heads(tx, graph, ids)
+    return {name: heads[node_id] for name, node_id in hidden.items() if node_id in heads}
 
 
 async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
@@ -179,8 +200,16 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
     divided = await store.rewrite_heads(tx, revision, rewrites)
     changed = [r.head.id for r in rewrites if r.head.id in divided or _text(r.fields) != _text(r.head.fields)]
     await reindex(tx, revision, changed)
-    relabelled = [r.head.id for r in rewrites if r.fields.content is not None and _labels(r.fields) != _labels(r.head)]
-    await _relabel(tx, revision, sorted(set(relabelled) - set(changed)))
+    told = [r for r in rewrites if r.fields.content is not None]
+    relabelled = compress(told, await map_yielding(told, lambda r: not _has_same_labels(r.fields, r.head)))
+    await _relabel(tx, revision, sorted({r.head.id for r in relabelled} - set(changed)))
+
+
+async def differing(rewrites: Iterable[Rewrite]) -> list[Rewrite]:
+    """The rewrites that change their nodes. Other calls go on while large nodes are compared."""
+    each = list(rewrites)
+    differ = await map_yielding(each, lambda rewrite: not rewrite.fields.is_same_as(rewrite.head.fields))
+    return list(compress(each, differ))
 
 
 async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) -> int:
@@ -396,8 +425,10 @@ def _text(fields: NodeFields) -> tuple[object, ...]:
     return fields.name, fields.content, fields.expires_at, fields.thread, said, fields.placeholder
 
 
-def _labels(fields: NodeFields) -> list[str]:
-    return memory_labels(fields.kind, fields.tags, fields.source, fields.metadata)
+def _has_same_labels(fields: NodeFields, other: NodeFields) -> bool:
+    """Whether what the labels of a node's passages are made from is the same (`memory_labels`)."""
+    same_words = (fields.kind, fields.tags, fields.source) == (other.kind, other.tags, other.source)
+    return same_words and same_json(fields.metadata, other.metadata)
 
 
 def _fact(node_id: UUID, fact: NewFact, author: str) -> IndexedText:

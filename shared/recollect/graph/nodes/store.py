@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.fairness.computing import batches, map_yielding
+from recollect.fairness.computing import batches
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes.model import (
@@ -24,6 +24,7 @@ from recollect.graph.nodes.model import (
 )
 from recollect.graph.passages.model import IndexedText
 from recollect.ids import new_id
+from recollect.postgres.json_rows import json_rows, within_bytes
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Transaction
 from recollect.words.analysis import LABELS_VERSION, label_vector
@@ -31,11 +32,10 @@ from recollect.words.analysis import LABELS_VERSION, label_vector
 queries = Queries(__package__)
 
 MAX_WRITTEN = 100
-"""Nodes of one statement, at most: its arguments are encoded on the event loop in one go, and other calls wait for a
-core."""
+"""Nodes of one statement, at most: other calls wait for a core meanwhile."""
 
 MAX_LOOKED_UP = 2_000
-"""Ids that one statement looks up, at most, for the same reason."""
+"""Ids that one statement looks up, at most: they are encoded on the event loop in one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequen
 
 async def insert_facts(tx: Transaction, revision: Revision, facts: Sequence[NewFact]) -> list[RememberedFact]:
     """Create facts; return them in order, a fact that the graph had already with its older id."""
-    new_facts = await map_yielding(enumerate(facts), lambda fact: _fact_row(*fact))
+    new_facts = await json_rows(enumerate(facts), lambda fact: _fact_row(*fact))
     rows = await tx.fetch(queries.insert_facts, **_stamp(tx, revision), facts=new_facts)
     return [RememberedFact(**row) for row in rows]
 
@@ -117,6 +117,12 @@ async def read_heads(
     return {head.id: head for head in heads}
 
 
+async def count_bytes(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> int:
+    """The bytes of the texts, tags and metadata of these nodes."""
+    count: int = await tx.fetchval(queries.count_bytes, graph_id=graph.id, node_ids=node_ids)
+    return count
+
+
 async def find_named_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
     """The entities that have these names, by the names that were asked for."""
     named = await tx.fetch_as(
@@ -139,9 +145,9 @@ async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[
     """Give live nodes other fields by new versions; return the ids of nodes that have siblings, or had until now."""
     divided = set[UUID]()
     for batch in tx.batches(rewrites, MAX_WRITTEN):
-        heads = await map_yielding(batch, _rewrite_row)
-        rows = await tx.fetch(queries.rewrite_heads, **_stamp(tx, revision), heads=heads)
-        divided.update(row["node_id"] for row in rows)
+        for heads in within_bytes(await json_rows(batch, _rewrite_row)):
+            rows = await tx.fetch(queries.rewrite_heads, **_stamp(tx, revision), heads=heads)
+            divided.update(row["node_id"] for row in rows)
     return divided
 
 
@@ -153,17 +159,8 @@ async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID])
 async def restore_heads(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
     """Give lineages, deleted ones too, their former fields and a new version number."""
     for batch in tx.batches(restored, MAX_WRITTEN):
-        rows = await map_yielding(
-            batch,
-            lambda r: {
-                "id": r.id,
-                "version_id": new_id(),
-                "began_at": r.began_at,
-                "below": len(r.siblings),
-                **_columns(r.fields),
-            },
-        )
-        await tx.execute(queries.restore_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=rows)
+        for heads in within_bytes(await json_rows(batch, _restored_row)):
+            await tx.execute(queries.restore_heads, graph_id=revision.graph.id, revision_time=revision.at, heads=heads)
 
 
 async def restore_siblings(tx: Transaction, revision: Revision, version_ids: Sequence[UUID]) -> None:
@@ -185,16 +182,13 @@ async def insert_nodes(
     Returns them in order. A placeholder of a node's name becomes the node.
     """
 
-    def row_of(node: tuple[NodeFields, str | None, datetime | None]) -> dict[str, Any]:
-        fields, actor, began_at = node
-        return {"id": new_id(), "version_id": new_id(), "actor": actor, "began_at": began_at, **_columns(fields)}
-
-    rows = await map_yielding(nodes, row_of)
+    version_ids = [new_id() for _ in nodes]
     inserted = dict[UUID, asyncpg.Record]()
-    for batch in tx.batches(rows, MAX_WRITTEN):
-        records = await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=batch)
-        inserted.update((record["version_id"], record) for record in records)
-    return [InsertedNode(**inserted[row["version_id"]]) for row in rows]
+    for batch in tx.batches(zip(version_ids, nodes, strict=True), MAX_WRITTEN):
+        for rows in within_bytes(await json_rows(batch, _new_row)):
+            records = await tx.fetch(queries.insert_nodes, **_stamp(tx, revision), nodes=rows)
+            inserted.update((record["version_id"], record) for record in records)
+    return [InsertedNode(**inserted[version_id]) for version_id in version_ids]
 
 
 async def list_node_ids(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> list[UUID]:
@@ -316,6 +310,21 @@ def _ref(row: asyncpg.Record) -> NodeRef:
 def _head(row: asyncpg.Record) -> NodeHead:
     columns = {name: value for name, value in row.items() if name != "wanted"}
     return NodeHead(**{**columns, "tags": tuple(row["tags"])})
+
+
+def _new_row(node: tuple[UUID, tuple[NodeFields, str | None, datetime | None]]) -> dict[str, Any]:
+    version_id, (fields, actor, began_at) = node
+    return {"id": new_id(), "version_id": version_id, "actor": actor, "began_at": began_at, **_columns(fields)}
+
+
+def _restored_row(restored: RestoredNode) -> dict[str, Any]:
+    return {
+        "id": restored.id,
+        "version_id": new_id(),
+        "began_at": restored.began_at,
+        "below": len(restored.siblings),
+        **_columns(restored.fields),
+    }
 
 
 def _rewrite_row(rewrite: Rewrite) -> dict[str, Any]:

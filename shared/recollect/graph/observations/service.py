@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import compress
 from uuid import UUID
 
 from recollect.errors import ErrorCode, TooLarge
@@ -108,8 +109,8 @@ async def rewrite(
     `after` has the new version of each of `before`, in order, with the same entity. An observation that becomes
     outdated replaces one that already was and has the same text: an outdated text is stored once.
     """
-    pairs = zip(before, after, strict=True)
-    changed = await collected((old, new.following(old)) for old, new in pairs if not new.is_same_as(old))
+    followed = await collected((old, new.following(old)) for old, new in zip(before, after, strict=True))
+    changed = [(old, new) for old, new in followed if new.version != old.version]
     replaced = await _remove_replaced(tx, revision, changed)
     changed = [(old, new) for old, new in changed if new.id not in replaced]
     if not changed:
@@ -161,7 +162,8 @@ async def enrich(tx: Transaction, revision: Revision, duplicates: Sequence[Obser
         known, lambda o: reduce(Observation.merged_with, _active(by_content[o.node_id, o.content]), o)
     )
     await rewrite(tx, revision, known, enriched)
-    return [new for old, new in zip(known, enriched, strict=True) if not new.is_same_as(old)]
+    differ = await map_yielding(zip(known, enriched, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
+    return list(compress(enriched, differ))
 
 
 async def remove_observations(

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.observations.model import ATTRIBUTES, Key, Observation
+from recollect.postgres.json_rows import json_rows
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Transaction
 
@@ -143,7 +143,7 @@ async def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:
         "threads": [o.thread for o in observations],
         "said_at": [o.said_at for o in observations],
         "expires_at": [o.expires_at for o in observations],
-        "attributes": await map_yielding(observations, lambda o: {name: getattr(o, name) for name in _JSON_FIELDS}),
+        "attributes": await json_rows(observations, lambda o: {name: getattr(o, name) for name in _JSON_FIELDS}),
     }
 
 

@@ -705,7 +705,7 @@ SELECT tenant_id FROM tenants_with_other_words();
 
 -- name: list_other_words
 -- The oldest passages of the tenant that were analysed before :words_version, at most :limit, with what they are found by
--- beside their texts: the name and the aliases of their entity as they are now, and the labels of their memories, of live
+-- beside their texts: the name and the first aliases of their entity as they are now, and the labels of their memories, of live
 -- ones and with the first passage of each.
 SELECT passage.id, passage.graph_id, passage.text, passage.said_at, passage.said_offset,
     passage.removed_revision IS NULL AS is_live,
@@ -733,9 +733,11 @@ FROM (
 ) AS passage
 LEFT JOIN LATERAL (
     SELECT name, memory_labels(kind, tags, source, metadata) AS labels, (
-        SELECT string_agg(alias.name, ' ' ORDER BY alias.name) FROM aliases alias
-        WHERE alias.tenant_id = :tenant_id AND same_key(alias.node_id, passage.node_id)
-            AND is_live(alias.removed_revision)
+        SELECT left(string_agg(name, ' ' ORDER BY name), 4000) FROM (
+            SELECT name FROM aliases
+            WHERE tenant_id = :tenant_id AND same_key(node_id, passage.node_id) AND is_live(removed_revision)
+            ORDER BY node_id, name LIMIT 500
+        ) AS first_names
     ) AS aliases
     FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, passage.node_id)
     ORDER BY id LIMIT 1

@@ -21,16 +21,17 @@ from recollect.graph.relations.model import (
     Walk,
 )
 from recollect.ids import new_id
+from recollect.postgres.json_rows import json_rows, within_bytes
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Transaction
 
 queries = Queries(__package__)
 
 MAX_WRITTEN = 500
-"""Edges of one statement, at most: its arguments are encoded on the event loop in one go."""
+"""Edges of one statement, at most: other calls wait for a core meanwhile."""
 
 MAX_LOOKED_UP = 2_000
-"""Ids that one statement looks up, at most, for the same reason."""
+"""Ids that one statement looks up, at most: they are encoded on the event loop in one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,10 @@ async def insert_edges(tx: Transaction, revision: Revision, edges: Sequence[NewE
     """Create the edges that do not exist yet; return these."""
     inserted: list[Edge] = []
     for batch in tx.batches(edges, MAX_WRITTEN):
-        rows = [_row(new_id(), edge, revision) for edge in batch]
-        inserted += await tx.fetch_as(
-            queries.insert_edges, _edge, **revision.parameters, subject=tx.caller.subject, edges=rows
-        )
+        for rows in within_bytes(await json_rows(batch, lambda edge: _row(new_id(), edge, revision))):
+            inserted += await tx.fetch_as(
+                queries.insert_edges, _edge, **revision.parameters, subject=tx.caller.subject, edges=rows
+            )
     return inserted
 
 
@@ -119,11 +120,9 @@ async def rewrite_edges(
     """Give live edges, by id, this metadata and ordinal, each edge once; return the ids of those that changed."""
     rewritten: list[UUID] = []
     for batch in tx.batches(edges, MAX_WRITTEN):
-        rows = [
-            {"id": i, "former": new_id(), "metadata": metadata, "ordinal": ordinal} for i, metadata, ordinal in batch
-        ]
-        changed = await tx.fetch(queries.rewrite_edges, **revision.parameters, edges=rows)
-        rewritten += [row["id"] for row in changed]
+        for rows in within_bytes(await json_rows(batch, _rewritten_row)):
+            changed = await tx.fetch(queries.rewrite_edges, **revision.parameters, edges=rows)
+            rewritten += [row["id"] for row in changed]
     return rewritten
 
 
@@ -238,6 +237,11 @@ def _edge(row: asyncpg.Record) -> Edge:
 
 def _removed(row: asyncpg.Record) -> RemovedRelation:
     return RemovedRelation(**row)
+
+
+def _rewritten_row(edge: tuple[UUID, dict[str, Any], int | None]) -> dict[str, Any]:
+    edge_id, metadata, ordinal = edge
+    return {"id": edge_id, "former": new_id(), "metadata": metadata, "ordinal": ordinal}
 
 
 def _row(edge_id: UUID, edge: NewEdge, revision: Revision) -> dict[str, Any]:

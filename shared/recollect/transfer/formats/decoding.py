@@ -30,7 +30,7 @@ class ParsedRecord:
     """A record and its place in the file: `entities.3`, or `line 7`.
 
     `until`: the earliest expiry of the items to which it refers, as far as the file has it; None: never. `continues`:
-    it is a later part of an entity, with more of its observations (`batches`).
+    it is a later part of an entity, with more of its aliases or observations (`batches`).
     """
 
     where: str
