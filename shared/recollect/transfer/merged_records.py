@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from recollect.errors import Conflict, ErrorCode
+from recollect.graph.nodes.labelling import fitting_tags, united_metadata
 from recollect.graph.nodes.model import NodeFields, unique, unique_by
 from recollect.times import offset_minutes
 from recollect.transfer.expired import earlier
@@ -79,7 +80,8 @@ def fields_of(record: EntityRecord | FactRecord, parent_id: UUID | None = None) 
 
 
 def enriched(fields: NodeFields, others: NodeFields) -> NodeFields:
-    """Fields, completed by others: own values stay, tags and metadata are united, the greater importance counts."""
+    """Fields, completed by others: own values stay, tags and metadata are united as far as one node may have them, and
+    the greater importance counts."""
     tags = {tag.lower() for tag in fields.tags}
     importances = [i for i in (fields.importance, others.importance) if i is not None]
     return replace(
@@ -87,9 +89,11 @@ def enriched(fields: NodeFields, others: NodeFields) -> NodeFields:
         kind=fields.kind or others.kind,
         content=fields.content or others.content,
         summary=fields.summary or others.summary,
-        tags=(*fields.tags, *(tag for tag in unique_by(str.lower, others.tags) if tag.lower() not in tags)),
+        tags=fitting_tags(
+            (*fields.tags, *(tag for tag in unique_by(str.lower, others.tags) if tag.lower() not in tags))
+        ),
         importance=max(importances, default=None),
-        metadata={**others.metadata, **fields.metadata},
+        metadata=united_metadata(fields.metadata, [others.metadata]),
         source=fields.source or others.source,
     )
 

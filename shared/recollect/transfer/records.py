@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
+from recollect.graph.nodes.labelling import MAX_METADATA_BYTES, MAX_TAG_CHARACTERS, MAX_TAGS, are_few
 from recollect.text.digits import has_too_many_digits
 from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
 from recollect.times import explain_time_error, storable
@@ -21,10 +22,9 @@ from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_
 R = TypeVar("R", bound="Record")
 
 MAX_LISTED = 600_000
-"""Observations, tags or aliases of one item at most. It is more than an export can write into MAX_CELL characters, so
+"""Observations or aliases of one item at most. It is more than an export can write into MAX_CELL characters, so
 that every item that fits into them is read again."""
 MAX_CONTENT = 100_000
-MAX_METADATA_BYTES = 100_000
 MAX_DEPTH = 32
 """Nesting of metadata at most."""
 
@@ -36,7 +36,7 @@ Content = Annotated[str, Meta(min_length=1, max_length=MAX_CONTENT)]
 Label = Annotated[str, Meta(max_length=256)]
 RelationType = Annotated[str, Meta(min_length=1, max_length=MAX_RELATION_TYPE)]
 Summary = Annotated[str, Meta(max_length=MAX_TEXT)]
-Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=MAX_LISTED)]
+Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=MAX_TAGS)]
 Importance = Annotated[float, Meta(ge=0, le=10)]
 Days = Annotated[float, Meta(gt=0, le=36_500)]
 Time = Annotated[datetime, Meta(tz=True)]
@@ -233,6 +233,8 @@ def _require_small(record: Record, path: str) -> None:
     metadata = getattr(record, "metadata", None)
     if metadata and len(msgspec.json.encode(metadata)) > MAX_METADATA_BYTES:
         raise UnreadableLine(f"{path}: more than {MAX_METADATA_BYTES} bytes of JSON")
+    if not are_few(getattr(record, "tags", ())):
+        raise UnreadableLine(f"{path.removesuffix('metadata')}tags: more than {MAX_TAG_CHARACTERS} characters")
 
 
 def parsed_leniently(type_: type[R], value: Any, where: str) -> tuple[R, list[ImportProblem]]:

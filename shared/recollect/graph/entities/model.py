@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
+from recollect.graph.nodes.labelling import fitting_tags, united_metadata
 from recollect.graph.nodes.model import NodeFields, NodeHead, unique_by
 
 
@@ -111,9 +112,9 @@ class UpsertResult:
 def merged_fields(target: NodeHead, sources: Sequence[NodeHead], *, parent_id: UUID | None) -> NodeFields:
     """The target's fields after a merge of the sources into it.
 
-    It has all tags and metadata, the greatest importance, and a source's kind, text and summary where it has none. It
-    expires when the last of all heads expires, and is active where any of them is. Its text and its summary come from
-    a head that has the merged status.
+    It has all tags and metadata, as far as one node may have them, the target's first; the greatest importance, and a
+    source's kind, text and summary where it has none. It expires when the last of all heads expires, and is active
+    where any of them is. Its text and its summary come from a head that has the merged status.
     """
     heads = [target, *sources]
     current = next((head for head in heads if head.status == "active"), target)
@@ -128,8 +129,8 @@ def merged_fields(target: NodeHead, sources: Sequence[NodeHead], *, parent_id: U
         kind=next((head.kind for head in heads if head.kind), target.kind),
         content=next((text for text in texts if text), None),
         summary=next((head.summary for head in same_status if head.summary), None),
-        metadata={key: value for head in reversed(heads) for key, value in head.metadata.items()},
-        tags=tuple(tags),
+        metadata=united_metadata(target.metadata, [source.metadata for source in sources]),
+        tags=fitting_tags(tags),
         importance=max(importances, default=None),
         parent_id=parent_id,
         status=current.status,

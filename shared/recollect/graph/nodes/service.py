@@ -13,6 +13,7 @@ from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.json_values import same_json
 from recollect.graph.nodes import store
+from recollect.graph.nodes.labelling import MAX_TAG_CHARACTERS, MAX_TAGS, are_few
 from recollect.graph.nodes.model import (
     ACTIVE,
     EntityNotFound,
@@ -186,10 +187,12 @@ async def hidden_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> d
 async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite]) -> None:
     """Write a new version of each node; each node may occur only once.
 
-    Raises InvalidInput for a new kind that is not on the whitelist, Conflict for a name that another node has.
+    Raises InvalidInput for a new kind that is not on the whitelist, Conflict for a name that another node has, TooLarge
+    for more tags than a node may have.
     """
     if not rewrites:
         return
+    _require_few_tags(rewrites)
     _require_kinds(revision.graph, [r.fields for r in rewrites if r.fields.kind != r.head.fields.kind])
     renamed = [(r.fields.name, r.head.id) for r in rewrites if r.fields.name not in (None, r.head.fields.name)]
     names = [name for name, _ in renamed if name is not None]
@@ -364,6 +367,16 @@ async def _relabel(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]
 def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
     for node in fields:  # A use case whose arguments hold the kind has checked it before, and named the argument.
         graph.require_kind(node.kind, None)
+
+
+def _require_few_tags(rewrites: Iterable[Rewrite]) -> None:
+    for rewrite in rewrites:
+        before, after = rewrite.head.tags, rewrite.fields.tags
+        if after != before and len(after) >= len(before) and not are_few(after):
+            raise TooLarge(
+                f"A node may have {MAX_TAGS} tags, of {MAX_TAG_CHARACTERS} characters together. Remove some",
+                code=ErrorCode.REQUEST_TOO_LARGE,
+            )
 
 
 async def _find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from recollect.graph.graphs.model import Revision
 from recollect.graph.json_values import same_json
+from recollect.graph.nodes.labelling import fitting_tags, united_metadata
 from recollect.graph.nodes.model import NodeHead, unique_by
 from recollect.ids import new_id
 
@@ -39,14 +40,15 @@ class Attributes:
         return {name: value for name, value in attributes.items() if value not in (None, (), {})}
 
     def enriched(self, other: "Attributes") -> "Attributes":
-        """These attributes, completed by another's: tags and metadata add up, and the greater importance holds."""
+        """These attributes, completed by another's: tags and metadata add up as far as one memory may have them, and
+        the greater importance holds."""
         importances = [i for i in (self.importance, other.importance) if i is not None]
         return Attributes(
             kind=self.kind or other.kind,
-            tags=each_tag_once((*self.tags, *other.tags)),
+            tags=fitting_tags(each_tag_once((*self.tags, *other.tags))),
             importance=max(importances, default=None),
             source=self.source or other.source,
-            metadata={**other.metadata, **self.metadata},
+            metadata=united_metadata(self.metadata, [other.metadata]),
         )
 
 

@@ -1,0 +1,45 @@
+"""Bounds of what a node says of itself, its tags and metadata, where several nodes or records become one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+MAX_TAGS, MAX_TAG_CHARACTERS = 2_000, 200_000
+"""Tags of one node or observation, and their characters, at most: lists tell them all."""
+
+MAX_METADATA_BYTES = 100_000
+"""Bytes of the metadata of what several nodes or records become, as JSON."""
+
+
+def are_few(tags: Sequence[str]) -> bool:
+    """Whether one node may have these tags."""
+    return len(tags) <= MAX_TAGS and sum(map(len, tags)) <= MAX_TAG_CHARACTERS
+
+
+def fitting_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """The first of these tags, as many as one node may have."""
+    if are_few(tags):
+        return tuple(tags)
+    fitting, characters = list[str](), 0
+    for tag in tags[:MAX_TAGS]:
+        characters += len(tag)
+        if characters > MAX_TAG_CHARACTERS:
+            break
+        fitting.append(tag)
+    return tuple(fitting)
+
+
+def united_metadata(own: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Metadata with the fields of others that it lacks, of each field the first; as many of these as fit."""
+    united = {key: value for metadata in (*reversed(others), own) for key, value in metadata.items()}
+    if len(msgspec.json.encode(united)) <= MAX_METADATA_BYTES:
+        return united
+    united, size = dict(own), len(msgspec.json.encode(own))
+    for metadata in others:
+        for key, value in metadata.items():
+            added = len(msgspec.json.encode({key: value}))
+            if key not in united and size + added <= MAX_METADATA_BYTES:
+                united[key] = value
+                size += added
+    return united
