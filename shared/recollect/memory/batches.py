@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect.errors import InvalidInput, RecollectError
+from recollect.fairness.computing import collected
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
@@ -167,7 +168,7 @@ async def _prepared(
             if key is not None:
                 seen.add(key)
 
-    return await map_yielding(zip(writes, heads, strict=True), prepare)
+    return await collected(map(prepare, zip(writes, heads, strict=True)))
 
 
 def _draft(revision: Revision, write: NodeWrite, head: NodeHead | None) -> Draft | WrittenNode:

@@ -136,17 +136,17 @@ def _parts_of(item: ParsedRecord, record: EntityRecord) -> Read:
             record, aliases=record.aliases[names[0]], observations=record.observations[first], said=said[first]
         ),
     )
-    rest = [{"aliases": record.aliases[part]} for part in names[1:]]
-    rest += [{"observations": record.observations[part], "said": said[part]} for part in texts[1:]]
-    for lists in rest:
-        part_of = EntityRecord(
-            name=record.name,
-            entity_type=record.entity_type,
-            status=record.status,
-            expires_at=record.expires_at,
-            **{"observations": [], **lists},  # type: ignore[arg-type]  # lists, each of its field
-        )
-        yield replace(item, record=part_of, continues=True)
+    bare = EntityRecord(
+        name=record.name,
+        entity_type=record.entity_type,
+        observations=[],
+        status=record.status,
+        expires_at=record.expires_at,
+    )
+    rest = [msgspec.structs.replace(bare, aliases=record.aliases[part]) for part in names[1:]]
+    rest += [msgspec.structs.replace(bare, observations=record.observations[p], said=said[p]) for p in texts[1:]]
+    for later in rest:
+        yield replace(item, record=later, continues=True)
 
 
 def _slices(texts: Sequence[str]) -> list[slice]:

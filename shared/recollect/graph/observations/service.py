@@ -7,7 +7,7 @@ from itertools import compress
 from uuid import UUID
 
 from recollect.errors import ErrorCode, TooLarge
-from recollect.fairness.computing import collected, map_yielding
+from recollect.fairness.computing import batches, collected, map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
@@ -235,26 +235,27 @@ async def bring_back(
     `fields`: those that an entity gets; else it keeps its own, without its text (which becomes an outdated observation)
     and its summary (which has no status, and stays in history only). Raises TooLarge as `outdate_former` does.
     """
-    if not node_ids:
-        return
-    heads = await nodes.read_heads(tx, revision.graph, node_ids)
-    await outdate_former(tx, revision, list(heads.values()))
-    own = {i: replace(h.fields.brought_back(), content=None, summary=None) for i, h in heads.items()}
-    revived = own | dict(fields or {})
-    await nodes.rewrite(tx, revision, [Rewrite(head, revived[i]) for i, head in heads.items()])
+    outdated, given = 0, fields or {}
+    for page in batches(node_ids, nodes.FEW_READ):
+        heads = await nodes.read_heads(tx, revision.graph, page)
+        outdated += await outdate_former(tx, revision, list(heads.values()), most=MAX_REVIVED - outdated)
+        own = {i: replace(h.fields.brought_back(), content=None, summary=None) for i, h in heads.items()}
+        await nodes.rewrite(tx, revision, [Rewrite(head, given.get(i, own[i])) for i, head in heads.items()])
 
 
-async def outdate_former(tx: Transaction, revision: Revision, heads: Sequence[NodeHead]) -> None:
+async def outdate_former(
+    tx: Transaction, revision: Revision, heads: Sequence[NodeHead], *, most: int = MAX_REVIVED
+) -> int:
     """Make all that is known of these entities outdated, for the reason of each: the caller makes them active.
 
-    The text of an entity becomes an outdated observation; the caller replaces it. Facts are left out. Raises TooLarge
-    for more than MAX_REVIVED observations: the graph's lock is held meanwhile.
+    The text of an entity becomes an outdated observation; the caller replaces it. Facts are left out. Returns how many
+    observations were active. Raises TooLarge for more than `most`: the graph's lock is held meanwhile.
     """
     reasons = {head.id: head.reason for head in heads if head.name is not None}
     if not reasons:
-        return
+        return 0
     former = [o for o in await store.list_observations(tx, list(reasons)) if o.is_active]
-    if len(former) > MAX_REVIVED:
+    if len(former) > most:
         raise TooLarge(
             f"The outdated or archived entities have more than {MAX_REVIVED} observations, each of which would have to "
             "be marked as outdated. Make such an entity active first (revise, status), or name another one.",
@@ -264,6 +265,7 @@ async def outdate_former(tx: Transaction, revision: Revision, heads: Sequence[No
     texts = own_texts([head for head in heads if head.id in reasons], None, revision.at)
     outdated_texts = [replace(text, id=new_id()).as_outdated(reasons[text.node_id]) for text in texts]
     await attach(tx, revision, outdated_texts, across_threads=False)
+    return len(former)
 
 
 async def _note_removed(tx: Transaction, revision: Revision, removed: Sequence[RemovedObservation]) -> None:
