@@ -50,11 +50,12 @@ class _ExistingEntity:
 
 
 async def import_entities(
-    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, is_call: bool = False
 ) -> tuple[ImportResult, set[str]]:
     """Write the entities among some items; return the counts, and the names of entities that were left unchanged.
 
-    Raises Conflict under FAIL for a name that an entity already has, or that comes twice.
+    Raises Conflict under FAIL for a name that an entity already has, or that comes twice; TooLarge, where `is_call`,
+    for existing ones that are too large together.
     """
     merged = merge_entity_records(items, strategy)
     parents = [m.record.parent_id for m in merged.values() if m.record.parent_id]
@@ -63,6 +64,8 @@ async def import_entities(
     if strategy is Strategy.FAIL and existing_names:
         name = next(name for name in merged if name in existing_names)
         raise name_taken(name, merged[name].where)
+    if is_call and strategy is not Strategy.FAIL:
+        await nodes.require_readable(tx, revision.graph, [found[name].id for name in existing_names])
     fresh = {name: m.record for name, m in merged.items() if name not in existing_names}
     known = await _read_existing(tx, revision, {name: merged[name].record for name in existing_names}, found, strategy)
     ids = await _create(tx, revision, fresh, found) | {name: entity.head.id for name, entity in known.items()}

@@ -15,9 +15,13 @@ from recollect.transfer.records import FactKey, FactRecord
 
 
 async def import_facts(
-    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy
+    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, is_call: bool = False
 ) -> ImportResult:
-    """Write the facts among some items; return the counts. Raises Conflict under FAIL for a fact that exists."""
+    """Write the facts among some items; return the counts.
+
+    Raises Conflict under FAIL for a fact that exists; TooLarge, where `is_call`, for existing ones that are too large
+    together.
+    """
     records: dict[FactKey, FactRecord] = {}
     first_locations: dict[FactKey, str] = {}
     for item in items:
@@ -38,6 +42,8 @@ async def import_facts(
     await nodes.create_nodes(tx, revision, fields, began=[record.created_at for record in new_records])
     updated = 0
     if strategy in (Strategy.MERGE, Strategy.REPLACE) and found:
+        if is_call:
+            await nodes.require_readable(tx, revision.graph, list(found.values()))
         heads = await nodes.read_heads(tx, revision.graph, list(found.values()))
         rewrites = []
         for end, node_id in found.items():

@@ -34,15 +34,16 @@ from recollect.transfer.records import (
 async def import_batch(
     tx: Transaction, graph_name: str, items: Sequence[ParsedRecord], strategy: Strategy
 ) -> ImportResult:
-    """Write items in one revision: one step of an import. Items that cannot be stored become problems of the result.
+    """Write items in one revision, as one call. Items that cannot be stored become problems of the result.
 
-    Raises Forbidden, and Conflict under FAIL.
+    Raises Forbidden, Conflict under FAIL, and TooLarge where what it would change is too large for one call
+    (`nodes.require_readable`): a job may take it.
     """
     if not items:  # only an item creates the graph
         await graphs.open_graph(tx, graph_name)
         return ImportResult()
     async with graphs.write_graph(tx, graph_name, "import") as revision:
-        return await import_items(tx, revision, items, strategy)
+        return await import_items(tx, revision, items, strategy, is_call=True)
 
 
 async def import_items(
@@ -52,11 +53,14 @@ async def import_items(
     strategy: Strategy,
     *,
     begun: int | None = None,
+    is_call: bool = False,
 ) -> ImportResult:
     """Write items in a revision: entities, facts, relations, then placements, in whatever order they come.
 
     `begun`: the first revision of this import, where it has several: names that are two forms of one name stay apart
     where the file has both, and are the same where the graph had one before.
+
+    `is_call`: a gateway does it, so that what it would change must not be too large (TooLarge).
 
     Items that have expired since the export are skipped, and so are items that refer to them. The import gives way to
     calls of other tenants between its statements.
@@ -68,13 +72,13 @@ async def import_items(
     expired = _by_type([item for item in admitted if is_expired(item.record, revision.at)])
     parts = _by_type([item for item in admitted if not is_expired(item.record, revision.at)])
     begun_entities = [item for item in parts[EntityRecord] if not item.continues]
-    imported, unchanged = await import_entities(tx, revision, begun_entities, strategy)
+    imported, unchanged = await import_entities(tx, revision, begun_entities, strategy, is_call=is_call)
     continued = [item for item in parts[EntityRecord] if item.continues]
     if continued:
         imported += await import_later_parts(tx, revision, continued, strategy, begun=begun)
     skipped = sum(not item.continues for item in expired[EntityRecord])
     imported += ImportResult(entities_skipped=skipped, facts_skipped=len(expired[FactRecord]))
-    imported += await import_facts(tx, revision, parts[FactRecord], strategy)
+    imported += await import_facts(tx, revision, parts[FactRecord], strategy, is_call=is_call)
     imported += await import_relations(tx, revision, parts[RelationRecord], strategy)
     if parts[Placement]:
         imported += await import_placements(tx, revision, parts[Placement], strategy, unchanged=unchanged)

@@ -70,12 +70,17 @@ async def test_calls_about_many_facts_of_much_metadata_keep_the_bounds(
     watched: RunningGateway, http: httpx2.AsyncClient, facts: list[UUID], subtests: pytest.Subtests
 ) -> None:
     with subtests.test("too many"):
-        many = [{"name": f"entity {n}", "metadata": MANY} for n in range(40)]
-        for start in range(0, 40, 5):
+        many = [{"name": f"entity {n}", "metadata": MANY} for n in range(50)]
+        for start in range(0, 50, 5):
             await http.post(f"/v1/graphs/{GRAPH}/nodes/batch", json={"items": many[start : start + 5]})
         both = [*({"id": str(fact)} for fact in facts), *({"name": item["name"]} for item in many)]
         async with within_bounds(http):
             answer = await http.post(f"/v1/graphs/{GRAPH}/nodes/batch", json={"items": both}, timeout=120)
+        assert (answer.status_code, answer.json()["code"]) == (413, "request_too_large")
+        again = [{"name": item["name"], "entityType": "t", "observations": ["x"]} for item in many]
+        file = {"entities": again, "relations": []}
+        async with within_bounds(http):
+            answer = await http.post(f"/v1/graphs/{GRAPH}/import", params={"strategy": "merge"}, json=file, timeout=120)
         assert (answer.status_code, answer.json()["code"]) == (413, "request_too_large")
     tagged = [{"id": str(fact), "tags": ["a tag"], "based_on_version": 1} for fact in facts]
     for name, body, key in (

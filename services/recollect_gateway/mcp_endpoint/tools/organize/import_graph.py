@@ -90,7 +90,7 @@ async def import_graph(call: Call, arguments: ImportGraph) -> Reply:
         transfer.require_sound(problems, field="data")
     result = ImportResult(problems=tuple(problems))
     async with call.writing(arguments.graph, commit=not arguments.dry_run) as (tx, revision):
-        result += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy))
+        result += await transfer.import_items(tx, revision, items, Strategy(arguments.merge_strategy), is_call=True)
         if not arguments.dry_run:
             transfer.require_sound(result.problems, field="data")
         await transfer.record_import(tx, revision.graph.name, arguments.format)
