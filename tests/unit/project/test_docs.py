@@ -51,6 +51,13 @@ def test_the_first_pages_link_to_the_glossary() -> None:
         assert any(link.endswith("glossary.md") for link in links_of(ROOT / page)), page
 
 
+def test_the_figures_of_the_readme_are_those_of_the_comparison() -> None:
+    measured = (ROOT / "README.md").read_text().partition("What is measured")[2].partition("\n\nPeople")[0]
+    figures = set(re.findall(r"(?<![\d.])\.\d+", measured))
+    assert figures
+    assert figures - set(re.findall(r"(?<![\d.])\.\d+", (ROOT / "docs" / "comparison.md").read_text())) == set()
+
+
 @pytest.mark.parametrize("page", ["index.md", "quick-start.md"])
 def test_the_first_pages_of_the_site_link_to_the_pages_for_operators(page: str) -> None:
     links = set(re.findall(r"\]\(([\w.-]+)", (ROOT / "docs" / page).read_text()))
