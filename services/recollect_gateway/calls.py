@@ -201,7 +201,7 @@ class Call:
     async def recalling(
         self, graph: str | None, questions: Sequence[Question], filters: RecallFilter, *, as_of: str | None = None
     ) -> AsyncIterator[tuple[GraphView, Lookup | None]]:
-        """The view that a recall reads, and what the search cache has for these questions.
+        """The view that a recall reads, and what the search cache has for these questions; None: there is no cache.
 
         The cache is asked before the transaction begins.
         """
@@ -224,11 +224,11 @@ class Call:
         """Texts to ask for, with their vectors, in a time zone (None: the graph's). Call it before the transaction."""
         return await self.services.encoder.questions(self.caller, texts, time_zone=time_zone)
 
-    async def statements(
+    async def embed_new_memories(
         self, texts: Sequence[str], memories: Iterable[Named] = ()
     ) -> tuple[list[Question], PreparedTexts]:
-        """Texts to compare with what is stored, and new memories, embedded. Call it before the transaction."""
-        return await self.services.encoder.statements(self.caller, texts, memories)
+        """The texts as questions for their near duplicates, and all vectors for `writing`. Call it before that."""
+        return await self.services.encoder.embed_new_memories(self.caller, texts, memories)
 
     async def prepare(self, memories: Iterable[Named]) -> PreparedTexts:
         """The vectors of new memories, for `writing`. Call it before the transaction."""

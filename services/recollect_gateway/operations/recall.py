@@ -170,14 +170,18 @@ async def recall(call: Call, graph: str | None, body: RecallBody, *, only_near_b
     MAX_QUERIES.
     """
     queries = [*([body.query] if body.query else []), *body.queries]
-    recalled = await _recall(call, graph, body, queries, correcting=body.as_of is None, only_near_best=only_near_best)
+    recalled = await _recall_once(
+        call, graph, body, queries, correcting=body.as_of is None, only_near_best=only_near_best
+    )
     if not recalled.corrected:
         return recalled
-    corrected = await _recall(call, graph, body, recalled.corrected, correcting=False, only_near_best=only_near_best)
+    corrected = await _recall_once(
+        call, graph, body, recalled.corrected, correcting=False, only_near_best=only_near_best
+    )
     return replace(corrected, corrected=recalled.corrected)
 
 
-async def _recall(
+async def _recall_once(
     call: Call,
     graph: str | None,
     body: RecallBody,

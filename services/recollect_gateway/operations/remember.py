@@ -123,9 +123,9 @@ async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Re
     memories = [_new_memory(item, index, largest, clock) for index, item in enumerate(body.items)]
     texts = [memory.text for memory in memories]
     named = ((name, memory.text) for memory in memories for name in memory.about or (None,))
-    statements, prepared = await call.statements(texts, named)
+    questions, prepared = await call.embed_new_memories(texts, named)
     async with call.writing(graph, prepared=prepared) as (tx, revision):
-        return await remembering.remember(tx, revision, memories, statements)
+        return await remembering.remember(tx, revision, memories, questions)
 
 
 def remembered_body(remembered: Sequence[Remembered]) -> RememberedMemories:

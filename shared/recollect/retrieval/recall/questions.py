@@ -64,15 +64,15 @@ class QuestionEncoder:
         questions = [_whole(question, text) for question, text in zip(encoded, texts, strict=True)]
         return await map_yielding(questions, lambda question: _asked_at(question, now, time_zone))
 
-    async def statements(
+    async def embed_new_memories(
         self, caller: Caller, texts: Sequence[str], memories: Iterable[Named] = ()
     ) -> tuple[list[Question], PreparedTexts]:
-        """Texts to compare with what is stored, and `memories` (`texts_to_prepare`) that are stored after that.
+        """The texts as questions for their near duplicates, and the vectors of `memories` to store with them.
 
-        Their vectors are not cached, since the same text is rarely embedded again.
+        The vectors are not cached, since the same text is rarely embedded again.
         """
         prepared = await self._prepare([*texts, *texts_to_prepare(memories)])
-        questions = [_statement(text, self.embedder, prepared) for text in texts]
+        questions = [_prepared_question(text, self.embedder, prepared) for text in texts]
         return questions if self.previous is None else await self._with_previous(caller, questions), prepared
 
     async def prepare(self, memories: Iterable[Named]) -> PreparedTexts:
@@ -119,7 +119,7 @@ def _whole(question: Question, text: str) -> Question:
     return replace(question, text=text, part=question.text, older=older)
 
 
-def _statement(text: str, embedder: Embedder, prepared: PreparedTexts) -> Question:
+def _prepared_question(text: str, embedder: Embedder, prepared: PreparedTexts) -> Question:
     made = prepared.embedded.get(text)
     vector = made.vector if made is not None and made.vector.any() else None
     return Question(text, vector, embedder.model, similarity_thresholds=embedder.similarity_thresholds)

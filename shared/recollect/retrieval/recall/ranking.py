@@ -39,10 +39,10 @@ LONG_PASSAGE_WORDS = 20
 
 MAX_MATCHED = 1_000
 MAX_CONTEXT_MATCHED = 100
-"""How many passages may contain the words by which candidates are searched: in large graphs a question's common words
-only rank what its rare words and its vector have found. Each passage is looked up and ranked, and twice as many find no
-more (measured). The second is for the words of surrounding passages, which match several times as many passages, each
-at a higher cost; it could be lower still without a loss (measured)."""
+"""How many passages may contain the words by which candidates are searched. In large graphs, only the rare words of a
+question and its vector find candidates, and its common words only help to rank them. Each passage is looked up and
+ranked, and twice as many find no more (measured). The second is for the words of surrounding passages, which match
+several times as many passages, each at a higher cost; it could be lower still without a loss (measured)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +197,10 @@ def rank(
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
     Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence;
-    `min_coverage`: the share of the question's words, weighted by rarity, that is evidence without it. `min_best`: the
-    cosine that some candidate must reach for there to be an answer at all, unless one has `min_words` of these words
-    and a cosine of `min_worded`, or all of them, or no vector yet; None: no minimum. `min_best_turn`: the same for
-    candidates of a thread; None: as for others.
+    `min_coverage`: the share of the question's words, weighted by rarity, that is evidence without it.
+    `min_best`: there is an answer only where some candidate reaches this cosine, has all of the question's words, has
+    the share `min_words` of them and the cosine `min_worded`, or has no vector yet; None: there is no such minimum.
+    `min_best_turn`: `min_best` for candidates of a thread; None: the same.
     `other_language`: the share of both that is enough for a passage without tokens, where others have some. `always`:
     passages that are evidence, and an answer, whatever their words and vectors.
     """

@@ -94,8 +94,8 @@ async def recall(
     `cached`: the entry of RecallCache for these very questions; a recall in the present adds the rankings that it
     lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
-    `only_near_best`: without hits far below the best (`Hit.is_near_best`). `whole_days`: `limit` does not apply where
-    one question asks for all of some days. `correcting`: where a question is mistyped, nothing is searched, and the
+    `only_near_best`: without hits far below the best (`Hit.is_near_best`). `whole_days`: `limit` does not apply to a
+    question that asks for everything of certain days. `correcting`: where a question is mistyped, nothing is searched, and the
     right questions are returned (Recalled.corrected). `page`: the page of a list of all that passes the filter. A list
     answers where there is no question, or one that asks for everything; with None, such questions are searched for.
     Raises NotFound for an unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
@@ -114,7 +114,7 @@ async def recall(
     if listing is not None:
         memories = await list_memories(scope, listing, limit=limit)
         if memories is not None:
-            return await _listed(view, memories, basis, limit=limit, token_budget=token_budget)
+            return await _recalled_list(view, memories, basis, limit=limit, token_budget=token_budget)
     require_first_page(page)
     known = {} if cached is None or view.at is not None else await _cached_hits(view.tx, view.graph, cached, state)
     moment = None if view.at is None else view.at.at
@@ -141,7 +141,7 @@ async def _corrected(view: GraphView, questions: Sequence[Question], basis: Basi
     """The questions without their typing errors; none if they have no such errors."""
     texts = [question.text for question in questions]
     right = nearest_words(basis.similar, texts)
-    # Words are counted now and then: one may have been in a memory that is deleted, and must not be told.
+    # The counts of words are renewed now and then. A word that only a deleted memory had must not be shown.
     of_graph = sorted({word for word in right.values() if not english().has(word)})
     living = await store.words_in_use(view.tx, view.graph, of_graph) if of_graph else set()
     right = {mistyped: word for mistyped, word in right.items() if word in living or english().has(word)}
