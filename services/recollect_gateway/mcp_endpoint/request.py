@@ -48,7 +48,7 @@ class McpRequest:
         return self.selection.offers(tool, self.caller)
 
     def answers(self, tool: ToolSpec) -> bool:
-        """Whether a call of the tool is answered; while the caller is unknown, by an error: its name is no secret."""
+        """Whether a call of the tool is answered. Where the caller could not be looked up, the answer is an error."""
         return self.selection.selects(tool) if isinstance(self.sender, Unavailable) else self.offers(tool)
 
     def dialect_of(self, tool: ToolSpec) -> ToolSpec:

@@ -207,10 +207,11 @@ class Database:
 
         `commit` False rolls back in any case: a dry run, which finds what a call would do by doing it.
         Reads are REPEATABLE READ, READ ONLY: one call sees one state, and cannot write. `reply_bytes` as in
-        Transaction. `also_suspended`: the transaction may write though the tenant is suspended, as one of a caller that
-        is `of_service` may. `expected_graph`: a graph that must still be the same; raises GraphChanged at the beginning
-        otherwise. `plan`: how queries are planned that do not say it. `durable` False: the commit does not wait for the
-        disk, for data that can be made again; a server that dies may lose what was committed within the last second.
+        Transaction. `also_suspended`: the transaction may write while the tenant is suspended, which otherwise only a
+        caller that is `of_service` may. `expected_graph`: a graph that must still be the same; raises GraphChanged at
+        the beginning otherwise. `plan`: how queries are planned that do not say it. `durable` False: the commit does
+        not wait for the disk, for data that can be made again; a server that dies may lose what was committed within
+        the last second.
         Raises TenantReadOnly, TenantSuspended or TenantMoving at the beginning or before the commit; and Unavailable
         when PostgreSQL is unreachable or busy, or the tenant's share of the connections is in use.
         """

@@ -192,7 +192,7 @@ class McpEndpoint:
     async def _open_stream(
         self, request: AnyRequest, mcp_request: McpRequest, message: bytes, stack: AsyncExitStack
     ) -> McpRequest:
-        """Add a stream to the request if it asks for one, and give back its place among the calls then.
+        """Open a stream for a request that asks for one, which then no longer counts among its tenant's calls.
 
         Raises TooManyRequests.
         """

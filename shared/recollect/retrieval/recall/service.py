@@ -95,10 +95,10 @@ async def recall(
     lacks. `exact`: without the vector index, if the graph has one; `audited`: with it, and compared with the exact
     answer. `described`: with each memory's attributes, and with whole texts as far as the budget allows.
     `only_near_best`: without hits far below the best (`Hit.is_near_best`). `whole_days`: `limit` does not apply to a
-    question that asks for everything of certain days. `correcting`: where a question is mistyped, nothing is searched, and the
-    right questions are returned (Recalled.corrected). `page`: the page of a list of all that passes the filter. A list
-    answers where there is no question, or one that asks for everything; with None, such questions are searched for.
-    Raises NotFound for an unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
+    question that asks for everything of certain days. `correcting`: where a question is mistyped, nothing is searched,
+    and the right questions are returned (Recalled.corrected). `page`: the page of a list of all that passes the filter.
+    A list answers where there is no question, or one that asks for everything; with None, such questions are searched
+    for. Raises NotFound for an unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
@@ -159,7 +159,7 @@ async def _described(
     return returned, parts, attributes
 
 
-async def _listed(
+async def _recalled_list(
     view: GraphView, listed: Sequence[Listed], basis: Basis, *, limit: int, token_budget: int
 ) -> Recalled:
     """A page of a list as the result of a recall."""
