@@ -12,7 +12,7 @@ _DAY = timedelta(days=1) - _TICK
 FIRST, LAST = datetime.min.replace(tzinfo=UTC) + _TICK, datetime.max.replace(tzinfo=UTC) - _TICK
 """The driver uses the times beyond these for infinity: they come back without a zone."""
 
-NEEDED = "A time needs a UTC offset, such as 2026-11-20T00:00:00Z"
+NEEDED = "Must be a time, such as 2026-11-20T00:00:00Z"
 
 
 MAX_ZONE = 64

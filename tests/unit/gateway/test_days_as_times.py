@@ -43,6 +43,14 @@ def test_a_day_is_taken_wherever_a_time_is(subtests: pytest.Subtests) -> None:
     assert seen >= TIMES
 
 
+@pytest.mark.parametrize("text", ["tomorrow", "28.11.2026 10:00", "2026-13-01", "10:00"])
+def test_what_is_no_time_is_refused_without_a_word_on_offsets(text: str) -> None:
+    """Tools take days and times without an offset: a message about offsets would lead the agent astray."""
+    recall = next(tool for tool in CATALOGUE if tool.name == "recall")
+    with pytest.raises(InvalidInput, match=r"^since: Must be a time, such as 2026-11-20T00:00:00Z$"):
+        parse_leniently(recall.arguments, {"query": "tea", "since": text})
+
+
 def at(path: tuple[str, ...], value: str) -> Any:
     """Arguments with a value at this path, and nothing else."""
     for name in reversed(path):
