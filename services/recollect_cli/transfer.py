@@ -131,11 +131,11 @@ def export_file(
     graph
         Graph to export.
     format
-        Format of the file. Default: by the file's name, else jsonl.
+        Format of the file. Default: by the ending of the file's name; jsonl where it has none, and on standard output.
     as_of
         Revision, such as 42, or time, such as 2027-01-31T12:00:00Z, to export. Default: the newest revision.
     """
-    kind = _format(file, format, tuple(FORMATS))
+    kind = _export_format(file, format)
     body = msgspec.json.encode({"format": kind.name} | ({"as_of": as_of} if as_of else {}))
     with connected(url, api_key) as gateway, ExitStack() as stack, created(file) as target:
         answer = gateway.post(f"/graphs/{graph_name(graph)}/exports", body, media_type=JSON)
@@ -148,6 +148,14 @@ def export_file(
     if facts := int(bytes((job.result or {}).get("facts_left_out", b"0"))):
         left_out = "1 fact was" if facts == 1 else f"{facts} facts were"
         print(f"{left_out} left out: this format contains only entities", file=sys.stderr)
+
+
+def _export_format(file: str, option: str | None) -> Format:
+    """As `_format`; an ending that no format has is refused, since not every format has all of a graph."""
+    ending = Path(file).suffix
+    if option is None and ending and not any(ending.lower() in kind.suffixes for kind in FORMATS.values()):
+        raise InvalidInput(f"No format has the ending {ending}. Set one with --format ({', '.join(FORMATS)}).")
+    return _format(file, option, tuple(FORMATS))
 
 
 def _format(file: str, option: str | None, known: Sequence[str]) -> Format:

@@ -317,6 +317,10 @@ async def test_each_error_is_one_sentence(shell: Shell, gateway: RunningGateway,
     target.write_bytes(b"as it was")
     assert await refusal("export", "kept.jsonl", "--graph", "nowhere") == "There is no graph named 'nowhere'."
     assert target.read_bytes() == b"as it was"
+    assert (await refusal("export", "backup.txt", "--graph", "default")).startswith(
+        "No format has the ending .txt. Set one with --format (json, "
+    )
+    assert not (shell.folder / "backup.txt").exists()
     assert await refusal("import", "missing.jsonl", "--graph", "g") == "missing.jsonl: No such file or directory"
     assert await refusal("import", ".", "--graph", "g", "--format", "json") == ".: Is a directory"
     assert (await refusal("import", str(SOUND), "--graph", "../keys")).startswith("graph: A graph's name has")
