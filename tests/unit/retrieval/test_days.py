@@ -105,6 +105,21 @@ def test_without_the_day_of_asking_only_full_dates_are_known() -> None:
     assert told(asked("What happened on 5 May 2026?", on=None)) == ["2026-05-05"]
 
 
+def test_a_pasted_log_asks_for_no_day(subtests: pytest.Subtests) -> None:
+    lines = {
+        "ISO 8601": "2026-11-27T09:00:12Z INFO worker 3 processed a batch\n",
+        "with a space": "2026-11-27 09:00:12,123 ERROR no answer\n",
+        "with slashes": "2026/11/27 09:00:12 [error] upstream timed out\n",
+        "syslog": "Nov 27 09:00:12 db1 sshd[12]: connection closed\n",
+    }
+    for form, line in lines.items():
+        with subtests.test(form):
+            log = line * 10
+            assert told(asked(log)) == []
+            assert told(asked(f"{log}What did Ada say about this host on 24 November 2026?")) == ["2026-11-24"]
+            assert asked(f"What happened at {line}").ranges, "in a short question, somebody asks for it"
+
+
 def test_days_begin_and_end_in_the_zone_of_who_asks(subtests: pytest.Subtests) -> None:
     for day, zone, begins, ends in [
         ("2026-11-25", None, "2026-11-25T00:00Z", "2026-11-26T00:00Z"),

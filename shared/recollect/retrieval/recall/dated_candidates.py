@@ -18,6 +18,7 @@ from msgspec import structs
 
 from recollect.retrieval.recall.matching import PassageEvidence, day_of_saying
 from recollect.retrieval.recall.model import Question
+from recollect.retrieval.recall.prompts import SHORT_QUESTION
 from recollect.retrieval.recall.ranking import Candidate, Hit
 from recollect.times import FIRST, LAST, zone_of
 from recollect.words.dates.day_numbers import asked_days
@@ -45,6 +46,9 @@ _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’\u0300-\u036f\u0900-\u0963])*")
 _AND = frozenset({"and", "und", "et", "y", "e", "en", "i", "ve", "и", "和", "と", "과", "와", "و", "और"})
 _LONGEST_ARTICLE = 3
 """Letters of a word that may stand between "since" and a time, at most: desde el lunes."""
+
+_CLOCK = re.compile(r"[T ,]{0,2}\d{1,2}:\d{2}:\d{2}")
+"""The clock of a time stamp, with seconds, behind its day."""
 
 _WEEK = 7
 
@@ -127,6 +131,8 @@ def days_of(question: Question) -> NamedDays:
     """The days that a question names, on the day on which and in the zone in which it is asked."""
     text = normalize("NFC", question.asking_part[:_LONGEST_QUESTION])
     times = _sure_times(text)
+    if len(question.text) > SHORT_QUESTION:
+        times = [found for found in times if not _is_stamp(text, found)]
     if not times or (question.asked_on is None and any(found.depends_on_day for found in times)):
         return NO_DAYS
     asked_on = question.asked_on or date.min
@@ -157,6 +163,11 @@ def _sure_times(text: str) -> list[TimePhrase]:
         for found, later in zip(times, following, strict=True)
         if found.sure or (later is not None and later.sure and _joins(text, found, later))
     ]
+
+
+def _is_stamp(text: str, found: TimePhrase) -> bool:
+    """Whether a time has the seconds of a clock, as lines of a log have: in a pasted log, nobody asks for its day."""
+    return _CLOCK.search(text, found.start, found.end) is not None or _CLOCK.match(text, found.end) is not None
 
 
 def _ranges(text: str, times: Sequence[TimePhrase], asked_on: date) -> Iterator[DateRange]:
