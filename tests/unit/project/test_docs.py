@@ -52,7 +52,7 @@ def test_the_first_pages_link_to_the_glossary() -> None:
 
 
 def test_the_figures_of_the_readme_are_those_of_the_comparison() -> None:
-    measured = (ROOT / "README.md").read_text().partition("What is measured")[2].partition("\n\nPeople")[0]
+    measured = (ROOT / "README.md").read_text().partition("What is measured")[2].partition("\n## ")[0]
     figures = set(re.findall(r"(?<![\d.])\.\d+", measured))
     assert figures
     assert figures - set(re.findall(r"(?<![\d.])\.\d+", (ROOT / "docs" / "comparison.md").read_text())) == set()
