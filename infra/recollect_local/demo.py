@@ -6,8 +6,8 @@ from uuid import UUID
 from recollect.accounts.identity.model import KIND_SCOPES, NewKey, operator_caller
 from recollect.accounts.identity.service import authenticate, create_key
 from recollect.accounts.members import service as members
-from recollect.accounts.tenants.model import Tenant
-from recollect.accounts.tenants.service import create_tenant, find_tenant
+from recollect.accounts.tenants.model import Tenant, TenantPatch
+from recollect.accounts.tenants.service import change_own_tenant, create_tenant, find_tenant
 from recollect.caller import Role
 from recollect.errors import NotFound, Unauthenticated
 from recollect.postgres.database import Database
@@ -15,6 +15,7 @@ from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.demo_keys import DemoKeys
+from recollect_local.machine_time_zone import machine_time_zone
 
 DEMO_TENANT = "demo"
 OWNER = "owner@demo.example"
@@ -24,12 +25,16 @@ OWNER = "owner@demo.example"
 async def prepare_demo(settings: Settings, stored: DemoKeys) -> DemoKeys:
     """Migrate the database, make the demo tenant if it is missing, and return keys for agents and for administration.
 
-    Each is the stored one if that is still valid, else a new key. Raises Unavailable or MigrationFailed.
+    Each is the stored one if that is still valid, else a new key. A new tenant has the time zone of this machine, so
+    that "yesterday" is a day of the person at it. Raises Unavailable or MigrationFailed.
     """
     await migrate(settings.migration_url, lock_timeout_seconds=settings.lock_timeout_seconds)
     async with Operator.connect(settings.migration_url, settings) as operator:
-        tenant = await _demo_tenant(operator)
+        tenant, is_new = await _demo_tenant(operator)
     async with Database.connect(settings.database_url, settings=settings) as db:
+        if is_new and (zone := machine_time_zone()) is not None:
+            async with db.transaction(operator_caller(tenant)) as tx:
+                await change_own_tenant(tx, TenantPatch(sets_time_zone=True, time_zone=zone))
         return DemoKeys(
             await _key(db, tenant, "agent", stored.agent, settings.pepper),
             await _key(db, tenant, "admin", stored.admin, settings.pepper),
@@ -42,7 +47,7 @@ async def prepare_owner(settings: Settings) -> str:
     The account has a password that nobody knows: its owner signs in on this machine by one click.
     """
     async with Operator.connect(settings.migration_url, settings) as operator:
-        tenant = await _demo_tenant(operator)
+        tenant, _ = await _demo_tenant(operator)
     async with Database.connect(settings.database_url, settings=settings) as db:
         return f"{tenant.id}/{await _owner(db, tenant, settings.pepper)}"
 
@@ -59,11 +64,12 @@ async def _owner(db: Database, tenant: Tenant, pepper: bytes) -> UUID:
     return joined.person_id
 
 
-async def _demo_tenant(operator: Operator) -> Tenant:
+async def _demo_tenant(operator: Operator) -> tuple[Tenant, bool]:
+    """The demo tenant, and whether it was made now."""
     try:
-        return await find_tenant(operator, DEMO_TENANT)
+        return await find_tenant(operator, DEMO_TENANT), False
     except NotFound:
-        return await create_tenant(operator, DEMO_TENANT, "Demo")
+        return await create_tenant(operator, DEMO_TENANT, "Demo"), True
 
 
 async def _key(db: Database, tenant: Tenant, kind: str, stored: str | None, pepper: bytes) -> str:

@@ -29,6 +29,7 @@ import recollect_local
 from recollect.accounts.identity.model import KIND_SCOPES, NewKey, hash_secret, operator_caller
 from recollect.accounts.identity.service import authenticate, create_key
 from recollect.accounts.tenants.model import Tenant
+from recollect.accounts.tenants.service import own_tenant
 from recollect.caller import Scope
 from recollect.errors import Unavailable
 from recollect.postgres.database import Database
@@ -396,6 +397,18 @@ class TestDemo:
             caller = await authenticate(db, key, pepper=settings.pepper)
             assert (caller.tenant, caller.scopes) == ("demo", scopes)
         assert await prepare_demo(settings, keys) == keys
+
+    async def test_a_new_tenant_has_the_time_zone_of_the_machine(
+        self, settings: Settings, db: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("recollect_local.demo.DEMO_TENANT", "demo-elsewhere")
+        keys = DemoKeys()
+        for machine in ("Pacific/Auckland", "Europe/Berlin"):  # The second has no effect: the tenant is there.
+            monkeypatch.setenv("TZ", machine)
+            keys = await prepare_demo(settings, keys)
+            caller = await authenticate(db, str(keys.agent), pepper=settings.pepper)
+            async with db.transaction(caller) as tx:
+                assert (await own_tenant(tx)).time_zone == "Pacific/Auckland"
 
     async def test_an_invalid_key_is_replaced(
         self, settings: Settings, db: Database, owner: asyncpg.Connection, tenant: Tenant
