@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUN_STAMP := $(VENV)/.installed-to-run
 NODE_STAMP := tests/verify/node_modules/.installed
 MODEL_APIS := tests/verify/model_apis/.venv/.installed
 GENERATED := tests/verify/generated_clients/.venv/.installed
@@ -44,17 +45,26 @@ help: ## Show this help
 
 setup: $(STAMP) ## Make .venv with the locked dependencies (the other targets call it)
 
-# The lock names every package, so pip resolves nothing. pip would compile on one core, so compileall does it instead.
-$(STAMP): pyproject.toml infra/locks/dev.txt
+# Makes .venv with the packages of the locks $(1), which takes $(2). The locks name every package, so pip resolves
+# nothing. pip would compile on one core, so compileall does it instead.
+define install
 	@$(PYTHON) infra/recollect_local/platforms.py
 	@test -d $(VENV) || { echo "Making $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "Installing the locked dependencies (once; about two minutes, more if nothing is cached and the network is slow)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-compile -r infra/locks/dev.txt
+	@echo "Installing the locked dependencies (once; about $(2), more if nothing is cached and the network is slow)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-compile $(addprefix -r infra/locks/,$(1))
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # no module imports the files that do not compile
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@touch $(STAMP)
+	@touch $@
+endef
 
-run: setup ## Start everything on this machine and print what to paste into an MCP client
+$(STAMP): pyproject.toml infra/locks/dev.txt
+	$(call install,dev.txt,two minutes)
+
+$(RUN_STAMP): pyproject.toml infra/locks/local.txt infra/locks/build.txt
+	$(call install,local.txt build.txt,one minute)
+
+# Who only runs it gets half the packages: none of the tools for development.
+run: $(if $(wildcard $(STAMP)),setup,$(RUN_STAMP)) ## Start everything on this machine and print what to paste into an MCP client
 	@exec $(BIN)/recollect local $(ARGS)
 
 lint: style types ## Check style, types, import rules and migrations
