@@ -16,7 +16,7 @@ LARGEST_FILE = 100_000_000
 MOST_FILES = 20_000
 """Files of a folder that are read, at most."""
 
-EXTRA = 'Install what reads it: pip install "recollect-memory[documents]"'
+EXTRA = 'Install what reads it: pip install "recollect-memory[documents]", or in a clone make setup'
 
 
 @dataclass(frozen=True, slots=True)
