@@ -103,13 +103,13 @@ async def write_nodes(
     prepared = await _prepared(revision, writes, heads)
     outcomes = iter(await lineages.put_nodes(tx, revision, [step for step in prepared if isinstance(step, Draft)]))
     written = [_written(next(outcomes)) if isinstance(step, Draft) else step for step in prepared]
-    revived = [
+    brought_back = [
         head
         for head, step, outcome in zip(heads, prepared, written, strict=True)
         if head is not None and head.is_hidden and isinstance(step, Draft) and isinstance(outcome, WrittenNode)
         if step.fields.status == ACTIVE
     ]
-    await observations.outdate_former(tx, revision, revived)
+    await observations.outdate_former(tx, revision, brought_back)
     return await _say(tx, revision, writes, heads, written)
 
 

@@ -235,7 +235,7 @@ async def _observe(
                 revision,
                 new,
                 across_threads=not has_attributes,
-                revive=False,  # The strategy decides the status of each.
+                brings_back=False,  # The strategy decides the status of each.
                 exactly=True,
             )
     return changed | removed | {observation.entity for observation in added}, added

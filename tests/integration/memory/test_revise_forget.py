@@ -234,7 +234,7 @@ async def test_remembering_about_an_inactive_entity_revives_it_without_its_old_o
 async def test_an_inactive_entity_with_too_many_observations_is_not_revived(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observations, "MAX_REVIVED", 2)
+    monkeypatch.setattr(observations, "MAX_BROUGHT_BACK", 2)
     await agent.create(NewEntity("Ada", "person", ("writes", "reads", "counts")))
     await agent.let_go("Ada")
     with pytest.raises(TooLarge, match="Make such an entity active first") as refused:

@@ -262,14 +262,14 @@ async def _merge_observations(
     with the same text. Those of an outdated or archived entity become outdated, where the target has another status
     afterwards.
     """
-    lapsed = {head.id: head.reason for head in (target, *sources) if head.status not in ("active", fields.status)}
+    hidden = {head.id: head.reason for head in (target, *sources) if head.status not in ("active", fields.status)}
     from_sources = [
         *await observations.list_observations(tx, [source.id for source in sources]),
         *own_texts(sources, fields.content, revision.at),
     ]
-    theirs = await map_yielding(from_sources, lambda o: _outdated_if_lapsed(o, lapsed))
-    detached = await _detach_changing(tx, revision, target, fields, lapsed)
-    own = await map_yielding(detached, lambda o: _outdated_if_lapsed(o, lapsed))
+    theirs = await map_yielding(from_sources, lambda o: _outdated_if_hidden(o, hidden))
+    detached = await _detach_changing(tx, revision, target, fields, hidden)
+    own = await map_yielding(detached, lambda o: _outdated_if_hidden(o, hidden))
     ends = {head.id: head.expires_at for head in (target, *sources)}
 
     def moved_to_target(o: Observation) -> Observation:
@@ -299,27 +299,27 @@ async def mark_compared(tx: Transaction, revision: Revision, node_ids: Sequence[
 
 
 async def _detach_changing(
-    tx: Transaction, revision: Revision, target: NodeHead, fields: NodeFields, lapsed: Mapping[UUID, str | None]
+    tx: Transaction, revision: Revision, target: NodeHead, fields: NodeFields, hidden: Mapping[UUID, str | None]
 ) -> list[Observation]:
     """The target's observations that must be attached anew with an earlier expiry, and the text that it loses.
 
     Where the merge lets the target expire later, observations that would have expired with it are removed, to be
-    attached with its old expiry. The others become outdated where the target is among the `lapsed`.
+    attached with its old expiry. The others become outdated where the target is among the `hidden`.
     """
     end = None if target.expires_at == fields.expires_at else target.expires_at
-    if end is None and target.id not in lapsed:
+    if end is None and target.id not in hidden:
         return []
     current = await observations.list_observations(tx, [target.id])
     ending = [o for o in current if end is not None and (o.expires_at is None or o.expires_at > end)]
     removed = set(await observations.remove_observations_by_id(tx, revision, [o.id for o in ending]))
     left = [o for o in current if o.id not in removed]
-    await observations.rewrite(tx, revision, left, (_outdated_if_lapsed(o, lapsed) for o in left))
+    await observations.rewrite(tx, revision, left, (_outdated_if_hidden(o, hidden) for o in left))
     return [*ending, *own_texts([target], fields.content, revision.at)]
 
 
-def _outdated_if_lapsed(o: Observation, lapsed: Mapping[UUID, str | None]) -> Observation:
-    """The observation, outdated where its entity is among the `lapsed`, for that entity's reason."""
-    return o.as_outdated(lapsed[o.node_id]) if o.node_id in lapsed else o
+def _outdated_if_hidden(o: Observation, hidden: Mapping[UUID, str | None]) -> Observation:
+    """The observation, outdated where its entity is among the `hidden`, for that entity's reason."""
+    return o.as_outdated(hidden[o.node_id]) if o.node_id in hidden else o
 
 
 def _require_kinds(graph: Graph, entities: Sequence[NewEntity], new: Container[str], paths: Sequence[str]) -> None:

@@ -30,8 +30,8 @@ from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
 from recollect.postgres.transactions import Transaction
 
-MAX_REVIVED = 5_000
-"""Observations that become outdated when one write revives entities, at most: some seconds under a graph's lock."""
+MAX_BROUGHT_BACK = 5_000
+"""Observations that become outdated when one write brings entities back, at most: some seconds under a graph's lock."""
 
 
 async def add_observations(
@@ -41,29 +41,29 @@ async def add_observations(
     *,
     named: Sequence[str] | None = None,
     across_threads: bool = True,
-    revive: bool = True,
+    brings_back: bool = True,
     exactly: bool = False,
 ) -> list[Observation]:
     """Attach observations to existing entities; return those that the entities did not have yet, in order.
 
     `named`: the entities that must exist, also those to which nothing is added (default: those of `observations`).
     `across_threads`: an entity has an observation once, whichever thread it came from; else once per thread.
-    `revive`: an outdated or archived entity becomes active when an observation is attached to it, and its former
+    `brings_back`: an outdated or archived entity becomes active when an observation is attached to it, and its former
     observations become outdated. `exactly`: another form of a name is another name. Raises NotFound with the name of
-    the first entity that does not exist, TooLarge for more than MAX_REVIVED former observations.
+    the first entity that does not exist, TooLarge for more than MAX_BROUGHT_BACK former observations.
     """
     observations = await collected(observations)
     required_names = unique(new.entity for new in observations) if named is None else named
     entities = await aliases.require_entities(tx, revision.graph, required_names, exactly=exactly)
     new_observations = await map_yielding(observations, lambda new: new.attach_to(entities[new.entity].id, revision))
     known_as = {entity.id: entity for entity in entities.values()}
-    lapsed = {i for i, entity in known_as.items() if entity.status != "active"} if revive else set[UUID]()
-    if lapsed:
-        await bring_back(tx, revision, unique(o.node_id for o in new_observations if o.node_id in lapsed))
+    hidden = {i for i, entity in known_as.items() if entity.status != "active"} if brings_back else set[UUID]()
+    if hidden:
+        await bring_back(tx, revision, unique(o.node_id for o in new_observations if o.node_id in hidden))
     added = await attach(tx, revision, new_observations, across_threads=across_threads, known_as=known_as)
     if added:
         touched = unique(observation.node_id for observation in added)
-        found_by_name = [node_id for node_id in touched if known_as[node_id].silent or node_id in lapsed]
+        found_by_name = [node_id for node_id in touched if known_as[node_id].silent or node_id in hidden]
         await passages.hide_names(tx, revision, found_by_name)
     return added
 
@@ -238,13 +238,13 @@ async def bring_back(
     outdated, given = 0, fields or {}
     for page in batches(node_ids, nodes.FEW_READ):
         heads = await nodes.read_heads(tx, revision.graph, page)
-        outdated += await outdate_former(tx, revision, list(heads.values()), most=MAX_REVIVED - outdated)
+        outdated += await outdate_former(tx, revision, list(heads.values()), most=MAX_BROUGHT_BACK - outdated)
         own = {i: replace(h.fields.brought_back(), content=None, summary=None) for i, h in heads.items()}
         await nodes.rewrite(tx, revision, [Rewrite(head, given.get(i, own[i])) for i, head in heads.items()])
 
 
 async def outdate_former(
-    tx: Transaction, revision: Revision, heads: Sequence[NodeHead], *, most: int = MAX_REVIVED
+    tx: Transaction, revision: Revision, heads: Sequence[NodeHead], *, most: int = MAX_BROUGHT_BACK
 ) -> int:
     """Make all that is known of these entities outdated, for the reason of each: the caller makes them active.
 
@@ -257,8 +257,8 @@ async def outdate_former(
     former = [o for o in await store.list_observations(tx, list(reasons)) if o.is_active]
     if len(former) > most:
         raise TooLarge(
-            f"The outdated or archived entities have more than {MAX_REVIVED} observations, each of which would have to "
-            "be marked as outdated. Make such an entity active first (revise, status), or name another one.",
+            f"The outdated or archived entities have more than {MAX_BROUGHT_BACK} observations, each of which would "
+            "have to be marked as outdated. Make such an entity active first (revise, status), or name another one.",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
     await rewrite(tx, revision, former, (o.as_outdated(reasons[o.node_id]) for o in former))

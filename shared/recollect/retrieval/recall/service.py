@@ -98,7 +98,8 @@ async def recall(
     question that asks for everything of certain days. `correcting`: where a question is mistyped, nothing is searched,
     and the right questions are returned (Recalled.corrected). `page`: the page of a list of all that passes the filter.
     A list answers where there is no question, or one that asks for everything; with None, such questions are searched
-    for. Raises NotFound for an unknown entity `filters.under`, and InvalidInput for a further page of what is searched for.
+    for. Raises NotFound for an unknown entity `filters.under`, and InvalidInput for a further page of what is
+    searched for.
     """
     if not view.is_there:
         return Recalled([], more=False, waiting=0)
