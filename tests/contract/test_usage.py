@@ -1,5 +1,6 @@
 """Usage as its tool and routes report it, counted by gateways and a worker."""
 
+from collections import Counter as Sums
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,8 @@ import httpx2
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
+from recollect.accounts.usage import store
+from recollect.accounts.usage.model import Counter, Counts, count_duration
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -28,7 +31,7 @@ ROWS = [
     ("2026-01-02T00:00:00Z", "route", "GET /v1/graphs/{name}", 5, 5, 0, 0),
     ("2026-02-28T23:00:00Z", "work", "embed_passages", 1, 0, 250, 0),
 ]
-"""Since, kind, name, calls, errors, passages, bytes."""
+"""Since, kind, name, calls, errors, passages, bytes. They were counted before calls were timed."""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +73,7 @@ async def refused(gateway: RunningGateway, http: httpx2.AsyncClient, **arguments
 
 
 def flat(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in rows]
+    return [tuple(value for name, value in row.items() if name not in ("p50_ms", "p95_ms")) for row in rows]
 
 
 async def counted(owner: asyncpg.Connection, caller: Caller) -> dict[tuple[str, str], tuple[int, int]]:
@@ -117,6 +120,16 @@ class TestCounting:
         async with gateway.http("rcl_agent_wrong") as stranger:
             assert (await stranger.get("/v1/graphs/default")).status_code == 401
         await eventually(all_there)
+        timed = await owner.fetch(
+            "SELECT kind, name, (SELECT sum(d)::int FROM unnest(durations) AS d) AS timed FROM usage_hourly "
+            "WHERE tenant_id = $1 AND durations <> '{}'",
+            caller.tenant_id,
+        )
+        calls = {key: calls for key, (calls, _) in expected.items() if key[0] in ("tool", "route")}
+        sums = Sums[tuple[str, str]]()
+        for row in timed:
+            sums[row["kind"], row["name"]] += row["timed"]
+        assert sums == calls, "each tool and route was timed once"
 
     async def test_received_bytes_are_counted(
         self, gateways: tuple[RunningGateway, RunningGateway], key: str, owner: asyncpg.Connection, caller: Caller
@@ -245,6 +258,31 @@ class TestUsage:
         assert await refused(gateway, http, **asked) == {"code": "invalid_input", "path": path}
         problem = (await http.get("/v1/usage", params=asked)).json()
         assert (problem["status"], problem["code"], problem["path"]) == (400, "invalid_input", path)
+
+    async def test_sums_have_the_percentiles_of_all_their_calls(
+        self, gateway: RunningGateway, http: httpx2.AsyncClient, db: Database, caller: Caller
+    ) -> None:
+        """Not a mean of the percentiles of the hours. Calls that were not timed weigh nothing."""
+        ten = datetime(2026, 1, 1, 10, tzinfo=UTC)
+        async with db.transaction(caller) as tx:
+            for hour, calls, seconds in ((0, 90, 0.001), (0, 5, 0.3), (1, 5, 4.0)):
+                durations = tuple(calls * each for each in count_duration(seconds))
+                counter = Counter(int(ten.timestamp()) // 3600 + hour, "tool", "recall")
+                await store.add_usage(tx, {counter: Counts(calls, durations=durations)})
+        asked = {"from": "2026-01-01T10:00:00Z", "to": "2026-01-01T12:00:00Z"}
+        hours = (await usage_of(gateway, http, **asked))["usage"]
+        assert [(row["name"], row["p50_ms"], row["p95_ms"]) for row in hours] == [
+            ("recall", 1.1, 262.5),
+            ("remember", None, None),
+            ("recall", 3750.0, 4875.0),
+        ]
+        whole = (await http.get("/v1/usage", params=asked | {"per": "all"})).json()["items"]
+        assert [(row["name"], row["p50_ms"], row["p95_ms"]) for row in whole] == [
+            ("recall", 1.1, 500.0),
+            ("remember", None, None),
+        ]
+        points = (await http.get("/v1/usage/series", params=asked | {"per": "day", "kind": "tool"})).json()["points"]
+        assert [(point["p50_ms"], point["p95_ms"]) for point in points] == [(1.1, 500.0)]
 
     async def test_a_time_needs_its_offset(self, http: httpx2.AsyncClient) -> None:
         problem = (await http.get("/v1/usage", params={"from": "2026-01-01T00:00:00"})).json()

@@ -2,7 +2,7 @@
 
 const charts = document.querySelector("[data-charts]");
 const rows = [...document.querySelectorAll("tr[data-at]")];
-const column = (name) => rows.map((row) => Number(row.dataset[name]));
+const column = (name) => rows.map((row) => (name in row.dataset ? Number(row.dataset[name]) : null));
 const HEIGHT = 120;
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -21,7 +21,7 @@ function draw(place) {
       cursor: { y: false, drag: { x: false, y: false } },
       scales: { y: { range: (plot, low, high) => [0, Math.max(high, 1)] } },
       axes: [{ ...axis, space: 70 }, { ...axis, size: 48, values: (plot, values) => values.map(short) }],
-      series: [{}, { stroke: style("--accent"), fill: style("--accent-tint"), width: 1.5, points: { show: false } }],
+      series: [{}, { stroke: style("--accent"), fill: style("--accent-tint"), width: 1.5, points: { show: place.dataset.chart === "p95", size: 4 } }],
     },
     [column("at"), column(place.dataset.chart)],
     place,

@@ -1,4 +1,4 @@
-"""Usage: calls over time, what is stored, and the plan with what is used of it."""
+"""Usage: calls over time and how long they took, what is stored, and the plan with what is used of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,6 +87,7 @@ class UsagePages(Controller):
             points=points,
             per=per,
             total=_total(points, since),
+            slowest=max((point.p95_ms for point in points if point.p95_ms is not None), default=None),
             rows=_by_calls(rows),
             stored=stored,
             paging=paging_of(visit, stored[-1].graph if has_more else None),

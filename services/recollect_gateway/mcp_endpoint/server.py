@@ -25,7 +25,7 @@ from mcp_types import (
 from opentelemetry.trace import get_current_span
 
 from recollect import __version__
-from recollect.accounts.usage.model import Counts, Kind
+from recollect.accounts.usage.model import Counts, Kind, count_duration
 from recollect.caller import Caller
 from recollect.errors import Unavailable
 from recollect.telemetry.metrics import record_tool
@@ -142,8 +142,9 @@ class McpHandlers:
             note_tool(context.request.scope if context.request else {}, tool.name, code)
             if code is not None:
                 get_current_span().set_attribute("recollect.error.code", code)
-            record_tool(tool.name, time.perf_counter() - started, code)
-            self._count_use(request, "tool", tool.name, failed=code is not None)
+            seconds = time.perf_counter() - started
+            record_tool(tool.name, seconds, code)
+            self._count_use(request, "tool", tool.name, failed=code is not None, seconds=seconds)
 
     async def _parse_arguments(self, request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
         """Parse the arguments into the tool's struct; those of a large body are parsed beside the event loop."""
@@ -183,10 +184,16 @@ class McpHandlers:
         self.count(request_of(context), subscriptions.METHOD, False)
         return await subscriptions.listen(self.services, self.tasks, self.tools.values(), context, params)
 
-    def _count_use(self, request: McpRequest, kind: Kind, name: str, *, failed: bool) -> None:
-        """Count a call for its tenant, if that is known: in memory, so that the call does not wait."""
+    def _count_use(
+        self, request: McpRequest, kind: Kind, name: str, *, failed: bool, seconds: float | None = None
+    ) -> None:
+        """Count a call for its tenant, if that is known: in memory, so that the call does not wait.
+
+        `seconds`: how long it took, where it was timed.
+        """
         if self.services.tally is not None and isinstance(request.sender, Caller):
-            counts = Counts(calls=1, errors=int(failed), bytes_received=request.body.received)
+            durations = () if seconds is None else count_duration(seconds)
+            counts = Counts(1, int(failed), bytes_received=request.body.received, durations=durations)
             self.services.tally.count(request.sender.tenant_id, kind, name, counts)
 
 

@@ -1,6 +1,7 @@
 """Counts of calls: kept in memory while requests are served, and stored every few seconds beside them."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
@@ -12,7 +13,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 
 from recollect.accounts.usage import service as usage
-from recollect.accounts.usage.model import Counts
+from recollect.accounts.usage.model import Counts, count_duration
 from recollect.accounts.usage.tally import UsageTally
 from recollect.postgres.database import Database
 from recollect_gateway.streaming.streams import OPEN_STREAM
@@ -62,13 +63,17 @@ class CountedBody:
 
 
 class UsageMiddleware(ASGIMiddleware):
-    """Counts the calls of routes, for the tenant of the Caller that is at `request.user` by then."""
+    """Counts the calls of routes, for the tenant of the Caller that is at `request.user` by then.
+
+    A call is timed until the last byte of its answer was sent; a stream of events, which has no end, is not timed.
+    """
 
     scopes = (ScopeType.HTTP,)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Serve the request, then count it. A request whose answer broke off has failed."""
         body, status, is_whole = CountedBody(receive), 500, False
+        started = time.perf_counter()
 
         async def watched_send(message: Message) -> None:
             nonlocal status, is_whole
@@ -82,7 +87,9 @@ class UsageMiddleware(ASGIMiddleware):
             await next_app(scope, body, watched_send)
         finally:
             tally: UsageTally = scope["litestar_app"].state.tally
-            failed = status >= 400 or not (is_whole or OPEN_STREAM in scope["state"])
+            is_stream = OPEN_STREAM in scope["state"]
+            failed = status >= 400 or not (is_whole or is_stream)
             name = f"{cast(HTTPScope, scope)['method']} {scope['path_template']}"
-            counts = Counts(calls=1, errors=int(failed), bytes_received=body.received)
+            durations = () if is_stream else count_duration(time.perf_counter() - started)
+            counts = Counts(calls=1, errors=int(failed), bytes_received=body.received, durations=durations)
             tally.count(scope["user"].tenant_id, "route", name, counts)

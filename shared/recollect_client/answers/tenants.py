@@ -138,6 +138,8 @@ class UsageRow(Struct, frozen=True, kw_only=True):
     errors: int
     passages: int
     bytes_received: int
+    p50_ms: float | None = None
+    p95_ms: float | None = None
 
 
 class StoredCounts(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import pytest
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action
 from recollect.accounts.usage import store as usage_store
-from recollect.accounts.usage.model import Counter, Counts
+from recollect.accounts.usage.model import Counter, Counts, count_duration
 from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -32,11 +32,15 @@ async def test_usage_is_summed_over_the_range_of_the_address(visitor: Visitor, d
     async with db.transaction(caller) as tx:
         for hours, calls in ((1, 1_200), (24 * 20, 34)):
             hour = int((now - timedelta(hours=hours)).timestamp()) // 3600
-            await usage_store.add_usage(tx, {Counter(hour, "tool", "recall"): Counts(calls, 5, 6, 2_048)})
+            await usage_store.add_usage(
+                tx, {Counter(hour, "tool", "recall"): Counts(calls, 5, 6, 2_048, count_duration(0.3))}
+            )
     month = await visitor.open("usage")
     assert "1,234" in month.text
     assert sum(int(row.attributes["data-calls"]) for row in month.all("tr") if "data-at" in row.attributes) == 1_234
     assert "4.0 KiB" in month.text
+    [recall] = [row.text for row in month.all("tr") if "1,234" in row.text]
+    assert recall.endswith("375 ms488 ms"), "within which half, and 95 %, were answered"
     day = await visitor.open_address(month.links()["24 hours"])
     assert "1,200" in day.text
     assert "1,234" not in day.text

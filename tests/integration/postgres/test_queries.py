@@ -18,6 +18,7 @@ import pytest
 from msgspec import Struct
 
 import recollect
+from recollect.accounts.usage.model import UsagePoint, UsageRow
 from recollect.postgres.connections import APP_ROLE, OWNER_ROLE, session_settings
 from recollect.postgres.sql import Queries
 from recollect.retrieval.recall.ranking import Candidate, Hit
@@ -32,8 +33,10 @@ NOT_READ: Mapping[type, set[str]] = {
     Candidate: {"win", "date", "asked"},
     Hit: {"is_near_best"},
     VectorIndex: {"thoroughness"},
+    UsageRow: {"p50_ms", "p95_ms"},
+    UsagePoint: {"p50_ms", "p95_ms"},
 }
-"""Fields that no query fills, but the second stage of recall, or the rule for building an index."""
+"""Fields that no query fills, but the second stage of recall, the rule for building an index, or counts of usage."""
 OPERATORS_CAPABILITIES = {
     "accounts.deletions",
     "accounts.operator_keys",

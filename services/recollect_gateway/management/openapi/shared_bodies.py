@@ -66,6 +66,8 @@ _COUNTED = {
     "errors": "Number of calls that failed or were cut off",
     "passages": "Number of passages that the worker embedded",
     "bytes_received": "Number of bytes of request bodies",
+    "p50_ms": "Milliseconds within which half of the calls were answered, estimated; null where none was timed",
+    "p95_ms": "Milliseconds within which 95 % of the calls were answered, estimated; null where none was timed",
 }
 
 _VERSION = {

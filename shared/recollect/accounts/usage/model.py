@@ -1,7 +1,10 @@
 """The counts of a tenant's calls, and the spans for which they are read."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Literal
 from uuid import UUID
 
@@ -17,6 +20,9 @@ DEFAULT_DAYS = timedelta(days=30)
 MAX_SPAN = timedelta(days=366)
 MAX_HOURS = 31 * 24
 """Hours of a series that has a point for each hour, at most."""
+
+DURATION_BOUNDS = (2, 5, 10, 20, 35, 50, 75, 100, 150, 250, 500, 1_000, 2_500, 5_000, 10_000)
+"""Upper bounds, in milliseconds, of the ranges in which durations are counted. A last range holds what took longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +41,16 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts. `passages`: passages that were embedded. `bytes_received`: bytes of request bodies."""
+    """Counts. `passages`: passages that were embedded. `bytes_received`: bytes of request bodies.
+
+    `durations`: the calls whose duration lies in each range of DURATION_BOUNDS; empty where none was timed.
+    """
 
     calls: int = 0
     errors: int = 0
     passages: int = 0
     bytes_received: int = 0
+    durations: tuple[int, ...] = ()
 
     def __add__(self, other: "Counts") -> "Counts":
         """The sum of both."""
@@ -49,6 +59,7 @@ class Counts:
             self.errors + other.errors,
             self.passages + other.passages,
             self.bytes_received + other.bytes_received,
+            tuple(map(sum, zip_longest(self.durations, other.durations, fillvalue=0))),
         )
 
 
@@ -65,6 +76,8 @@ class UsageRow:
     """What was counted from `since` on, for an hour, a day, a month or all.
 
     `kind` is `tool`, `resource`, `route` or `work` (of the worker). `passages`: given their vectors.
+    `p50_ms`, `p95_ms`: within how many milliseconds half of the calls, and 95 % of them, were answered; None where
+    none was timed.
     """
 
     since: datetime
@@ -74,17 +87,24 @@ class UsageRow:
     errors: int
     passages: int
     bytes_received: int
+    p50_ms: float | None = None
+    p95_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class UsagePoint:
-    """What was counted in the hour or day that began at `since`, of all that was asked for together; also nothing."""
+    """What was counted in the hour or day that began at `since`, of all that was asked for together; also nothing.
+
+    `p50_ms`, `p95_ms`: as in a UsageRow.
+    """
 
     since: datetime
     calls: int
     errors: int
     passages: int
     bytes_received: int
+    p50_ms: float | None = None
+    p95_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +134,31 @@ class StoredCounts:
     relations: int
     passages: int
     passage_bytes: int
+
+
+_IN_RANGE = tuple(
+    tuple(int(index == at) for index in range(len(DURATION_BOUNDS) + 1)) for at in range(len(DURATION_BOUNDS) + 1)
+)
+
+
+def count_duration(seconds: float) -> tuple[int, ...]:
+    """One call that took so long, as `Counts.durations`."""
+    return _IN_RANGE[bisect_left(DURATION_BOUNDS, seconds * 1_000)]
+
+
+def percentile_ms(durations: Sequence[int | None], share: float) -> float | None:
+    """Within how many milliseconds this share of the calls was answered; None where none was timed.
+
+    Within a range durations are taken to be spread evenly, so that the result is as exact as its range is narrow. For
+    what took longer than the last bound, it is that bound.
+    """
+    counts = [count or 0 for count in durations]
+    wanted, below = sum(counts) * share, 0
+    for lower, upper, count in zip((0, *DURATION_BOUNDS), DURATION_BOUNDS, counts, strict=False):
+        if count and below + count >= wanted:
+            return round(lower + (upper - lower) * (wanted - below) / count, 1)
+        below += count
+    return float(DURATION_BOUNDS[-1]) if any(counts) else None
 
 
 def usage_span(

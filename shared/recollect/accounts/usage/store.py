@@ -1,10 +1,20 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from recollect.accounts.usage.model import Counter, Counts, StoredCounts, UsagePoint, UsageRow, UsageSpan
+import asyncpg
+
+from recollect.accounts.usage.model import (
+    Counter,
+    Counts,
+    StoredCounts,
+    UsagePoint,
+    UsageRow,
+    UsageSpan,
+    percentile_ms,
+)
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Session, Transaction
 
@@ -23,6 +33,7 @@ async def add_usage(tx: Transaction, counted: Mapping[Counter, Counts]) -> None:
         errors=[count.errors for count in counts],
         passages=[count.passages for count in counts],
         bytes_received=[count.bytes_received for count in counts],
+        durations=[_array_text(count.durations) for count in counts],
     )
 
 
@@ -45,13 +56,13 @@ async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> list[Us
         after_name=name,
         limit=limit,
     )
-    return [UsageRow(**row) for row in rows]
+    return [_usage_row(row) for row in rows]
 
 
 async def read_series(tx: Transaction, span: UsageSpan, *, kind: str | None, name: str | None) -> list[UsagePoint]:
     """The counts of the tenant in each hour or day, oldest first; of one kind or name, or of any (None)."""
     rows = await tx.fetch(queries.read_series, since=span.since, until=span.until, per=span.per, kind=kind, name=name)
-    return [UsagePoint(**row) for row in rows]
+    return [_usage_point(row) for row in rows]
 
 
 async def list_stored(
@@ -74,3 +85,21 @@ async def forget_usage(tx: Transaction, *, retention: timedelta, limit: int) -> 
     """Delete the oldest usage that is older than `retention`; return the number of rows."""
     deleted: int = await tx.fetchval(queries.forget_usage, retention=retention, limit=limit)
     return deleted
+
+
+def _usage_row(row: asyncpg.Record) -> UsageRow:
+    return UsageRow(row["since"], row["kind"], row["name"], *_counts(row))
+
+
+def _usage_point(row: asyncpg.Record) -> UsagePoint:
+    return UsagePoint(row["since"], *_counts(row))
+
+
+def _counts(row: asyncpg.Record) -> tuple[int, int, int, int, float | None, float | None]:
+    """What rows and points have in common, in their order."""
+    half, most = (percentile_ms(row["durations"], share) for share in (0.5, 0.95))
+    return row["calls"], row["errors"], row["passages"], row["bytes_received"], half, most
+
+
+def _array_text(durations: Sequence[int]) -> str:
+    return f"{{{','.join(map(str, durations))}}}"

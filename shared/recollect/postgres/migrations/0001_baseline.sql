@@ -150,7 +150,7 @@ GRANT UPDATE (status, plan, read_only, erase_at) ON tenants TO recollect_operato
 -- did.
 -- kind: a tool, a resource, a route of the management API, or work of the worker. name: a word of the code, never a
 -- tenant's. errors: calls that were answered by an error, or not at all. passages: given their vectors.
--- bytes_received: of requests.
+-- bytes_received: of requests. durations: the calls that lie in each of 16 ranges (DURATION_BOUNDS of the code).
 CREATE TABLE usage_hourly (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
     hour timestamptz NOT NULL CHECK (mod(extract(epoch FROM hour), 3600) = 0),
@@ -160,6 +160,7 @@ CREATE TABLE usage_hourly (
     errors bigint NOT NULL DEFAULT 0,
     passages bigint NOT NULL DEFAULT 0,
     bytes_received bigint NOT NULL DEFAULT 0,
+    durations bigint[] NOT NULL DEFAULT '{}' CHECK (cardinality(durations) <= 16),
     PRIMARY KEY (tenant_id, hour, kind, name)
 ) WITH (
     fillfactor = 50
@@ -4968,7 +4969,7 @@ COMMENT ON TABLE plans IS 'What a tenant may have and ask for; null is no limit.
 COMMENT ON TABLE tenants IS 'The organisations that are served.';
 COMMENT ON VIEW tenants_here IS 'The tenants that this cell serves.';
 COMMENT ON VIEW tenants_staying IS 'The tenants that this cell serves and writes for.';
-COMMENT ON TABLE usage_hourly IS 'Calls, errors, embedded passages and bytes of each tenant, by hour.';
+COMMENT ON TABLE usage_hourly IS 'Calls, errors, durations, embedded passages and bytes of each tenant, by hour.';
 
 COMMENT ON TABLE graphs IS 'The graphs of a tenant and their settings.';
 COMMENT ON TABLE graph_heads IS 'One row a graph: the write lock, the newest revision, and counts of what is live.';

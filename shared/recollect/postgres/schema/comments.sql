@@ -6,7 +6,7 @@ COMMENT ON TABLE plans IS 'What a tenant may have and ask for; null is no limit.
 COMMENT ON TABLE tenants IS 'The organisations that are served.';
 COMMENT ON VIEW tenants_here IS 'The tenants that this cell serves.';
 COMMENT ON VIEW tenants_staying IS 'The tenants that this cell serves and writes for.';
-COMMENT ON TABLE usage_hourly IS 'Calls, errors, embedded passages and bytes of each tenant, by hour.';
+COMMENT ON TABLE usage_hourly IS 'Calls, errors, durations, embedded passages and bytes of each tenant, by hour.';
 
 COMMENT ON TABLE graphs IS 'The graphs of a tenant and their settings.';
 COMMENT ON TABLE graph_heads IS 'One row a graph: the write lock, the newest revision, and counts of what is live.';

@@ -97,7 +97,7 @@ GRANT UPDATE (status, plan, read_only, erase_at) ON tenants TO recollect_operato
 -- did.
 -- kind: a tool, a resource, a route of the management API, or work of the worker. name: a word of the code, never a
 -- tenant's. errors: calls that were answered by an error, or not at all. passages: given their vectors.
--- bytes_received: of requests.
+-- bytes_received: of requests. durations: the calls that lie in each of 16 ranges (DURATION_BOUNDS of the code).
 CREATE TABLE usage_hourly (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
     hour timestamptz NOT NULL CHECK (mod(extract(epoch FROM hour), 3600) = 0),
@@ -107,6 +107,7 @@ CREATE TABLE usage_hourly (
     errors bigint NOT NULL DEFAULT 0,
     passages bigint NOT NULL DEFAULT 0,
     bytes_received bigint NOT NULL DEFAULT 0,
+    durations bigint[] NOT NULL DEFAULT '{}' CHECK (cardinality(durations) <= 16),
     PRIMARY KEY (tenant_id, hour, kind, name)
 ) WITH (
     fillfactor = 50
