@@ -297,13 +297,23 @@ class GraphOperations:
         tag: Names | None = None,
         status: str | None = None,
         prefix: str | None = None,
+        author: str | None = None,
         as_of: AsOf | None = None,
         limit: int = MAX_PAGE,
         graph: str | None = None,
     ) -> PagedRequest[NodeItem]:
-        """The entities and facts, oldest first; `prefix` of an entity's name. `limit` is the size of a page."""
+        """The entities and facts, oldest first; `prefix` of an entity's name. `limit` is the size of a page.
+
+        `author`: only those whose newest version this subject wrote, as `updated_by` has it.
+        """
         query = given(
-            kind=listed(kind), tag=listed(tag), status=status, prefix=prefix, as_of=_moment(as_of), limit=limit
+            kind=listed(kind),
+            tag=listed(tag),
+            status=status,
+            prefix=prefix,
+            author=author,
+            as_of=_moment(as_of),
+            limit=limit,
         )
         return PagedRequest(get(self._path(graph, "nodes"), Page[NodeItem], **query))
 

@@ -98,6 +98,7 @@ class MemoryPages(Controller):
         tag: Filter = "",
         about: Filter = "",
         thread: Filter = "",
+        author: Filter = "",
         since: Filter = "",
         until: Filter = "",
         importance: Filter = "",
@@ -108,19 +109,23 @@ class MemoryPages(Controller):
         """One page of observations and facts that pass every filter."""
         filters = {"kind": kind, "tag": tag, "about": about, "thread": thread, "since": since, "until": until}
         filters |= {"importance": importance, "outdated": outdated, "order": "" if order == "newest" else order}
-        context: dict[str, Any] = {"items": [], "authors": {}, "paging": None, "fault": "", "filters": filters}
+        filters |= {"author": author}
+        context: dict[str, Any] = {"items": [], "authors": {}, "writers": [], "paging": None, "fault": ""}
+        context |= {"filters": filters}
         try:
             recall_filter = _recall_filter(filters)
             page = MemoryPage(Order(order), ListPosition.of_cursor(cursor) if cursor else None)
         except InvalidInput as error:
-            async with visit.reading_tenant():
-                return render(visit, "memory/said.html", status=400, **(context | {"fault": error.message}))
+            async with visit.reading_tenant() as tx:
+                context |= {"writers": values_of(author), "authors": await authors_of(tx, values_of(author))}
+            return render(visit, "memory/said.html", status=400, **(context | {"fault": error.message}))
         async with visit.reading("recall") as view:
             found = await recalling.recall(
                 view, [], recall_filter, limit=PAGE, token_budget=MAX_TOKENS, described=True, page=page
             )
             writers = await writers_of(view, [hit.memory_id for hit in found.hits])
-            context["authors"] = await authors_of(view.tx, writers.values())
+            context["writers"] = sorted({*await writers_lately(view), *values_of(author)})
+            context["authors"] = await authors_of(view.tx, {*writers.values(), *context["writers"]})
         context["items"] = [
             {"hit": hit, "attributes": found.attributes[hit.memory_id], "writer": writers.get(hit.memory_id)}
             for hit in found.hits
@@ -143,6 +148,7 @@ def _recall_filter(filters: Mapping[str, str]) -> RecallFilter:
         tags=values_of(filters["tag"]),
         about=values_of(filters["about"]),
         thread=filters["thread"] or None,
+        author=filters["author"] or None,
         since=day_of(filters["since"], "since") or BEFORE_ALL,
         until=None if until is None else until + timedelta(days=1, microseconds=-1),
         min_importance=importance_of(filters["importance"]),

@@ -1,6 +1,7 @@
 """The list of memories: what it shows, and that its filters are in the address."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -115,6 +116,15 @@ async def test_what_was_said_is_listed_by_author_time_and_importance(
         found = await owner_visit.part("memory/said", "results", **filters)
         assert "Grace ships on Tuesdays" in found.text
         assert "Ada likes tea" not in found.text
+    other = replace(caller, subject="key:other")
+    await Agent(db, other).remember(NewMemory("Ada likes coffee, too", about=("Ada",)))
+    others = await owner_visit.part("memory/said", "results", author=other.subject)
+    assert [e.text for e in others.all("div", class_="clamped")] == ["Ada likes coffee, too"]
+    theirs = await owner_visit.open("memory/said", author=caller.subject)
+    assert "Ada likes tea" in theirs.text
+    assert "Ada likes coffee, too" not in theirs.text
+    assert theirs.all("option", selected="", value=caller.subject)
+    assert "Ada likes tea" in (await owner_visit.open("memory/said", author=caller.subject, as_of="1")).text
     assert "Nothing like this was said" in (await owner_visit.open("memory/said", until="2001-01-01")).text
     refused = await owner_visit.open("memory/said", status=400, since="yesterday", thread="standup")
     assert "like 2026-11-28" in refused.all("div", role="alert")[0].text

@@ -23,10 +23,11 @@ SIZE = 2_000
 LIMIT = 10
 FILL = """
     INSERT INTO passages (tenant_id, graph_id, id, node_id, memory_id, source, place, sequence, said_at, text, tsv,
-        kind, added_revision)
+        kind, created_by, added_revision)
     SELECT tenant_id, graph_id, gen_random_uuid(), node_id, gen_random_uuid(), 'observation', 0, node_id,
         timestamptz '2026-01-01Z' + i * interval '1 hour', 'fact ' || i, to_tsvector('english', 'fact ' || i),
-        CASE WHEN i % 200 = 0 THEN 'rare' ELSE 'note' END, added_revision
+        CASE WHEN i % 200 = 0 THEN 'rare' ELSE 'note' END, CASE WHEN i < 20 THEN 'key:rare' ELSE 'key:often' END,
+        added_revision
     FROM passages, generate_series(1, $2) AS i
     WHERE tenant_id = $1 AND source = 'observation'"""
 """Passages of memories that nothing else knows of: lists read passages and their nodes alone."""
@@ -81,6 +82,19 @@ async def test_a_page_reads_little_more_than_it_holds(watching: tuple[Agent, Wat
     watch.clear()
     far = ListPosition(last.importance, last.at.replace(year=2026, month=1, day=20), last.passage_id)
     assert len((await listed(agent, MemoryPage(after=far))).hits) == LIMIT
+    assert watch.rows["recall.list_memories"] < SIZE / 4
+
+
+async def test_what_an_author_said_is_read_by_an_index(watching: tuple[Agent, Watch]) -> None:
+    """Of one who wrote the oldest few, and of one who wrote almost everything."""
+    agent, watch = watching
+    for author in ("key:rare", "key:often"):
+        watch.clear()
+        found = await listed(agent, author=author)
+        assert len(found.hits) == LIMIT
+        assert watch.rows["recall.list_memories"] < SIZE / 4, author
+    watch.clear()
+    assert (await listed(agent, author="key:nobody")).hits == []
     assert watch.rows["recall.list_memories"] < SIZE / 4
 
 

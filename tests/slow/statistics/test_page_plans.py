@@ -3,6 +3,8 @@
 The tests assert how many rows are looked at, and never how long that takes.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from recollect.graph.entities import service as entities
@@ -29,6 +31,30 @@ async def test_a_page_is_read_in_the_order_of_an_index(work: Work) -> None:
         assert len(await entities.list_entities(view, kind=None, offset=0, limit=PAGE)) == PAGE
     for statement in ("lineages.list_heads", "entities.list_entity_ids"):
         assert looked_at[statement] < SIZE / 2, statement
+
+
+@pytest.mark.parametrize("work", ["none", "own"], indirect=True)
+async def test_nodes_of_an_author_are_read_by_an_index(work: Work) -> None:
+    """Of one who wrote little and of one who wrote almost everything, the first page and one behind it."""
+    agent, looked_at = work.agent, work.watch.rows
+    few = replace(agent, caller=replace(agent.caller, subject="key:few"))
+    for part in ("early", "late"):
+        await agent.create(*entities_of(part, BATCH))
+    await few.create(*entities_of("few", PAGE + 5))
+    await agent.create(*entities_of("last", PAGE))
+    for author, size in (("key:few", PAGE + 5), (agent.caller.subject, SIZE + PAGE), ("key:nobody", 0)):
+        filters = VersionFilter(limit=PAGE, author=author)
+        work.watch.clear()
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            view = await graphs.view(tx, None)
+            listed, more = await lineages.list_nodes(view, filters)
+            assert (len(listed), more) == (min(PAGE, size), size > PAGE), author
+            if more:
+                last = listed[-1]
+                rest, _ = await lineages.list_nodes(view, replace(filters, after=(last.node_id, last.version)))
+                assert len(rest) == min(PAGE, size - PAGE)
+                assert {node.node_id for node in rest}.isdisjoint(node.node_id for node in listed)
+        assert looked_at["lineages.list_heads_of_author"] < SIZE / 4, author
 
 
 @pytest.mark.parametrize("work", ["none", "own"], indirect=True)

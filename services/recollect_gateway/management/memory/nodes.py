@@ -52,6 +52,13 @@ StatusFilter = Annotated[
 Prefix = Annotated[
     str, QueryParameter(max_length=512, description="Only entities whose name has this prefix, ignoring case")
 ]
+Author = Annotated[
+    str | None,
+    QueryParameter(
+        max_length=256,
+        description="Only nodes whose newest version this subject wrote: the `updated_by` of an item",
+    ),
+]
 Types = Annotated[
     list[str] | None,
     QueryParameter(
@@ -87,6 +94,7 @@ class NodeController(Controller):
         tag: Tags = None,
         status: StatusFilter = None,
         prefix: Prefix = "",
+        author: Author = None,
         as_of: AsOf = None,
         cursor: Cursor = None,
         limit: Limit = 50,
@@ -94,9 +102,9 @@ class NodeController(Controller):
         """List the entities and facts that pass every filter, oldest first. A node in conflict is listed with each of
         its versions.
         """
-        check_text({"kind": kind, "tag": tag, "prefix": prefix, "as_of": as_of})
+        check_text({"kind": kind, "tag": tag, "prefix": prefix, "author": author, "as_of": as_of})
         position = position_of(cursor, node_position)
-        filters = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, position)
+        filters = VersionFilter(tuple(kind or ()), tuple(tag or ()), limit, 0, status, prefix, position, author)
 
         async def find_page(view: GraphView) -> tuple[list[Version], bool]:
             return await lineages.list_nodes(view, filters)

@@ -1,7 +1,6 @@
 -- fragment: fits
 -- Whether a node passes the filters: :kinds kinds, :tags tags (any of each, whatever their case), :status, :prefix of its
--- name; :author, who wrote its version; none filter nothing. It stands behind the version :after_version of the node
--- :after_node, where that is not null.
+-- name; none filter nothing. It stands behind the version :after_version of the node :after_node, where that is not null.
 (cardinality(:kinds::text[]) = 0
     OR lower(node.kind) = ANY (ARRAY(SELECT lower(wanted.kind) FROM unnest(:kinds) AS wanted (kind))))
     AND (cardinality(:tags::text[]) = 0 OR EXISTS (
@@ -9,10 +8,6 @@
         JOIN unnest(:tags::text[]) AS wanted (tag) ON lower(own.tag) = lower(wanted.tag)))
     AND (:status::text IS NULL OR node.status = :status)
     AND (:prefix::text = '' OR starts_with(lower(node.name), lower(:prefix)))
-    AND (:author::text IS NULL OR :author = (
-        SELECT written.created_by FROM node_versions written
-        WHERE written.tenant_id = :tenant_id AND same_key(written.node_id, node.node_id) AND written.version = node.version
-        ORDER BY written.node_id, written.version LIMIT 1))
     AND (:after_node::uuid IS NULL OR node.node_id >= :after_node
         AND (node.node_id > :after_node OR node.version < :after_version::integer));
 
@@ -157,28 +152,57 @@ UNION ALL (
     LIMIT :limit
 );
 
+-- name: list_heads_of_author
+-- The heads of live nodes that :author wrote and that pass a filter, in the same order. They are read in the order of the
+-- index of current versions by author, however much others wrote, and each one's node is looked up (ADR 32).
+SELECT node.id AS version_id
+FROM node_versions node
+CROSS JOIN LATERAL (
+    SELECT version, expires_at FROM nodes
+    WHERE tenant_id = :tenant_id AND same_key(id, node.node_id) AND is_live(removed_revision) ORDER BY id LIMIT 1
+) AS live
+WHERE node.tenant_id = :tenant_id AND node.graph_id = :graph_id AND node.created_by = :author
+    AND node.superseded_revision IS NULL AND NOT node.placeholder AND NOT node.deleted
+    AND node.node_id >= coalesce(:after_node::uuid, '00000000-0000-0000-0000-000000000000')
+    AND (node.version = live.version OR node.sibling) AND is_current(live.expires_at)
+    AND -- include: fits
+ORDER BY node.node_id, node.version DESC
+OFFSET :offset
+LIMIT :limit;
+
 -- name: lineage_exists
 -- Whether the graph has, or had, that lineage.
 SELECT EXISTS (SELECT 1 FROM nodes WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND id = :node_id
     AND NOT placeholder);
 
--- name: list_heads_at
--- The heads of nodes, the siblings among them, that passed a filter at revision :as_of_revision and its time :as_of_time:
--- oldest node first, of each the newest first.
-WITH living AS MATERIALIZED (
+-- fragment: past_heads
+-- The heads of nodes, the siblings among them, that passed a filter at revision :as_of_revision and its time :as_of_time.
+living AS MATERIALIZED (
     SELECT h.* FROM nodes_at(:tenant_id, :graph_id, :as_of_revision) h WHERE NOT h.placeholder
         AND is_current_at(h.expires_at, :as_of_time)
 )
 SELECT node.id AS version_id
 FROM (
-    SELECT id, node_id, version, kind, tags, status, name FROM living
+    SELECT id, node_id, version, kind, tags, status, name, created_by FROM living
     UNION ALL
-    SELECT v.id, v.node_id, v.version, v.kind, v.tags, v.status, v.name FROM node_versions v
+    SELECT v.id, v.node_id, v.version, v.kind, v.tags, v.status, v.name, v.created_by FROM node_versions v
     JOIN living h ON h.node_id = v.node_id AND v.version < h.version
     WHERE v.tenant_id = :tenant_id AND v.graph_id = :graph_id AND v.sibling
         AND is_live_at(v.superseded_revision, :as_of_revision)
 ) AS node
-WHERE -- include: fits
+WHERE -- include: fits;
+
+-- name: list_heads_at
+-- All of them: oldest node first, of each the newest first.
+WITH -- include: past_heads
+ORDER BY node.node_id, node.version DESC
+OFFSET :offset
+LIMIT :limit;
+
+-- name: list_heads_of_author_at
+-- Those that :author wrote, in the same order.
+WITH -- include: past_heads
+    AND node.created_by = :author
 ORDER BY node.node_id, node.version DESC
 OFFSET :offset
 LIMIT :limit;

@@ -1,6 +1,7 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -52,20 +53,26 @@ async def current_versions(
 
 async def list_heads(view: GraphView, filters: VersionFilter) -> list[UUID]:
     """Heads of live nodes that pass a filter, by their own ids, oldest node first; up to one more than its limit."""
-    after_node, after_version = filters.after or (None, None)
-    rows = await view.fetch(
-        queries.list_heads,
-        kinds=any_case(filters.kinds),
-        tags=any_case(filters.tags),
-        status=filters.status,
-        prefix=filters.prefix,
-        author=filters.author,
-        after_node=after_node,
-        after_version=after_version,
-        offset=filters.offset,
-        limit=filters.limit + 1,
-    )
+    if filters.author is None:
+        rows = await view.fetch(queries.list_heads, **_filter(filters))
+    else:
+        rows = await view.fetch(queries.list_heads_of_author, **_filter(filters), author=filters.author)
     return [row["version_id"] for row in rows]
+
+
+def _filter(filters: VersionFilter) -> dict[str, Any]:
+    """The parameters of the filter, without its author."""
+    after_node, after_version = filters.after or (None, None)
+    return {
+        "kinds": any_case(filters.kinds),
+        "tags": any_case(filters.tags),
+        "status": filters.status,
+        "prefix": filters.prefix,
+        "after_node": after_node,
+        "after_version": after_version,
+        "offset": filters.offset,
+        "limit": filters.limit + 1,
+    }
 
 
 async def past_conflicts(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, list[UUID]]:

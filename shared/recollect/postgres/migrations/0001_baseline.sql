@@ -1988,6 +1988,10 @@ CREATE INDEX node_versions_siblings ON node_versions (tenant_id, graph_id, node_
 -- graph.
 CREATE INDEX node_versions_named ON node_versions (tenant_id, graph_id, name) WHERE name IS NOT NULL;
 CREATE INDEX node_versions_of_graph ON node_versions (tenant_id, graph_id, node_id) WHERE graph_id IS NOT NULL;
+-- What an author wrote that is current, in the order in which lists of nodes have it. As passages_live, its conditions
+-- say so of the author.
+CREATE INDEX node_versions_of_author ON node_versions (tenant_id, graph_id, created_by, node_id, version DESC)
+    WHERE superseded_revision IS NULL AND created_by IS NOT NULL;
 CREATE UNIQUE INDEX node_versions_id ON node_versions (tenant_id, id) WHERE id IS NOT NULL;
 CREATE INDEX node_versions_keyed ON node_versions (tenant_id, graph_id, name_key) WHERE name_key IS NOT NULL;
 
@@ -2931,6 +2935,11 @@ CREATE INDEX passages_waiting_of_few ON passages (tenant_id, graph_id, id)
 CREATE INDEX passages_newest ON passages
     (tenant_id, graph_id, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
     WHERE removed_revision IS NULL AND place = 0;
+-- The same of one author, however much others said. As passages_live, its condition is true of every key, and says so of
+-- the author.
+CREATE INDEX passages_of_author ON passages
+    (tenant_id, graph_id, created_by, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
+    WHERE removed_revision IS NULL AND place = 0 AND created_by IS NOT NULL;
 -- What was said on some days, newest first, and whose text names a day. As passages_live: their conditions are true
 -- of every key. The second is written as no other index of live passages by graph: a planner that expects few would
 -- take any of these.

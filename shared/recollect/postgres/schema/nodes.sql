@@ -198,6 +198,10 @@ CREATE INDEX node_versions_siblings ON node_versions (tenant_id, graph_id, node_
 -- graph.
 CREATE INDEX node_versions_named ON node_versions (tenant_id, graph_id, name) WHERE name IS NOT NULL;
 CREATE INDEX node_versions_of_graph ON node_versions (tenant_id, graph_id, node_id) WHERE graph_id IS NOT NULL;
+-- What an author wrote that is current, in the order in which lists of nodes have it. As passages_live, its conditions
+-- say so of the author.
+CREATE INDEX node_versions_of_author ON node_versions (tenant_id, graph_id, created_by, node_id, version DESC)
+    WHERE superseded_revision IS NULL AND created_by IS NOT NULL;
 CREATE UNIQUE INDEX node_versions_id ON node_versions (tenant_id, id) WHERE id IS NOT NULL;
 CREATE INDEX node_versions_keyed ON node_versions (tenant_id, graph_id, name_key) WHERE name_key IS NOT NULL;
 

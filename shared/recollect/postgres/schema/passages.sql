@@ -99,6 +99,11 @@ CREATE INDEX passages_waiting_of_few ON passages (tenant_id, graph_id, id)
 CREATE INDEX passages_newest ON passages
     (tenant_id, graph_id, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
     WHERE removed_revision IS NULL AND place = 0;
+-- The same of one author, however much others said. As passages_live, its condition is true of every key, and says so of
+-- the author.
+CREATE INDEX passages_of_author ON passages
+    (tenant_id, graph_id, created_by, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
+    WHERE removed_revision IS NULL AND place = 0 AND created_by IS NOT NULL;
 -- What was said on some days, newest first, and whose text names a day. As passages_live: their conditions are true
 -- of every key. The second is written as no other index of live passages by graph: a planner that expects few would
 -- take any of these.

@@ -102,7 +102,7 @@ class RecallFilter:
     Kinds and tags are compared in any case. `kinds`, `tags`: any of them, with `all_tags` all of these tags;
     `not_kinds`, `not_tags`: none of them. `status`: only memories whose node has it; `named`: only those of entities
     (True), or only facts (False). `under`: only memories about this entity or its descendants. `thread`: only memories
-    of this thread.
+    of this thread. `author`: only those that this subject wrote.
     """
 
     kinds: tuple[str, ...] = ()
@@ -120,6 +120,7 @@ class RecallFilter:
     named: bool | None = None
     under: str | None = None
     thread: str | None = None
+    author: str | None = None
 
     @property
     def depends_on_clock(self) -> bool:
@@ -131,7 +132,7 @@ class RecallFilter:
         """Whether the filter excludes any of a graph's memories."""
         choices = self.kinds or self.tags or self.about or self.status or self.under or self.fresh_only
         exclusions = self.not_kinds or self.not_tags
-        bounds = (self.min_importance, self.since, self.until, self.named, self.thread)
+        bounds = (self.min_importance, self.since, self.until, self.named, self.thread, self.author)
         return bool(choices or exclusions) or any(bound is not None for bound in bounds)
 
 

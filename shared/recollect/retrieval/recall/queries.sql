@@ -263,6 +263,7 @@ WITH -- include: terms
                     OR (:fresh_only AND node.freshness_at <= statement_timestamp())))
         AND (:under::uuid[] IS NULL OR passage.node_id = ANY (:under))
         AND (:thread::text IS NULL OR passage.sequence = md5(:thread)::uuid AND passage.thread = :thread)
+        AND (:author::text IS NULL OR passage.created_by = :author)
         AND (cardinality(:kinds::text[]) = 0
             OR lower(passage.kind) = ANY (ARRAY(SELECT lower(wanted.kind) FROM unnest(:kinds) AS wanted (kind)))
             OR passage.kind IS NULL AND passage.node_id IN (
@@ -351,6 +352,7 @@ WITH -- include: terms
         AND NOT (:fresh_only AND coalesce(version.freshness_at <= :as_of_time, false))
         AND (:under::uuid[] IS NULL OR passage.node_id = ANY (:under))
         AND (:thread::text IS NULL OR passage.sequence = md5(:thread)::uuid AND passage.thread = :thread)
+        AND (:author::text IS NULL OR passage.created_by = :author)
         AND (cardinality(:kinds::text[]) = 0
             OR lower(coalesce(passage.kind, version.kind)) = ANY (ARRAY(SELECT lower(wanted.kind)
                 FROM unnest(:kinds) AS wanted (kind))))
@@ -453,7 +455,8 @@ passage.place = 0 AND (cardinality(:subjects::text[]) = 0 OR passage.node_id = A
 -- plan: with values
 -- The memories that pass the filter, the newest first or, :by_importance, the most important; at most :limit. Each comes by
 -- its first passage, and an entity by its name if nothing else is known of it. Planned with its values: without an order by
--- importance it reads the newest passages one after the other (passages_newest), until enough pass.
+-- importance it reads the newest passages, or the author's newest, one after the other (passages_newest,
+-- passages_of_author), until enough pass.
 WITH eligible AS NOT MATERIALIZED (
     SELECT -- include: listed
         , passage.outdated, CASE WHEN :by_importance THEN coalesce(passage.importance, (

@@ -376,6 +376,7 @@ def _filter(scope: SearchScope) -> dict[str, Any]:
     return {
         "fresh_only": filters.fresh_only,
         "thread": filters.thread,
+        "author": filters.author,
         "kinds": any_case(filters.kinds),
         "not_kinds": any_case(filters.not_kinds),
         **_tags(filters),
