@@ -49,6 +49,7 @@ from recollect_gateway.management.guards import CallerMiddleware, within_scope, 
 from recollect_gateway.management.health import HealthController
 from recollect_gateway.management.memory.batches import BatchController
 from recollect_gateway.management.memory.changes import ChangeController
+from recollect_gateway.management.memory.dismissals import DismissalController
 from recollect_gateway.management.memory.distilling import DistillingController, LanguageModelController
 from recollect_gateway.management.memory.erasure import ErasureController
 from recollect_gateway.management.memory.graph_jobs import GraphJobController
@@ -174,6 +175,7 @@ def _management_api() -> list[Router]:
             DistillingController,
             LanguageModelController,
             PassageController,
+            DismissalController,
             UsageController,
             PlanController,
             WebhookController,

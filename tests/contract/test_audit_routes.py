@@ -34,6 +34,8 @@ OF_THE_GRAPHS_LOG = {
     "POST /v1/graphs/{name}/reembed": "upkeep by a job, which says who asked for it; it changes nothing that is told",
     "POST /v1/graphs/{name}/distil": "by a job, which says who asked for it; the facts are in the log",
     "DELETE /v1/graphs/{name}/distilled": "as memories",
+    "PUT /v1/graphs/{name}/dismissals/{node_id}/{other_id}": "the list of dismissed pairs says who and when",
+    "DELETE /v1/graphs/{name}/dismissals/{node_id}/{other_id}": "it changes nothing that is remembered",
     "POST /v1/jobs/{job_id}/cancel": "the job says that it was cancelled; what it did is in the graph's log",
 }
 TOLD_BY_DELIVERIES = {

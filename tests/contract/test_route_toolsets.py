@@ -184,13 +184,18 @@ DOES_AS = {
     "GET /v1/jobs/{job_id}/output": ("get_job",),
     "DELETE /v1/jobs/{job_id}/output": ("get_job",),
     "POST /v1/jobs/{job_id}/cancel": ("cancel_job",),
+    "GET /v1/graphs/{name}/dismissals": ("find_duplicates",),
     "GET /v1/usage": ("usage",),
     "GET /v1/usage/series": ("usage",),
     "GET /v1/usage/stored": ("usage",),
 }
 """The tools that do the same as a route, by docs/keys.md."""
 
-OF_TOOLSETS = {"GET /v1/graphs/{name}/passages/refused": {"admin"}}
+OF_TOOLSETS = {
+    "GET /v1/graphs/{name}/passages/refused": {"admin"},
+    "PUT /v1/graphs/{name}/dismissals/{node_id}/{other_id}": {"organize"},
+    "DELETE /v1/graphs/{name}/dismissals/{node_id}/{other_id}": {"organize"},
+}
 """Routes without an equal tool, and their toolsets."""
 
 

@@ -28,6 +28,8 @@ NAMED = {
     "session_id": "SELECT s.id FROM sessions s JOIN members m USING (person_id) WHERE m.tenant_id = $1",
     "name": "SELECT id FROM graphs WHERE tenant_id = $1 AND name = 'default'",
     "node": "SELECT id FROM nodes WHERE tenant_id = $1 AND name = 'Ada'",
+    "node_id": "SELECT node_id FROM dismissals WHERE tenant_id = $1",
+    "other_id": "SELECT other_id FROM dismissals WHERE tenant_id = $1",
 }
 """The parameters of paths, and the places where a tenant has a value for them."""
 

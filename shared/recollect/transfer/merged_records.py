@@ -119,6 +119,7 @@ def _merge_two(first: EntityRecord, second: EntityRecord) -> EntityRecord:
         said=[*observation_records(first), *observation_records(second)] if first.said or second.said else [],
         parent_id=first.parent_id or second.parent_id,
         aliases=unique([*first.aliases, *second.aliases]),
+        different_from=unique([*first.different_from, *second.different_from]),
         text=fields.content,
         **_shared_fields(fields),
     )

@@ -38,7 +38,7 @@ ORDER BY node_id OFFSET 0
 -- whether it was a node at that revision, has a name if :named and none if not, and matches :kind (kind), :tags (any of
 -- these), :since and :until (its last change); active, unless :hidden. At most :limit lineages, and of those the first
 -- whose texts, metadata (as stored, compressed) and observations with their attributes come to :max_bytes bytes, but at
--- least one. Nodes that were live then are still live, or were removed since: the removed ones are few, and the log names
+-- least one. different_from: names of entities before it, from which it is different, as somebody says now. Nodes that were live then are still live, or were removed since: the removed ones are few, and the log names
 -- them. No partial index serves is_live (ADR 32): while a table has no statistics, the planner would sort the whole graph
 -- for each page by one.
 WITH live AS (
@@ -102,7 +102,18 @@ SELECT state.lineage AS id, state.node_id IS NOT NULL AND coalesce(:since <= cha
     state.source, state.thread, state.said_at, state.said_offset, state.freshness_at, state.ttl_days, state.expires_at,
     state.placeholder, coalesce(state.began_at, node.created_at) AS created_at, changed.at AS updated_at,
     parent.name AS parent, alias.aliases, facts.contents, facts.threads, facts.said_ats, facts.said_offsets,
-    facts.expiries, facts.attributes, state.reason
+    facts.expiries, facts.attributes, state.reason,
+    ARRAY(
+        SELECT other.name
+        FROM (
+            SELECT node_id FROM dismissals
+            WHERE tenant_id = :tenant_id AND same_key(other_id, state.node_id) ORDER BY other_id OFFSET 0
+        ) AS dismissal
+        CROSS JOIN LATERAL version_at(:tenant_id, dismissal.node_id, :as_of_revision) AS other
+        WHERE other.name IS NOT NULL AND NOT other.placeholder AND is_current_at(other.expires_at, :as_of_time)
+            AND (:hidden OR other.status = 'active')
+        ORDER BY other.name
+    ) AS different_from
 FROM sized state
 CROSS JOIN LATERAL (SELECT created_at, updated_at FROM nodes WHERE tenant_id = :tenant_id
     AND id = state.lineage LIMIT 1) AS node

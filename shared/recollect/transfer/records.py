@@ -25,6 +25,8 @@ MAX_LISTED = 600_000
 """Observations or aliases of one item at most. It is more than an export can write into MAX_CELL characters, so
 that every item that fits into them is read again."""
 MAX_CONTENT = 100_000
+MAX_DIFFERENT = 10_000
+"""Entities from which one is different, at most: as many pairs as a graph may have."""
 MAX_DEPTH = 32
 """Nesting of metadata at most."""
 
@@ -71,7 +73,10 @@ class ObservationRecord(Record, frozen=True):
 
 
 class EntityRecord(Record, frozen=True):
-    """An entity. `said` has one entry for each observation, or none; `parent_id` is the name of the parent."""
+    """An entity. `said` has one entry for each observation, or none; `parent_id` is the name of the parent.
+
+    `different_from`: names of entities that look like it, and are no duplicates of it, as somebody said.
+    """
 
     name: Name
     entity_type: Kind
@@ -94,6 +99,7 @@ class EntityRecord(Record, frozen=True):
     ttl_days: Days | None = None
     expires_at: Time | None = None
     reason: Reason | None = None
+    different_from: Annotated[list[Name], Meta(max_length=MAX_DIFFERENT)] = []
 
     def __post_init__(self) -> None:
         if self.said and len(self.said) != len(self.observations):
@@ -170,8 +176,11 @@ AnyRecord = EntityRecord | FactRecord | RelationRecord | Placement
 def names_in(record: AnyRecord) -> list[str]:
     """The names by which a record refers to entities, its own included."""
     match record:
-        case EntityRecord() | Placement():
-            return [name for name in (record.name, record.parent_id) if name is not None]
+        case EntityRecord():
+            parent = [] if record.parent_id is None else [record.parent_id]
+            return [record.name, *parent, *record.different_from]
+        case Placement():
+            return [record.name, record.parent_id]
         case RelationRecord():
             return [end for end in (record.from_, record.to) if isinstance(end, str)]
     return []
@@ -184,6 +193,8 @@ def renamed(record: AnyRecord, names: Mapping[str, str]) -> AnyRecord:
         for field in ("name", "parent_id", "from_", "to")
         if isinstance(name := getattr(record, field, None), str) and name in names
     }
+    if isinstance(record, EntityRecord) and not names.keys().isdisjoint(record.different_from):
+        changed["different_from"] = [names.get(name, name) for name in record.different_from]
     return msgspec.structs.replace(record, **changed) if changed else record
 
 

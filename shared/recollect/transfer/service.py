@@ -14,6 +14,7 @@ from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
 from recollect.postgres.transactions import Transaction
+from recollect.transfer.dismissals import import_dismissals
 from recollect.transfer.edges import import_relations
 from recollect.transfer.entities import import_entities, import_later_parts, import_placements
 from recollect.transfer.expired import is_expired, with_expiries
@@ -78,6 +79,7 @@ async def import_items(
         imported += await import_later_parts(tx, revision, continued, strategy, begun=begun)
     skipped = sum(not item.continues for item in expired[EntityRecord])
     imported += ImportResult(entities_skipped=skipped, facts_skipped=len(expired[FactRecord]))
+    imported += await import_dismissals(tx, revision, begun_entities)
     imported += await import_facts(tx, revision, parts[FactRecord], strategy, is_call=is_call)
     imported += await import_relations(tx, revision, parts[RelationRecord], strategy)
     if parts[Placement]:

@@ -155,6 +155,7 @@ def _entity(row: asyncpg.Record) -> EntityRecord:
         observations=row["contents"] or [],
         parent_id=row["parent"],
         aliases=row["aliases"],
+        different_from=row["different_from"],
         said=_observation_records(
             row["threads"] or [],
             list(map(_said, row["said_ats"] or [], row["said_offsets"] or [])),

@@ -18,6 +18,13 @@ WHERE (
 ON CONFLICT (tenant_id, graph_id, node_id, other_id) DO NOTHING
 RETURNING d.node_id;
 
+-- name: insert_dismissals
+-- Record that pairs of entities of a graph are different, each once.
+INSERT INTO dismissals (tenant_id, graph_id, node_id, other_id, dismissed_by)
+SELECT :tenant_id, :graph_id, pair.node_id, pair.other_id, :dismissed_by
+FROM unnest(:node_ids::uuid[], :other_ids::uuid[]) AS pair (node_id, other_id)
+ON CONFLICT (tenant_id, graph_id, node_id, other_id) DO NOTHING;
+
 -- name: find_dismissal
 -- A dismissed pair, if it is one.
 SELECT node_id FROM dismissals

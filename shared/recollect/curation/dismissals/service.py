@@ -31,6 +31,15 @@ async def dismiss(tx: Transaction, graph: Graph, pair: Pair, *, likeness: float 
         raise NotFound("There is no such entity any more.", path="id")
 
 
+async def dismiss_all(tx: Transaction, graph: Graph, pairs: Sequence[Pair]) -> list[Pair]:
+    """Record that the entities of each pair are different; return the pairs for which there is no room."""
+    count, dismissed = await store.lock_dismissals(tx, graph), await store.list_dismissed_pairs(tx, graph)
+    new = [(node, other) for node, other in pairs if other not in dismissed.get(node, ())]
+    room = max(MAX_DISMISSALS - count, 0)
+    await store.insert_dismissals(tx, graph, new[:room], by=tx.caller.subject)
+    return new[room:]
+
+
 async def take_back(tx: Transaction, graph: Graph, pair: Pair) -> float | None:
     """Take back that two entities are different; return the likeness of the former proposal. Raises NotFound."""
     was_dismissed, likeness = await store.delete_dismissal(tx, graph, pair)

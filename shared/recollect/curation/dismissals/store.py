@@ -31,6 +31,17 @@ async def insert_dismissal(tx: Transaction, graph: Graph, pair: Pair, *, likenes
     return inserted is not None
 
 
+async def insert_dismissals(tx: Transaction, graph: Graph, pairs: Sequence[Pair], *, by: str) -> None:
+    """Record that the entities of each pair are different. They are live entities of the graph."""
+    await tx.execute(
+        queries.insert_dismissals,
+        graph_id=graph.id,
+        node_ids=[node_id for node_id, _ in pairs],
+        other_ids=[other_id for _, other_id in pairs],
+        dismissed_by=by,
+    )
+
+
 async def is_dismissed(tx: Transaction, graph: Graph, pair: Pair) -> bool:
     """Whether a pair is dismissed."""
     found = await tx.fetchval(queries.find_dismissal, graph_id=graph.id, node_id=pair[0], other_id=pair[1])

@@ -23,7 +23,7 @@ _COMMON_COLUMNS = (
 COLUMNS: dict[Stage, tuple[str, ...]] = {
     Stage.ENTITIES: (
         *("name", "entityType", "observations", "createdAt", "lastModified", "tags", "importance"),
-        *("parentId", "aliases", "said", "text", *_COMMON_COLUMNS),
+        *("parentId", "aliases", "said", "text", *_COMMON_COLUMNS, "differentFrom"),
     ),
     Stage.FACTS: ("text", "kind", "createdAt", "lastModified", "tags", "importance", *_COMMON_COLUMNS),
     Stage.RELATIONS: (
@@ -39,7 +39,7 @@ TYPES: dict[Stage, type[AnyRecord]] = {
     Stage.RELATIONS: RelationRecord,
 }
 
-LISTS = frozenset({"observations", "tags", "aliases", "said"})
+LISTS = frozenset({"observations", "tags", "aliases", "said", "differentFrom"})
 _JSON = frozenset({"metadata", "fromFact", "toFact"})
 NUMBERS = frozenset({"importance", "ttlDays", "ordinal"})
 _DEFAULTS = {Stage.ENTITIES: {"entityType": "", "observations": []}, Stage.FACTS: {}, Stage.RELATIONS: {}}
