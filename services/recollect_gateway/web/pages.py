@@ -15,6 +15,7 @@ from litestar.response import Redirect
 
 from recollect.accounts.passkeys.model import PasskeySite
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
+from recollect.text.control_characters import in_one_direction
 from recollect_gateway.web.browser_names import browser_name
 from recollect_gateway.web.compiled_templates import CompiledTemplates
 from recollect_gateway.web.forms import form_cookie, form_token
@@ -136,6 +137,7 @@ def template_environment(*packages: str) -> Environment:
         bytecode_cache=CompiledTemplates(made_by=Path(__file__).read_bytes()),
     )
     environment.globals["asset"] = lambda name: asset_address(PACKAGE, name)
+    environment.filters["in_one_direction"] = in_one_direction
     environment.filters["utc"] = lambda at: f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     environment.filters["browser"] = browser_name
     environment.filters["counted"] = lambda count, noun: f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -50,3 +50,15 @@ def _is_control(character: str) -> bool:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
+
+
+_TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+
+
+def in_one_direction(text: str) -> str:
+    """A text without the characters that override, embed or isolate the direction of writing.
+
+    For titles and labels, in which no markup can keep a stored text from turning the words around it. The directions of
+    Hebrew and Arabic words need none of these characters.
+    """
+    return text.translate(_TURNING)

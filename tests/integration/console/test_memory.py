@@ -63,6 +63,21 @@ async def test_nodes_are_filtered_by_who_wrote_them(owner_visit: Visitor, caller
     assert not nobody.all("b")
 
 
+async def test_no_stored_text_turns_the_words_of_titles_and_labels_around(
+    owner_visit: Visitor, db: Database, caller: Caller
+) -> None:
+    turning = "abc\u202egnp.\u2066exe"
+    await Agent(db, caller).create(NewEntity(turning, turning, (), tags=(turning,)))
+    listed = await owner_visit.open("memory", kind=turning)
+    node = await owner_visit.open_address(listed.links()[turning])
+    forget = await owner_visit.open_address(node.links()["Forget"])
+    for page in (listed, node, forget):
+        labels = [e.attributes.get(name, "") for e in page.elements for name in ("title", "aria-label")]
+        shown = [*labels, *(e.text for e in (*page.all("title"), *page.all("h1")))]
+        assert any("abcgnp.exe" in text for text in shown), page.address
+        assert not [text for text in shown if {"\u202e", "\u2066"} & set(text)], page.address
+
+
 async def test_a_part_is_rendered_alone_for_htmx(owner_visit: Visitor) -> None:
     part = await owner_visit.part("memory", "results", prefix="reco")
     assert part.all("html") == []
