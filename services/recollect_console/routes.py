@@ -24,6 +24,7 @@ from recollect_console.pages.invitations import InvitationPages
 from recollect_console.pages.jobs import JobsPages
 from recollect_console.pages.memory import MemoryPages
 from recollect_console.pages.node import NodePages
+from recollect_console.pages.organisation_deletion import OrganisationDeletionPages
 from recollect_console.pages.people import PeoplePages
 from recollect_console.pages.settings import SettingsPages
 from recollect_console.pages.several import SeveralPages
@@ -77,6 +78,7 @@ PAGES = (
     NodePages,
     PeoplePages,
     SettingsPages,
+    OrganisationDeletionPages,
     SeveralPages,
     TakeBackPages,
     TimelinePages,

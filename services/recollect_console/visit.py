@@ -9,6 +9,8 @@ from urllib.parse import quote, urlencode
 from litestar import Request
 from litestar.response import Redirect
 
+from recollect.accounts.deletion_requests import service as deletion_requests
+from recollect.accounts.deletion_requests.model import DeletionRequest
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.caller import Caller, Scope
 from recollect.curation.duplicates import proposals
@@ -45,7 +47,8 @@ class Visit:
     """A person at a page: as whom they call (`caller`), which graph they look at, and at which moment (`as_of`).
 
     `form`: the fields of the form that was sent, which came from our own page, and `files` those in it. `graphs`,
-    `moment` and `open_proposals`, the number of duplicates to decide on, are known once the graph is read.
+    `moment`, `open_proposals`, the number of duplicates to decide on, and `deletion`, the request for the deletion of
+    the organisation, are known once the page is read.
     """
 
     request: AnyRequest
@@ -60,6 +63,7 @@ class Visit:
     graphs: list[Graph] = field(default_factory=list)
     moment: Moment | None = None
     open_proposals: int = 0
+    deletion: DeletionRequest | None = None
 
     def call(self, operation: str, *, read_only: bool = False) -> Call:
         """This person's call of an operation, by the name that the graph's log has for it."""
@@ -72,7 +76,7 @@ class Visit:
             if self.graph != DEFAULT_GRAPH:
                 graphs.require_there(view)
             self.moment, self.graphs = view.at, await graphs.list_graphs(view.tx, limit=MAX_GRAPHS)
-            await self._count_proposals(view.tx)
+            await self._read_frame(view.tx)
             yield view
 
     @asynccontextmanager
@@ -80,13 +84,16 @@ class Visit:
         """The one transaction of a page that shows nothing of a graph."""
         async with self.services.db.transaction(self.caller, read_only=True) as tx:
             self.graphs = await graphs.list_graphs(tx, limit=MAX_GRAPHS)
-            await self._count_proposals(tx)
+            await self._read_frame(tx)
             yield tx
 
-    async def _count_proposals(self, tx: Transaction) -> None:
-        """Count what the sidebar shows; a part of a page has no sidebar."""
+    async def _read_frame(self, tx: Transaction) -> None:
+        """Read what is around every page; a part of a page has nothing around it."""
+        if "hx-request" in self.request.headers:
+            return
+        self.deletion = await deletion_requests.find_request(tx)
         graph = next((graph for graph in self.graphs if self.graph in (graph.name, str(graph.id))), None)
-        if graph is not None and "hx-request" not in self.request.headers:
+        if graph is not None:
             self.open_proposals = await proposals.count_proposals(tx, graph.id)
 
     def changing_tenant(self, *, commit: bool = True) -> AbstractAsyncContextManager[Transaction]:

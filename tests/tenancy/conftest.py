@@ -259,6 +259,11 @@ async def _insert_the_rest(owner: asyncpg.Connection, tenants: list[UUID]) -> No
     await owner.execute(
         "INSERT INTO usage_hourly SELECT t, '2026-01-01Z', 'tool', 'recall', 1 FROM unnest($1::uuid[]) AS t", tenants
     )
+    await owner.execute(
+        "INSERT INTO deletion_requests (tenant_id, requested_by) "
+        "SELECT DISTINCT ON (tenant_id) tenant_id, person_id FROM members WHERE tenant_id = ANY ($1)",
+        tenants,
+    )
 
 
 async def settled(agent: Agent, owner: asyncpg.Connection) -> Neighbour:

@@ -100,6 +100,8 @@ ROUTES = {
     "GET /settings": READER,
     "POST /settings": ADMIN,
     "GET /settings/delete": ADMIN,
+    "POST /settings/delete": ADMIN,
+    "POST /settings/delete/keep": ADMIN,
     "GET /settings/graphs": READER,
     "POST /settings/graphs": ADMIN,
     "GET /settings/graphs/new": ADMIN,

@@ -167,6 +167,10 @@ FUNCTIONS = {
     "find_operator_key(key_hash bytea)": {"id", "name", "expires_at", "revoked_at"},
     "count_of_tenant(tenant uuid)": {"count_of_tenant"},
     "tenants_to_erase()": {"tenant_id"},
+    "tenants_with_due_deletion()": {"tenant_id"},
+    "delete_requested_tenant(tenant uuid, entry uuid)": {"delete_requested_tenant"},
+    "withdraw_deletion_request(tenant uuid)": {"withdraw_deletion_request"},
+    "tell_operators_of_deletion_request()": {"tell_operators_of_deletion_request"},
     "find_cells(tenants uuid[], slugs text[])": {"tenant_id", "slug", "cell"},
     "find_places(tenant_ids uuid[], slugs text[], secret_hashes bytea[])": {"place"},
     "find_departures(tenant_ids uuid[], slugs text[], secret_hashes bytea[])": {
@@ -187,10 +191,10 @@ FUNCTIONS = {
 }
 """Each function with its result columns."""
 
-OF_OPERATORS = {"find_operator_key", "count_of_tenant"}
+OF_OPERATORS = {"find_operator_key", "count_of_tenant", "withdraw_deletion_request"}
 """Functions for the operator API only: test_operators.py."""
 
-OF_TRIGGERS = {"forget_brought_person"}
+OF_TRIGGERS = {"forget_brought_person", "tell_operators_of_deletion_request"}
 """Functions that only triggers call."""
 
 OF_BOTH = {"forget_statistics", "erase_tenant_step", "missing_migrations"}
@@ -198,6 +202,9 @@ OF_BOTH = {"forget_statistics", "erase_tenant_step", "missing_migrations"}
 WRITING = {
     "find_operator_key": "when an operator's key was used",
     "erase_tenant_step": "away with tenants whose grace is over, and with no other: test_operators.py",
+    "delete_requested_tenant": "that a tenant is deleted whose owner asked a week ago: test_deletion_requests.py",
+    "withdraw_deletion_request": "that nobody asks for a tenant's deletion any more",
+    "tell_operators_of_deletion_request": "into the log of operators what was asked: test_deletion_requests.py",
     "end_hold": "that a tenant is here, where the hold of its writes is over",
     "end_switch": "that a tenant is here, by the secret that only the cell tells from which it departed: test_moves.py",
     "follow_move": "in the directory where a tenant moves to that is under way",
@@ -304,6 +311,7 @@ def callers_of(function: str) -> list[str]:
 
 WHEREVER_IT_IS = {
     "count_of_tenant",
+    "delete_requested_tenant",
     "end_hold",
     "end_switch",
     "erase_tenant_step",
@@ -311,6 +319,7 @@ WHEREVER_IT_IS = {
     "find_departures",
     "find_places",
     "list_open_switches",
+    "tell_operators_of_deletion_request",
 }
 """Functions that get a tenant as argument, which need not be in this cell: operators call them, or the directory."""
 

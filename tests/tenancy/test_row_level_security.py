@@ -236,6 +236,7 @@ OUTCOMES = {
 WITHOUT_RIGHT = {
     "changes": {"move", "take", "update", "delete"},
     "audit_log": {"move", "take", "update", "delete"},
+    "deletion_requests": {"insert", "move", "take", "update"},
     "api_keys": {"move", "take", "delete"},
     "invitations": {"move", "take", "delete"},
     "members": {"move", "take"},

@@ -348,7 +348,7 @@ async def people(walk: Walk) -> None:
 async def usage(walk: Walk) -> None:
     """Look at the charts, at another range, and at the same numbers as a table."""
     await walk.shows(".plot canvas")
-    assert await walk.page.do("page.evaluate", "document.querySelectorAll('.plot canvas').length") == 4
+    assert await walk.page.do("page.evaluate", "document.querySelectorAll('.plot canvas').length") == 5
     await walk.click("nav >> text=7 days")
     await walk.shows(".plot canvas")
     assert "range=week" in await walk.page.address()
@@ -392,7 +392,7 @@ async def webhooks(walk: Walk) -> None:
 
 
 async def settings(walk: Walk) -> None:
-    """Change the time zone, make a graph and erase it by its name, trust an issuer, and read what a deletion means."""
+    """Change the time zone, make a graph and erase it, trust an issuer; ask for the deletion, and take it back."""
     await walk.fill("#field-time_zone", "Europe/Berlin")
     await walk.click("button >> text=Save")
     await walk.shows(".toast >> text=The settings are changed")
@@ -416,8 +416,14 @@ async def settings(walk: Walk) -> None:
     await walk.shows(".toast >> text=accepted from now on")
     await walk.look("issuers")
     await walk.click("nav >> text=Deletion")
-    await walk.shows("text=Who deletes it")
     await walk.look("deletion")
+    await walk.fill("#field-typed", walk.tenant)
+    await walk.fill("#field-password", PASSWORD)
+    await walk.click("button >> text=Request the deletion")
+    await walk.shows(".past-banner >> text=is to be deleted from")
+    await walk.look("deletion-requested")
+    await walk.click("button >> text=Keep the organisation")
+    await walk.shows(".toast >> text=The organisation is kept")
 
 
 async def ask(walk: Walk) -> None:

@@ -63,6 +63,7 @@ def scheduled_jobs(context: WorkerContext) -> list[ScheduledJob]:
         ScheduledJob("delete old usage", cleanup.delete_old_usage, PURGE_SECONDS),
         ScheduledJob("delete old audit entries", cleanup.delete_old_audit_entries, PURGE_SECONDS),
         ScheduledJob("delete expired idempotency keys", cleanup.delete_expired_idempotency_keys, PURGE_SECONDS),
+        ScheduledJob("delete tenants by request", tenant_erasure.delete_requested, settings.sweep_seconds),
         ScheduledJob("erase deleted tenants", tenant_erasure.erase, settings.sweep_seconds),
         ScheduledJob("schedule compaction", compaction.schedule, CHECK_SECONDS),
         ScheduledJob("schedule search for duplicates", duplicates.schedule, settings.sweep_seconds),

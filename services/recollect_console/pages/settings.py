@@ -1,4 +1,4 @@
-"""Settings of the organisation: its name, time zone and retention, and what its deletion means."""
+"""Settings of the organisation: its name, time zone and retention."""
 
 from typing import Any
 
@@ -6,16 +6,11 @@ from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.response import Redirect
 
-from recollect.accounts.identity import service as identity
-from recollect.accounts.members import service as members
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import MAX_RETENTION_DAYS, Tenant, TenantPatch
-from recollect.accounts.usage import service as usage
 from recollect.errors import InvalidInput, RecollectError
 from recollect.times import MAX_ZONE
 from recollect_console.access import ADMIN
-from recollect_console.authors import MOST
-from recollect_console.paging import PAGE
 from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
@@ -43,25 +38,6 @@ class SettingsPages(Controller):
         except RecollectError as error:
             return await _page(visit, refusal_of(error))
         return visit.go("settings", done="saved")
-
-    @get("/delete", opt=ADMIN)
-    async def explain_deletion(self, visit: NamedDependency[Visit]) -> Response[str]:
-        """What goes with the organisation, and who deletes it: operators, since it ends what members may do here."""
-        async with visit.reading_tenant() as tx:
-            stored, has_more = await usage.list_stored(tx, limit=MOST)
-            people = await members.list_members(tx, limit=MOST + 1)
-            keys = await identity.list_keys(tx, limit=MOST + 1)
-        return render(
-            visit,
-            "settings/delete.html",
-            stored=stored[:PAGE],
-            counts=[_count(len(stored), is_cut=has_more), _count(len(people)), _count(len(keys))],
-            memories=sum(graph.entities + graph.facts + graph.observations for graph in stored),
-        )
-
-
-def _count(found: int, *, is_cut: bool = False) -> str:
-    return f"more than {MOST}" if is_cut or found > MOST else f"{found:,}"
 
 
 async def _page(visit: Visit, refusal: FormRefusal | None = None) -> Response[str]:

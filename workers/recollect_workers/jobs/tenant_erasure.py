@@ -1,7 +1,8 @@
-"""Erase tenants that were deleted, once their grace period is over."""
+"""Delete tenants whose owners asked for it, and erase tenants that were deleted, once their grace period is over."""
 
 import structlog
 
+from recollect.accounts.deletion_requests import service as deletion_requests
 from recollect.accounts.deletions import service as deletions
 from recollect.accounts.deletions.model import StepOutcome
 from recollect.accounts.tenants import service as tenants
@@ -9,6 +10,18 @@ from recollect.errors import RecollectError
 from recollect_workers.context import WorkerContext
 
 log = structlog.get_logger(__name__)
+
+
+async def delete_requested(context: WorkerContext) -> None:
+    """Delete tenants whose owners asked for that a week ago; operators can restore them until they are erased."""
+    for tenant_id in context.until_stopping(await deletion_requests.tenants_with_due_deletion(context.database)):
+        try:
+            erase_at = await deletion_requests.delete_requested_tenant(context.database, tenant_id)
+        except RecollectError as error:
+            log.warning("tenant deletion postponed", tenant=str(tenant_id), reason=str(error))
+            continue
+        if erase_at is not None:
+            log.info("tenant deleted by request of its owner", tenant=str(tenant_id), erase_at=erase_at.isoformat())
 
 
 async def erase(context: WorkerContext) -> None:

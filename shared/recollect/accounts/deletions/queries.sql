@@ -32,6 +32,10 @@ FROM undone WHERE id = :tenant_id
 RETURNING -- include: tenant
 ;
 
+-- name: withdraw_request
+-- Take back that an owner asked for the deletion of a tenant; returns who did.
+SELECT withdraw_deletion_request(:tenant_id);
+
 -- name: tenants_to_erase
 -- Tenants whose grace is over.
 SELECT tenant_id FROM tenants_to_erase();

@@ -55,18 +55,19 @@ async def delete_tenant(
 
 
 async def restore_tenant(operator: Operator, slug: str, *, check: Check[Tenant] = unconditional) -> Tenant:
-    """Undo a deletion: the tenant is what it was before, active or suspended.
+    """Undo a deletion: the tenant is what it was before, active or suspended. Also take an owner's request for it back.
 
     Raises NotFound, Conflict where it was not deleted or its grace is over, and as `check` does.
     """
     async with operator.transaction():
         tenant = await tenants.lock_tenant(operator, slug)
         check(tenant)
-        if tenant.erase_at is None:
+        is_withdrawn = await store.withdraw_request(operator, tenant.id)
+        if tenant.erase_at is None and not is_withdrawn:
             raise Conflict(
                 "This tenant is not deleted, so there is nothing to restore.", code=ErrorCode.TENANT_NOT_DELETED
             )
-        restored = await store.restore_tenant(operator, tenant.id)
+        restored = tenant if tenant.erase_at is None else await store.restore_tenant(operator, tenant.id)
         if restored is None:
             raise Conflict(
                 "The grace period of this tenant is over, so it cannot be restored: its erasure has begun or is about "

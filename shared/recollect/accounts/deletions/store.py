@@ -38,6 +38,11 @@ async def restore_tenant(operator: Operator, tenant_id: UUID) -> Tenant | None:
     return Tenant(**row) if row else None
 
 
+async def withdraw_request(operator: Operator, tenant_id: UUID) -> bool:
+    """Take back that an owner asked for the deletion of a tenant; return whether one did."""
+    return await operator.fetchval(queries.withdraw_request, tenant_id=tenant_id) is not None
+
+
 async def tenants_to_erase(session: Session) -> list[UUID]:
     """Tenants whose grace is over."""
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_to_erase)]

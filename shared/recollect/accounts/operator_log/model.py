@@ -13,6 +13,8 @@ class OperatorAction(StrEnum):
     TENANT_PLAN_CHANGED = "tenant.plan_changed"
     TENANT_SUSPENDED = "tenant.suspended"
     TENANT_RESUMED = "tenant.resumed"
+    TENANT_DELETION_REQUESTED = "tenant.deletion_requested"
+    TENANT_DELETION_TAKEN_BACK = "tenant.deletion_taken_back"
     TENANT_DELETED = "tenant.deleted"
     TENANT_RESTORED = "tenant.restored"
     TENANT_ERASED = "tenant.erased"

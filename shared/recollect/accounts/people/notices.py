@@ -1,5 +1,6 @@
 """Mails to people about changes to their accounts, so that they learn of changes that others made."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from recollect.outbound.mail import Email, Mailer, MailFailed
@@ -7,6 +8,9 @@ from recollect.outbound.mail import Email, Mailer, MailFailed
 IF_NOT_YOU = (
     "If not, somebody else has access to your account: choose a new password, end all sessions, and remove passkeys\n"
     "that are not yours, on your account page. Then tell whoever runs your organisation's memory.\n"
+)
+OF_ORGANISATION = (
+    "If you do not know of this, ask the owners of the organisation, and tell whoever operates the service.\n"
 )
 AFTER_DELETION = (
     "If not, somebody else had access to your account: tell whoever runs your organisation's memory. The account\n"
@@ -38,6 +42,21 @@ async def notify_of_deletion(mailer: Mailer, email: str, *, address: str | None)
     """Tell a person that their account was deleted; `address` None: by an operator."""
     origin = f"from {address}" if address else "by an operator of Recollect"
     await _send(mailer, email, "Your account was deleted", "Your account was deleted", origin, warning=AFTER_DELETION)
+
+
+async def notify_of_requested_deletion(
+    mailer: Mailer, emails: Sequence[str], tenant: str, address: str | None, *, due: str | None
+) -> None:
+    """Tell owners and admins that the deletion of their organisation was requested or (`due` None) taken back."""
+    if due is None:
+        subject = f"The organisation {tenant} is kept"
+        act, warning = f"An owner took back that the organisation {tenant} is to be deleted", OF_ORGANISATION
+    else:
+        subject = f"The organisation {tenant} is to be deleted"
+        act = f"An owner asked for the deletion of the organisation {tenant}, which begins on {due},"
+        warning = f"Until then any owner takes that back: in the console, under Settings, Delete.\n{OF_ORGANISATION}"
+    for email in emails:
+        await _send(mailer, email, subject, act, _from(address), warning=warning)
 
 
 async def _send(mailer: Mailer, email: str, subject: str, act: str, origin: str, *, warning: str = IF_NOT_YOU) -> None:

@@ -178,6 +178,12 @@ async def require_own_password(db: Database, signed_in: PersonSession, password:
     return found.password_changes
 
 
+async def has_own_password(db: Database, signed_in: PersonSession) -> bool:
+    """Whether the person who is signed in has a password."""
+    found = await _own_account(db, signed_in)
+    return found is not None and found.password_hash is not None
+
+
 async def require_same_password(session: Session, person_id: UUID, password_changes: int) -> None:
     """Raise InvalidInput where the password was changed since `password_changes`; otherwise lock it.
 

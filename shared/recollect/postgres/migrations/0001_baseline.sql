@@ -4693,6 +4693,106 @@ AS $$
     SELECT t.id FROM tenants_staying t WHERE t.erase_at <= statement_timestamp() ORDER BY t.erase_at, t.id
 $$;
 
+-- That an owner asked for the deletion of their organisation. It does nothing for a week, in which any owner takes it
+-- back (ADR 3). The application may store that somebody asked, for the tenant of its transaction, and delete it. It
+-- cannot say when that was, nor when the week is over, nor change either.
+CREATE TABLE deletion_requests (
+    tenant_id uuid PRIMARY KEY REFERENCES tenants (id),
+    requested_by uuid NOT NULL,
+    requested_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+    due_at timestamptz NOT NULL DEFAULT statement_timestamp() + interval '168 hours',
+    CHECK (due_at >= requested_at + interval '168 hours')
+);
+CREATE INDEX deletion_requests_due ON deletion_requests (due_at);
+
+ALTER TABLE deletion_requests ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant_isolation ON deletion_requests
+    USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
+GRANT SELECT, DELETE ON deletion_requests TO recollect_app;
+GRANT INSERT (tenant_id, requested_by) ON deletion_requests TO recollect_app;
+
+-- Write into the log of operators that a deletion was asked for, or taken back: the application can neither leave that
+-- out nor change it. Nor can it fill the log: beyond ten entries of a tenant in a day, nobody may ask until the next.
+CREATE FUNCTION tell_operators_of_deletion_request()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+DECLARE
+    request deletion_requests := CASE WHEN TG_OP = 'INSERT' THEN NEW ELSE OLD END;
+    about text := (SELECT 'tenant:' || t.slug FROM tenants t WHERE t.id = request.tenant_id);
+BEGIN
+    IF TG_OP = 'INSERT' AND (
+        SELECT count(*) FROM operator_log l
+        WHERE l.subject = about AND l.at > statement_timestamp() - interval '1 day'
+            AND l.action IN ('tenant.deletion_requested', 'tenant.deletion_taken_back')
+    ) >= 10 THEN
+        RAISE EXCEPTION 'the deletion was asked for too often' USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    INSERT INTO operator_log (actor, action, subject, details)
+    VALUES ('service', CASE WHEN TG_OP = 'INSERT' THEN 'tenant.deletion_requested' ELSE 'tenant.deletion_taken_back' END,
+        about, jsonb_build_object('requested_by', 'person:' || request.requested_by, 'due_at', request.due_at));
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER told AFTER INSERT OR DELETE ON deletion_requests
+    FOR EACH ROW WHEN (current_user = 'recollect_app') EXECUTE FUNCTION tell_operators_of_deletion_request();
+
+-- Take back that an owner asked for the deletion of a tenant: what operators do, who read no table of tenants. Returns
+-- who had asked.
+CREATE FUNCTION withdraw_deletion_request(tenant uuid)
+RETURNS uuid
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    DELETE FROM deletion_requests r WHERE r.tenant_id = tenant RETURNING r.requested_by
+$$;
+
+-- Tenants whose owners asked for their deletion a week ago, and did not take it back.
+CREATE FUNCTION tenants_with_due_deletion()
+RETURNS TABLE (tenant_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT t.id FROM deletion_requests r JOIN tenants_staying t ON t.id = r.tenant_id
+    WHERE r.due_at <= statement_timestamp() AND t.erase_at IS NULL ORDER BY r.due_at, t.id
+$$;
+
+-- Delete a tenant whose owner asked for that a week ago, as an operator does: it is suspended completely, and is erased
+-- in 30 days, until when an operator restores it. Returns when that is; null where nobody asked, the week is not over,
+-- or the tenant is deleted already or on its way between cells. entry: the id of the entry in the audit log.
+CREATE FUNCTION delete_requested_tenant(tenant uuid, entry uuid)
+RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+DECLARE
+    old tenants;
+    request deletion_requests;
+    told jsonb;
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM deletion_requests r WHERE r.tenant_id = tenant AND r.due_at <= statement_timestamp()) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM lock_writes(tenant, true);
+    SELECT * INTO old FROM tenants t WHERE t.id = tenant AND t.place = 'here' AND NOT t.moving AND t.erase_at IS NULL
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    DELETE FROM deletion_requests r WHERE r.tenant_id = tenant AND r.due_at <= clock_timestamp() RETURNING * INTO request;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO tenant_deletions (id, deleted_by, status_before, read_only_before)
+    VALUES (tenant, 'person:' || request.requested_by, old.status, old.read_only);
+    UPDATE tenants t SET status = 'suspended', erase_at = statement_timestamp() + interval '720 hours' WHERE t.id = tenant
+    RETURNING * INTO STRICT old;
+    told := jsonb_build_object('erase_at', to_char(old.erase_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'requested_by', 'person:' || request.requested_by);
+    INSERT INTO audit_log (tenant_id, id, actor, action, objects, details)
+    VALUES (tenant, entry, 'service', 'tenant.deleted', ARRAY['tenant:' || tenant], told);
+    INSERT INTO operator_log (actor, action, subject, details)
+    VALUES ('service', 'tenant.deleted', 'tenant:' || old.slug, told);
+    RETURN old.erase_at;
+END $$;
+
 -- One step of the erasure of a tenant whose grace is over: delete so many rows at most, and add to what was deleted
 -- before. Where none is left, the tenant goes as well, and its receipt is written. Tells 'more', 'erased', or 'busy'
 -- where another step is under way or somebody is at work in the tenant; null where there is no such tenant, or it may
@@ -4946,9 +5046,11 @@ GRANT EXECUTE ON FUNCTION -- worker
     waiting_work
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- erasure
+    delete_requested_tenant,
     erase_tenant_step,
     forget_statistics,
-    tenants_to_erase
+    tenants_to_erase,
+    tenants_with_due_deletion
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- versions
     missing_migrations
@@ -4964,7 +5066,8 @@ TO recollect_operator;
 GRANT EXECUTE ON FUNCTION -- erasure
     count_of_tenant,
     erase_tenant_step,
-    forget_statistics
+    forget_statistics,
+    withdraw_deletion_request
 TO recollect_operator;
 GRANT EXECUTE ON FUNCTION -- versions
     missing_migrations
@@ -5041,6 +5144,7 @@ COMMENT ON TABLE autolinks IS 'New facts that wait to be related to what they ar
 
 COMMENT ON TABLE operator_keys IS 'Keys of operators, by keyed hash.';
 COMMENT ON TABLE operator_log IS 'What operators did; append-only.';
+COMMENT ON TABLE deletion_requests IS 'That an owner asked for the deletion of their organisation, and when it is due.';
 COMMENT ON TABLE tenant_deletions IS 'Tenants that were deleted and are not erased yet.';
 COMMENT ON TABLE erasure_receipts IS 'What is left of a tenant that was erased; append-only.';
 COMMENT ON TABLE tenant_cells IS 'In which cell a tenant is that is not in the home cell.';

@@ -69,6 +69,7 @@ COMMENT ON TABLE autolinks IS 'New facts that wait to be related to what they ar
 
 COMMENT ON TABLE operator_keys IS 'Keys of operators, by keyed hash.';
 COMMENT ON TABLE operator_log IS 'What operators did; append-only.';
+COMMENT ON TABLE deletion_requests IS 'That an owner asked for the deletion of their organisation, and when it is due.';
 COMMENT ON TABLE tenant_deletions IS 'Tenants that were deleted and are not erased yet.';
 COMMENT ON TABLE erasure_receipts IS 'What is left of a tenant that was erased; append-only.';
 COMMENT ON TABLE tenant_cells IS 'In which cell a tenant is that is not in the home cell.';

@@ -164,9 +164,11 @@ GRANT EXECUTE ON FUNCTION -- worker
     waiting_work
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- erasure
+    delete_requested_tenant,
     erase_tenant_step,
     forget_statistics,
-    tenants_to_erase
+    tenants_to_erase,
+    tenants_with_due_deletion
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- versions
     missing_migrations
@@ -182,7 +184,8 @@ TO recollect_operator;
 GRANT EXECUTE ON FUNCTION -- erasure
     count_of_tenant,
     erase_tenant_step,
-    forget_statistics
+    forget_statistics,
+    withdraw_deletion_request
 TO recollect_operator;
 GRANT EXECUTE ON FUNCTION -- versions
     missing_migrations
