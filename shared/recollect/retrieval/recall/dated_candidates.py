@@ -171,12 +171,17 @@ def _is_stamp(text: str, found: TimePhrase) -> bool:
 
 
 def _ranges(text: str, times: Sequence[TimePhrase], asked_on: date) -> Iterator[DateRange]:
-    """The ranges of the times: those between two are one, and that since one lasts until the day of asking."""
+    """The ranges of the times: those between two are one, and that since one lasts until the day of asking.
+
+    From one weekday to another means the last such days: what happened in them is asked for more often than what will.
+    """
     index = 0
     while index < len(times):
         found, ranges = times[index], times[index].ranges_around(asked_on)
         later = times[index + 1] if index + 1 < len(times) else None
-        if later is not None and ranges and _joins(text, found, later):
+        if found.is_weekday_range:
+            yield from ranges[:1]
+        elif later is not None and ranges and _joins(text, found, later):
             index += 1
             yield from _between(ranges, later.ranges_around(asked_on))
         elif _is_since(text, found):

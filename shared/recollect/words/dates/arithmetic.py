@@ -70,6 +70,17 @@ def adjacent_weekday(*directions: int, today: bool = False) -> Meaning:
     return meaning
 
 
+def weekday_range(values: Values, reference: date) -> Sequence[DateRange]:
+    """From `firstweekday` to the next `lastweekday`: the last such days that began before the day of saying, the next.
+
+    From a weekday to the same one it is a week.
+    """
+    ahead = (values["firstweekday"] - 1 - reference.weekday()) % 7
+    days = (values["lastweekday"] - values["firstweekday"]) % 7 or 7
+    starts = (reference + (ahead - 7) * _DAY, reference + ahead * _DAY)
+    return [DateRange(start, start + days * _DAY) for start in starts]
+
+
 def adjacent_month(direction: int) -> Meaning:
     """The last `month` before that of the day of saying (-1), the first after it (1); or the three of a `season`.
 

@@ -28,6 +28,7 @@ from recollect.words.dates.arithmetic import (
     units_until,
     week_of_year,
     weekday_of_week,
+    weekday_range,
 )
 from recollect.words.dates.phrases import DIGITS, Language, Phrase, SurroundingWords
 from recollect.words.dates.ranges import DAY, MONTH, WEEK, WEEKEND, YEAR
@@ -92,8 +93,15 @@ s m ve ll re d t don didn
 """
 """Words that say nothing about what is asked for beside its time."""
 
+
+def _weekdays(words: Mapping[str, int], between: Mapping[str, int] | None = None) -> dict[str, Mapping[str, int]]:
+    """The weekdays, and those at the ends of a range, which may have forms of their own."""
+    at_ends = {**words, **(between or {})}
+    return {"weekday": words, "firstweekday": at_ends, "lastweekday": at_ends}
+
+
 ENGLISH = Language(
-    _ENGLISH,
+    _ENGLISH | _weekdays(_ENGLISH["weekday"]),
     [
         Phrase("day before yesterday", days_away(-2)),
         Phrase("day after tomorrow", days_away(2)),
@@ -114,6 +122,8 @@ ENGLISH = Language(
         Phrase(f"{_LAST} {{weekday}}", adjacent_weekday(-1)),
         Phrase(f"{_NEXT} {{weekday}}", adjacent_weekday(1)),
         Phrase("this {weekday}", adjacent_weekday(1, today=True)),
+        Phrase("{firstweekday}(?: ?[-\u2013] ?| (?:to|until|till|through) ){lastweekday}", weekday_range),
+        Phrase("between {firstweekday} and {lastweekday}", weekday_range),
         Phrase("{weekday} (?:morning|afternoon|evening|night)", adjacent_weekday(-1, 1)),
         Phrase(
             _after("on", "since", "from", "until", "till", "by", "before", "after", "and", "to", "between")
@@ -199,6 +209,7 @@ _MEANINGS: Mapping[str, tuple[Meaning, bool]] = {
     "weekday of 0": (weekday_of_week(0), False),
     "weekday of 1": (weekday_of_week(1), False),
     "weekday": (adjacent_weekday(-1, 1), False),
+    "weekdays": (weekday_range, False),
     "month -1": (adjacent_month(-1), False),
     "month 1": (adjacent_month(1), False),
     "month of -1": (month_of_year(-1), False),
@@ -223,7 +234,7 @@ def _languages() -> Iterator[Language]:
 def _language(table: Mapping[str, Any]) -> Language:
     words = {
         "month": _numbered(table["months"]),
-        "weekday": _numbered(table["weekdays"]),
+        **_weekdays(_numbered(table["weekdays"]), _numbered(table.get("weekdays_between", ()))),
         "number": _numbered(table["numbers"]),
         "unit": {form: _UNITS[unit] for unit, forms in table["units"].items() for form in _forms(forms)},
     }
@@ -245,7 +256,7 @@ def _language(table: Mapping[str, Any]) -> Language:
         words,
         phrases,
         anchors=_anchors(words, chain.from_iterable(patterns for _, patterns in fixed))
-        | {month + ending for month in words["month"] for ending in table.get("endings", ())},
+        | {form + ending for form in chain(words["month"], words["weekday"]) for ending in table.get("endings", ())},
         script=table.get("script", ""),
         spaced=table.get("spaced", True),
         context=context,
@@ -283,7 +294,7 @@ def _variants(name: str, pattern: str) -> Sequence[str]:
 def _anchors(words: Mapping[str, Mapping[str, int]], fixed: Iterator[str]) -> Set[str]:
     """The words of which each time has one: months, weekdays, units, and of each other phrase its longest word."""
     named = chain.from_iterable(
-        re.findall(r"[^\W\d_]+", form) for name in ("month", "weekday", "unit") for form in words[name]
+        re.findall(r"[^\W\d_]+", form) for name in ("month", "firstweekday", "unit") for form in words[name]
     )
     plain = (_LOOKAROUND.sub("", phrase) for phrase in fixed)
     return frozenset(named) | {max(re.findall(r"[^\W\d_]+", phrase), key=len).casefold() for phrase in plain}

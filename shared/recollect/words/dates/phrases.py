@@ -44,6 +44,11 @@ class TimePhrase:
         """Whether it means another day on another day: "yesterday", and "in March", which names no year."""
         return not self.absolute or "year" not in self.values
 
+    @property
+    def is_weekday_range(self) -> bool:
+        """Whether it lasts from one weekday to another: "Monday to Wednesday"."""
+        return "firstweekday" in self.values
+
     def ranges(self, reference: date) -> Sequence[DateRange]:
         """The ranges of days that are meant, said on that day; none for a day that does not exist."""
         try:
