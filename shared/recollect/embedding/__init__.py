@@ -1,7 +1,8 @@
 """Embedders: from texts to vectors, behind one small protocol.
 
-Every vector has length one, so that an inner product is a cosine. The exception is a blank text: it
-has no direction, so it gets the zero vector and is similar to nothing (inner product 0).
+Every vector has length one, so that an inner product is a cosine. The exception is a text
+without a letter or digit (blank, punctuation, emoji), or of letters that the model does not know: it has no direction,
+so it gets the zero vector and is similar to nothing (inner product 0).
 
 `models/` has the models, of which `minilm` ships with the product and is the default; `model_choice` makes the one that
 the settings name. `embedder` is the protocol, `cache` and `measured` wrap an embedder, `prepared` has texts that are

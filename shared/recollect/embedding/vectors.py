@@ -21,8 +21,8 @@ Tokens = TypeVar("Tokens", Vectors, TokenBits)
 class Embedded(Generic[Tokens]):
     """The result of embedding: the vector of each text, shape (texts, dimensions), and those of its tokens in context.
 
-    `tokens`: for each text, a row for each token: bits for a passage, a vector of length one for a question. A blank
-    text has no rows. Where the embedder has no tokens, for any text or for those in the language of this one, there
+    `tokens`: for each text, a row for each token: bits for a passage, a vector of length one for a question. A text
+    without words has no rows. Where the embedder has no tokens, for any text or for those in the language of this one, there
     are no columns either: shape (0, 0).
     """
 
@@ -35,9 +35,13 @@ def encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def nonblank_rows(texts: Sequence[str]) -> list[int]:
-    """The rows whose text is not blank."""
-    return [row for row, text in enumerate(texts) if text and not text.isspace()]
+def worded_rows(texts: Sequence[str]) -> list[int]:
+    """The rows whose text has a letter or a digit.
+
+    Others are blank, or of punctuation and emoji alone: most models see the same unknown token in all of these, and in
+    letters that they do not know, so what they make of them is near to the wrong texts.
+    """
+    return [row for row, text in enumerate(texts) if any(map(str.isalnum, text))]
 
 
 def unit_length(vectors: NDArray[np.floating[Any]]) -> Vectors:

@@ -23,8 +23,8 @@ from recollect.embedding.vectors import (
     Tokens,
     Vectors,
     encodable,
-    nonblank_rows,
     unit_length,
+    worded_rows,
 )
 from recollect.words.english_detection import is_english
 from recollect.words.stop_words import STOP_WORDS
@@ -73,7 +73,7 @@ class MiniLMEmbedder:
         self._session = _session(checked_weights())
         return_freed_memory()  # Four copies of the weights existed while the graph was built.
         self._tokenizer = _tokenizer()
-        self._is_content = _content_tokens(self._tokenizer)
+        self._is_word, self._is_content = _word_tokens(self._tokenizer)
         self._threads = threads
         self._limiter = anyio.CapacityLimiter(threads)
         self._cohort: Vectors | None = None
@@ -139,10 +139,17 @@ class MiniLMEmbedder:
         tokens: list[Tokens] = []
         for text in texts:
             token_ids = self._tokenizer.encode(text).ids
-            states, mean = self._session.run(None, {"tokens": np.array([token_ids], np.int64)})
+            states, mean = self._states_of(token_ids)
             means.append(mean)
             tokens.append(encode_states(states[0, self._is_content[token_ids]]))
         return Embedded(unit_length(np.concatenate(means)), tokens)
+
+    def _states_of(self, token_ids: list[int]) -> tuple[Vectors, Vectors]:
+        """The states of a text's tokens, shape (1, n, _STATE), and their mean; zero for a text without a known word."""
+        if not self._is_word[token_ids].any():
+            return np.zeros((1, len(token_ids), _STATE), np.float32), np.zeros((1, _STATE), np.float32)
+        states, mean = self._session.run(None, {"tokens": np.array([token_ids], np.int64)})
+        return states, mean
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -157,10 +164,10 @@ def _directions(states: Vectors) -> Vectors:
 
 
 def _slices(texts: list[str]) -> Iterator[list[int]]:
-    """The rows whose text is not blank, in turns of _SLICE_CHARACTERS characters or of one longer text."""
+    """The rows whose text has words, in turns of _SLICE_CHARACTERS characters or of one longer text."""
     rows: list[int] = []
     characters = 0
-    for row in nonblank_rows(texts):
+    for row in worded_rows(texts):
         if rows and characters + len(texts[row]) > _SLICE_CHARACTERS:
             yield rows
             rows, characters = [], 0
@@ -195,11 +202,14 @@ def _tokenizer() -> Any:
     return tokenizer
 
 
-def _content_tokens(tokenizer: Any) -> NDArray[np.bool_]:
-    """By token id: whether the token is a content word, not a stop word, a punctuation mark, or special."""
-    is_content = np.zeros(tokenizer.get_vocab_size(), np.bool_)
+def _word_tokens(tokenizer: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """By token id: whether the token has a letter or a digit and is not special, and whether it is no stop word either.
+
+    Unknown characters are a special token, the same for all.
+    """
+    is_word, is_content = np.zeros((2, tokenizer.get_vocab_size()), np.bool_)
     for token, token_id in tokenizer.get_vocab().items():
-        is_special = token.startswith("[") and token.endswith("]")  # [CLS], [SEP], …
-        has_word = any(character.isalnum() for character in token)
-        is_content[token_id] = not is_special and token not in STOP_WORDS and has_word
-    return is_content
+        is_special = token.startswith("[") and token.endswith("]")  # [CLS], [SEP], [UNK], …
+        is_word[token_id] = not is_special and any(map(str.isalnum, token))
+        is_content[token_id] = is_word[token_id] and token not in STOP_WORDS
+    return is_word, is_content

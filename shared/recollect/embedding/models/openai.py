@@ -11,7 +11,7 @@ import stamina
 
 from recollect.embedding.embedder import UNMEASURED
 from recollect.embedding.failure import EmbeddingFailed, FailureCause, WrongDimensions
-from recollect.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
+from recollect.embedding.vectors import Vectors, encodable, unit_length, worded_rows
 from recollect.fairness.slots import released_slot
 from recollect.outbound.retry_after import seconds_until
 from recollect.settings import Settings
@@ -47,7 +47,7 @@ class OpenAIEmbedder:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See Embedder. The whole call, tries and waits included, ends after `embedding_timeout_seconds`."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        rows = nonblank_rows(texts)  # Blank texts are not sent: OpenAI refuses a request that holds one.
+        rows = worded_rows(texts)  # OpenAI refuses a request that holds a blank text.
         if rows:
             async with released_slot():
                 body = await self._request([encodable(texts[row]) for row in rows])

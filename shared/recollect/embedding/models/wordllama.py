@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.embedding.embedder import SimilarityThresholds
-from recollect.embedding.vectors import Vectors, encodable, nonblank_rows, unit_length
+from recollect.embedding.vectors import Vectors, encodable, unit_length, worded_rows
 from recollect.errors import InvalidInput
 
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
@@ -44,7 +44,7 @@ class WordLlamaEmbedder:
 
     def _embed(self, texts: list[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        rows = nonblank_rows(texts)
+        rows = worded_rows(texts)
         if rows:
             longest = max(len(texts[row].encode()) for row in rows)
             batch = max(1, min(64, self._padded_bytes // longest))
