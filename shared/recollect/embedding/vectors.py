@@ -22,8 +22,8 @@ class Embedded(Generic[Tokens]):
     """The result of embedding: the vector of each text, shape (texts, dimensions), and those of its tokens in context.
 
     `tokens`: for each text, a row for each token: bits for a passage, a vector of length one for a question. A text
-    without words has no rows. Where the embedder has no tokens, for any text or for those in the language of this one, there
-    are no columns either: shape (0, 0).
+    without words has no rows. Where the embedder has no tokens, for any text or for those in the language of this one,
+    there are no columns either: shape (0, 0).
     """
 
     vectors: Vectors

@@ -29,7 +29,8 @@ def test_questions_for_everything_are_known_in_several_languages(subtests: pytes
         "すべて教えて",
         "모두 알려줘",
         "*",
-        "  ?",
+        " .* ",
+        "%",
     ):
         with subtests.test(question):
             assert overview_of(question) == Overview()
@@ -97,3 +98,11 @@ def test_beside_a_filter_words_that_add_nothing_ask_for_everything(subtests: pyt
 
 def test_the_most_important_come_first_where_they_are_asked_for() -> None:
     assert overview_of("What are the most important things?") == Overview(order=Order.IMPORTANCE)
+
+
+def test_punctuation_and_emoji_ask_for_nothing(subtests: pytest.Subtests) -> None:
+    """They are searched for as they are, beside a filter, too."""
+    for question in ("?", "???", "...", "-", "。。。", "🎉", "🎉🔥 !"):
+        with subtests.test(question):
+            assert overview_of(question) is None
+            assert overview_of(question, filtered=True, values=("travel",)) is None

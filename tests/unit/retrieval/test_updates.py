@@ -74,7 +74,7 @@ def test_another_memory_stays_where_it_is(newer: Hit) -> None:
 
 def test_of_two_that_mean_as_much_the_newer_comes_first_whatever_its_score() -> None:
     """Scores are scaled within an answer: of two facts alone, the second has the least of all terms."""
-    as_near, farther = (told(2, "Maria lives in Bergen", 0.2, meaning=meaning) for meaning in (0.44, 0.42))
+    as_near, farther = (told(2, "Maria lives in Bergen", 0.2, meaning=meaning) for meaning in (0.37, 0.35))
     assert order(OLD, as_near) == [2, 1]
     assert order(OLD, farther) == [1, 2]
     assert order(as_near, OLD, question="Where did Maria live before?") == [1, 2]
@@ -128,7 +128,7 @@ def test_questions_for_what_was_first_are_known(subtests: pytest.Subtests) -> No
 
 def test_a_question_for_what_is_so_now_prefers_the_newest_by_a_wider_margin() -> None:
     far_below, less_covered = told(2, "Maria lives in Bergen", 0.4), told(2, "Maria lives in Bergen", 0.8, covered=0.4)
-    golf, kona = told(1, "Paul drives a red Golf", 0.9), told(2, "Paul now drives an electric Kona", 0.8)
+    golf, kona = told(1, "Paul drives a red Golf", 0.9), told(2, "Paul drives an electric Kona", 0.8)
     for older, newer in ((OLD, far_below), (OLD, less_covered), (golf, kona)):
         assert order(older, newer) == [1, 2]
         assert order(older, newer, question="Where is he, or what does he drive, these days?") == [2, 1]

@@ -21,8 +21,8 @@ MAX_OVERVIEW = 200
 """Characters of a question that may ask for everything: a longer one asks for something."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*", re.UNICODE)
-_NO_WORDS = re.compile(r"[\s!-/:-@\[-`{-~]*")
-"""A question of ASCII punctuation alone, such as `*`."""
+_ANYTHING = re.compile(r"\s*(?:\.?\*{1,3}|%|\*\.\*)?\s*")
+"""A pattern for anything, as other search tools have it, or nothing at all. Other punctuation asks for nothing."""
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])$", re.IGNORECASE)
 
 
@@ -69,12 +69,14 @@ def overview_of(question: str, *, filtered: bool = False, values: Iterable[str] 
     notes tagged travel" of the tag travel asks for everything.
     """
     text = normalize("NFKC", question)
-    if _NO_WORDS.fullmatch(text):
+    if _ANYTHING.fullmatch(text):
         return Overview()
     if len(text) > MAX_OVERVIEW:
         return None
-    values_in_filter = frozenset(word for value in values for word in _words(normalize("NFKC", value).casefold()))
     spaced = _pieces(text)
+    if not spaced:
+        return None  # Emoji, or punctuation.
+    values_in_filter = frozenset(word for value in values for word in _words(normalize("NFKC", value).casefold()))
     words = {piece.word for piece in spaced}
     for language in _languages():
         if language.may_ask(words, filtered, ascii_only=text.isascii()):

@@ -7,9 +7,13 @@ production API moves to port 9090.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from itertools import chain
 from unicodedata import normalize
 from uuid import UUID
 
@@ -17,6 +21,7 @@ from msgspec import structs
 from rapidfuzz.distance import Indel, Prefix
 
 from recollect.retrieval.recall.ranking import Hit
+from recollect.words.stemming import forms
 
 _MAX_COMPARED = 20
 """Hits that are compared with each other: the first ones."""
@@ -28,21 +33,25 @@ class _Margins:
 
     `min_shared`: the share of the words of the shorter text that the other must have, `min_content` that of those that
     tell what it is about. `min_score`: the share of the better fact's score that the other must have.
-    `max_less_covered`: how much less of the question's words it may have.
+    `min_meaning`: the share of its cosine that is enough as well: scores are scaled within an answer, and of two facts
+    alone the second has the least of all terms. `max_less_covered`: how much less of the question's words it may have.
     """
 
     min_shared: float
     min_content: float
     min_score: float
+    min_meaning: float
     max_less_covered: float
 
 
-_USUAL = _Margins(min_shared=0.5, min_content=0.0, min_score=0.7, max_less_covered=0.15)
-_FOR_THE_NEWEST = _Margins(min_shared=0.34, min_content=0.4, min_score=0.3, max_less_covered=0.45)
+_USUAL = _Margins(min_shared=0.5, min_content=0.0, min_score=0.7, min_meaning=0.8, max_less_covered=0.15)
+_TELLING_CHANGE = _Margins(min_shared=0.4, min_content=0.25, min_score=0.7, min_meaning=0.6, max_less_covered=0.5)
+_FOR_THE_NEWEST = _Margins(min_shared=0.34, min_content=0.4, min_score=0.3, min_meaning=0.6, max_less_covered=0.45)
 """Where a question asks for what is so now. Scores are scaled within an answer: among few they are far apart."""
 
-_AS_MUCH = 0.95
-"""The share of the better fact's cosine from which another one means as much of the question."""
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth)\b"
+)
 
 _FIRST = re.compile(
     r"\b(?:first|initial(?:ly)?|original(?:ly)?|earlier|earliest|previous(?:ly)?|former(?:ly)?|before|used to|oldest|"
@@ -94,6 +103,19 @@ def asks_for_newest(question: str) -> bool:
     return len(question) <= _LONGEST_ASKING and _NOW.search(question) is not None and not asks_for_first(question)
 
 
+def tells_change(text: str) -> bool:
+    """Whether a text says that something has changed: "upgraded to", "no longer", "since June", …"""
+    return _words_of_change().search(normalize("NFC", text)) is not None
+
+
+@cache
+def _words_of_change() -> re.Pattern[str]:
+    words: dict[str, list[str]] = tomllib.loads((files(__package__) / "change_words.toml").read_text("utf-8"))
+    anywhere = words.pop("unspaced")
+    spaced = "|".join(chain.from_iterable(words.values()))
+    return re.compile(normalize("NFC", rf"\b(?:{spaced})\b|{'|'.join(anywhere)}"), re.IGNORECASE)
+
+
 def in_order_of_time(hits: Sequence[Hit], facts: Set[UUID], question: str) -> list[Hit]:
     """A ranking, best first, in which of facts that tell nearly the same the newest comes first, or else the oldest.
 
@@ -135,24 +157,34 @@ class _Comparison:
 
     def __init__(self, hit: Hit) -> None:
         self.hit = hit
-        self.words = frozenset(_words(hit.text))
-        self.content = self.words - _FORM_WORDS
+        words = _words(hit.text)
+        self.words = frozenset(map(_stem, words))
+        self.content = frozenset(_stem(word) for word in words if word not in _FORM_WORDS)
+        self.tells_change = tells_change(hit.text)
+        self.has_number = _NUMBER.search(hit.text.casefold()) is not None
         self.when: tuple[datetime, UUID] = hit.at or datetime.min.replace(tzinfo=UTC), hit.memory_id
 
     def replaces(self, better: "_Comparison", margins: _Margins, asked: Set[str]) -> bool:
         """Whether this fact says nearly the same as one with a better score, about the same entity or none."""
+        older, newer = sorted((self, better), key=lambda each: each.when)
+        if older.has_number and not newer.has_number:
+            return False
+        if self.hit.name is not None and better.hit.name is not None and self.hit.node_id != better.hit.node_id:
+            return False
+        is_alike = self._is_within(margins, better) or (newer.tells_change and self._is_within(_TELLING_CHANGE, better))
+        return is_alike and not _names_only(asked, better.hit.text, self.hit.text)
+
+    def _is_within(self, margins: _Margins, better: "_Comparison") -> bool:
+        """Whether this fact says nearly the same by these margins."""
         return (
-            (self.hit.name is None or better.hit.name is None or self.hit.node_id == better.hit.node_id)
-            and (self.hit.score >= margins.min_score * better.hit.score or self._means_as_much_as(better))
+            (
+                self.hit.score >= margins.min_score * better.hit.score
+                or self.hit.meaning >= margins.min_meaning * better.hit.meaning > 0
+            )
             and self.hit.terms["coverage"] >= better.hit.terms["coverage"] - margins.max_less_covered
             and _share_enough(self.words, better.words, margins.min_shared)
             and _share_enough(self.content, better.content, margins.min_content)
-            and not _names_only(asked, better.hit.text, self.hit.text)
         )
-
-    def _means_as_much_as(self, better: "_Comparison") -> bool:
-        """Whether both are as near to the question: where two facts alone come, the second has the least of scores."""
-        return self.hit.meaning >= _AS_MUCH * better.hit.meaning > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +213,7 @@ def _names_only(asked: Set[str], better: str, other: str) -> bool:
     return any(
         _has_form(asked, word) and not _has_form(others, word)
         for step in replacing
+        if not tells_change(" ".join(step.after))
         for word in step.before
         if _IDENTIFIER.match(word) or (not word.isdecimal() and (len(replacing) > 1 or step is not steps[-1]))
     )
@@ -215,6 +248,11 @@ def _are_forms(word: str, other: str) -> bool:
         return word == other
     stem = Prefix.similarity(word, other)
     return stem >= _SHORTEST_STEM and max(len(word), len(other)) - stem <= _LONGEST_ENDING
+
+
+def _stem(word: str) -> str:
+    """A word as English inflects none; in other languages, nearly as it is."""
+    return forms(word)[0]
 
 
 def _share_enough(words: Set[str], others: Set[str], min_shared: float) -> bool:
