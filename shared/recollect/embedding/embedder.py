@@ -21,7 +21,8 @@ class SimilarityThresholds:
     `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine from which
     another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its cosine. Where
     the question has tokens and a passage has none, its language is another: then its cosine counts `other_scale` times,
-    and the share `other_language` of `meaning`, `best` and `near` is enough.
+    and the share `other_language` of `meaning`, `best` and `near` is enough. `other_kind`: how much more a memory
+    needs to be the best that has no amount or time, where the question asks for one.
     """
 
     meaning: float
@@ -34,6 +35,7 @@ class SimilarityThresholds:
     other_scale: float = 1.0
     best_turn: float | None = None
     best_narrowed: float | None = None
+    other_kind: float = 0.0
 
     @property
     def narrowed(self) -> float:

@@ -38,14 +38,16 @@ class MultilingualEmbedder(MiniLMEmbedder):
     dimensions = _FIRST + _SECOND
     similarity_thresholds = SimilarityThresholds(
         meaning=0.17,
-        best=0.26,
-        best_turn=0.34,
+        best=0.25,
+        best_turn=0.36,
         words=0.6,
         worded=0.2,
         near=0.8,
+        other_kind=0.1,
         other_language=0.37,
         other_scale=math.hypot(_WEIGHT_IN_QUESTIONS, 1),
-    )  # Measured, as the others: docs/adr/0024-every-language-in-one-vector.md.
+    )  # Measured, as the others: docs/adr/0024-every-language-in-one-vector.md, docs/lab/floors.md.
+    usual_nearness = 0.191
     thresholds_of_others = SimilarityThresholds(meaning=0.03, best=0.05, words=0.6, near=0.3)
     """For questions that are not English."""
     thresholds_of_unread = SimilarityThresholds(meaning=0.03, best=0.05, coverage=0.1)
@@ -59,7 +61,7 @@ class MultilingualEmbedder(MiniLMEmbedder):
     async def thresholds_of(self, question: str, vector: Vectors | None) -> SimilarityThresholds:
         """See QuestionAware."""
         if is_english(question):
-            return self.similarity_thresholds
+            return await super().thresholds_of(question, vector)
         return self.thresholds_of_others if self._second.can_read(question) else self.thresholds_of_unread
 
     async def embed_questions(self, texts: Sequence[str]) -> Embedded[Vectors]:

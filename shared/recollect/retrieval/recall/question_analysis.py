@@ -1,8 +1,12 @@
 """The kind of answer that a question expects, and whether a text has one: by words, in questions English ones."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
+
+from recollect.words.dates.phrase_tables import ENGLISH
+from recollect.words.dates.phrases import DIGITS
+from recollect.words.english_detection import is_english
 
 FIRST_PERSON_SPEAKERS = ("i", "me", "myself", "user", "human")
 ASSISTANT_SPEAKERS = ("ai", "agent", "assistant", "bot", "system")
@@ -24,6 +28,32 @@ _NUMBER = re.compile(
     r"once|twice|both|couple|few|several|many|every)\b",
     re.IGNORECASE,
 )
+_AMOUNT = (
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|"
+    r"seventy|eighty|ninety|dozens?|hundreds?|thousands?|million|billion|half|both|couple|few|several|many|all|none|no|"
+    r"single)\b"
+)
+_FREQUENCY = (
+    r"\b(?:every|each|once|twice|daily|weekly|monthly|nightly|hourly|yearly|annually|quarterly|always|never|rarely|often|"
+    r"seldom|sometimes|regularly)\b"
+)
+_MOMENT = (
+    r"\b(?:noon|midnight|dawn|dusk|before|after|until|till|during|since|soon|later|breakfast|lunch|dinner|christmas|easter|"
+    rf"holidays?|{'|'.join(sorted(ENGLISH.anchors - {DIGITS}))})\b"
+)
+_KINDS = tuple(
+    (re.compile(asking, re.IGNORECASE), re.compile("|".join(parts), re.IGNORECASE))
+    for asking, parts in (
+        (r"\bhow often\b", (_AMOUNT, _FREQUENCY, _MOMENT)),
+        (r"\bhow (?:many|much|old|far|big|tall|high|heavy|large)\b", (_AMOUNT,)),
+        (
+            r"\b(?:when|what (?:time|date|day|month|year)|which (?:day|month|year)|how long)\b",
+            (_AMOUNT, _FREQUENCY, _MOMENT),
+        ),
+    )
+)
+"""What questions for an amount, a frequency or a time are known by, and of what an answer has something."""
+
 _NAME = re.compile(r"(?<=[^.!?:…。\s][ \u00a0])[A-ZÀ-ÖØ-ÞΑ-ΫЀ-Я]\w+|[\"“«][^\"“”«»]{1,80}[\"”»]")
 _SENTENCE = re.compile(r"[^.!?…。！？؟]+[.!?…。！？؟]*")
 _QUESTION_MARKS = ("?", "？", "؟")
@@ -31,17 +61,26 @@ _QUESTION_MARKS = ("?", "？", "؟")
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAnswer:
-    """The kinds of answer that a question's words ask for: a time, a number, a name."""
+    """The kinds of answer that a question's words ask for: a time, a number, a name.
+
+    `needed`: of what a text has something that answers by itself; None where that may be anything.
+    """
 
     time: bool = False
     number: bool = False
     name: bool = False
+    needed: re.Pattern[str] | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, question: str) -> Self:
         """The kinds of answer that this question (in English) asks for."""
         kinds = (pattern.search(question) is not None for pattern in (_WHEN, _HOW_MANY, _WHO))
-        return cls(*kinds)
+        needed = next((answering for asking, answering in _KINDS if asking.search(question)), None)
+        return cls(*kinds, needed)
+
+    def is_of_other_kind(self, text: str) -> bool:
+        """Whether an English text has no amount, frequency or time, where the question asks for one."""
+        return self.needed is not None and self.needed.search(text) is None and is_english(text)
 
     def found_in(self, text: str) -> bool:
         """Whether a text has a number and the question asks for one, or a name and the question asks for one."""

@@ -193,6 +193,7 @@ def rank(
     min_worded: float = 0.0,
     min_coverage: float = MIN_COVERAGE,
     min_best_turn: float | None = None,
+    other_kind: float = 0.0,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
@@ -202,7 +203,8 @@ def rank(
     the share `min_words` of them and the cosine `min_worded`, or has no vector yet; None: there is no such minimum.
     `min_best_turn`: `min_best` for candidates of a thread; None: the same.
     `other_language`: the share of both that is enough for a passage without tokens, where others have some. `always`:
-    passages that are evidence, and an answer, whatever their words and vectors.
+    passages that are evidence, and an answer, whatever their words and vectors. `other_kind`: how much more cosine an
+    answer needs without a thread that has no amount or time where the question asks for one.
     """
     weight = sum(term.idf for term in terms)
     shares = _shares_of_minima(candidates, other_language)
@@ -218,7 +220,10 @@ def rank(
 
     def is_answer(c: Candidate) -> bool:
         minimum = of_alone if c.is_alone else of_turns
-        return minimum is None or c.id in always or _is_answer(c, weight, minimum * shares(c), min_words, min_worded)
+        if minimum is None or c.id in always:
+            return True
+        more = other_kind if c.is_alone and expected.is_of_other_kind(c.text) else 0.0
+        return _is_answer(c, weight, minimum * shares(c) + more, min_words, min_worded + more)
 
     if not any(map(is_answer, evident)):
         return []

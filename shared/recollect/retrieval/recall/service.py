@@ -272,6 +272,7 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         other_language=thresholds.other_language,
         min_coverage=thresholds.coverage,
         min_best_turn=None if scope.filters.narrows else thresholds.best_turn,
+        other_kind=thresholds.other_kind,
     )[:MAX_RECALLED]
     if dated and search.days.alone:
         return listed(hits)
