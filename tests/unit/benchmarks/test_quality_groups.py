@@ -141,7 +141,7 @@ class TestData:
                 assert len(remote & _words(fact.text)) <= 1
 
     def test_updates_are_asked_for_in_both_directions(self) -> None:
-        least = {"now": (8, 0), "apart": (8, 8)}
+        least = {"now": (8, 0), "apart": (8, 8), "changes": (50, 0), "alone": (1, 0), "others": (40, 40)}
         for notebook in updates.open_notebooks(SEED, TODAY):
             pairs, asked_for_old = least.get(notebook.id.split("-")[1], (36, 8))
             old_first = [asked for asked in notebook.questions if str(asked.rival).startswith("new")]

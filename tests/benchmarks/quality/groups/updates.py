@@ -1,6 +1,6 @@
 """Updates: an old fact and the new one that replaces it, which comes first unless the old one is asked for.
 
-And facts of the same form about two things, of which neither replaces the other.
+And facts of the same form about two things, of which neither replaces the other; and later facts of the same topic.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,6 +15,7 @@ from tests.benchmarks.quality.groups.notebooks import Asked, Note, Notebook
 _SAID = ("with `at`", "without `at`")
 
 _NOW, _APART = "new one of now", "of two things"
+_CHANGED, _ALONE, _OTHER = "new one, other words", "new one, two alone", "old one, others later"
 
 _AIMS = (
     {f"new one, {said}": 31 / 36 for said in _SAID}
@@ -47,11 +48,17 @@ class Apart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Updates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file. `now`: updates whose questions ask for what is so now."""
+    """The file. `now`: updates whose questions ask for what is so now. `changes`, `alone`: updates in other words.
+
+    `others`: later facts that leave the earlier one as it is.
+    """
 
     updates: list[Update]
     now: list[Update]
     apart: list[Apart]
+    changes: list[Update]
+    alone: list[Update]
+    others: list[Update]
 
 
 def open_notebooks(_: int, today: date) -> list[Notebook]:
@@ -60,10 +67,28 @@ def open_notebooks(_: int, today: date) -> list[Notebook]:
     now = datetime.combine(today, time(12), UTC)
     times = (now - timedelta(_OLD_DAYS), now - timedelta(_NEW_DAYS)), (None, None)
     return [
-        notebook
-        for said, (old, new) in zip(_SAID, times, strict=True)
-        for notebook in _notebooks(found, said, "undated" if old is None else "dated", old, new)
+        *(
+            notebook
+            for said, (old, new) in zip(_SAID, times, strict=True)
+            for notebook in _notebooks(found, said, "undated" if old is None else "dated", old, new)
+        ),
+        *_in_other_words(found, *times[0]),
     ]
+
+
+def _in_other_words(found: Updates, old: datetime | None, new: datetime | None) -> Iterator[Notebook]:
+    pairs = [*found.changes, *found.alone]
+    asked = [_asks(f"new-{index}", f"old-{index}", _CHANGED, pair) for index, pair in enumerate(pairs)]
+    yield Notebook("updates-changes", _calls(_texts(pairs), old, new), asked)
+    for index, pair in enumerate(found.alone):
+        asks = [_asks("new-0", "old-0", _ALONE, pair)]
+        yield Notebook(f"updates-alone-{index}", _calls(_texts([pair]), old, new), asks)
+    asked = [_asks(f"old-{index}", f"new-{index}", _OTHER, pair) for index, pair in enumerate(found.others)]
+    yield Notebook("updates-others", _calls(_texts(found.others), old, new), asked)
+
+
+def _asks(wanted: str, rival: str, measure: str, pair: Update) -> Asked:
+    return Asked(measure, pair.question, frozenset({wanted}), rival)
 
 
 def _notebooks(
