@@ -44,6 +44,11 @@ def test_the_newer_comes_first_where_it_tells_of_a_change(subtests: pytest.Subte
             ("We track bugs in Jira.", 0.6, 0.7, 1.0),
             ("Bug tracking moved to Linear.", 0.3, 0.55, 1.0),
         ),
+        (  # Of two facts, a word of one weighs four times one of both.
+            "Who handles customer support?",
+            ("Jorge handles customer support.", 0.6, 0.8, 1.0),
+            ("Customer support was handed over from Jorge to Mina.", 0.3, 0.6, 0.34),
+        ),
         (
             "Which Django version is it?",
             ("Wir nutzen Django 4.2.", 0.67, 0.79, 0.67),

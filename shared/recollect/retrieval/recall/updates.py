@@ -35,7 +35,8 @@ class _Margins:
     `min_shared`: the share of the words of the shorter text that the other must have, `min_content` that of those that
     tell what it is about. `min_score`: the share of the better fact's score that the other must have.
     `min_meaning`: the share of its cosine that is enough as well: scores are scaled within an answer, and of two facts
-    alone the second has the least of all terms. `max_less_covered`: how much less of the question's words it may have.
+    alone the second has the least of all terms. `max_less_covered`: how much less of the question's words it may have,
+    by their weights, or with `by_number` by their number, where that is less: among few memories weights say little.
     """
 
     min_shared: float
@@ -43,10 +44,15 @@ class _Margins:
     min_score: float
     min_meaning: float
     max_less_covered: float
+    by_number: bool = False
 
 
 _USUAL = _Margins(min_shared=0.5, min_content=0.0, min_score=0.7, min_meaning=0.8, max_less_covered=0.15)
-_TELLING_CHANGE = _Margins(min_shared=0.4, min_content=0.25, min_score=0.7, min_meaning=0.6, max_less_covered=0.5)
+_TELLING_CHANGE = _Margins(
+    min_shared=0.4, min_content=0.25, min_score=0.7, min_meaning=0.6, max_less_covered=0.5, by_number=True
+)
+"""Where the newer fact tells of a change."""
+
 _FOR_THE_NEWEST = _Margins(min_shared=0.34, min_content=0.4, min_score=0.3, min_meaning=0.6, max_less_covered=0.45)
 """Where a question asks for what is so now. Scores are scaled within an answer: among few they are far apart."""
 
@@ -158,7 +164,7 @@ def in_order_of_time(hits: Sequence[Hit], facts: Set[UUID], question: str) -> li
     asked = frozenset(_content(question))
     ordered = list(hits)
     compared = {
-        hit.key: _Comparison(hit) for hit in hits[:_MAX_COMPARED] if hit.passage_id in facts and not hit.outdated
+        hit.key: _Comparison(hit, asked) for hit in hits[:_MAX_COMPARED] if hit.passage_id in facts and not hit.outdated
     }
     for index in range(min(len(ordered), _MAX_COMPARED)):
         best = compared.get(ordered[index].key)
@@ -183,13 +189,14 @@ def probably_replaces(new: str, old: str) -> bool:
 
 
 class _Comparison:
-    """A fact with its words, and the moment at which it was told."""
+    """A fact with its words, the share of the question's words that it has, and the moment at which it was told."""
 
-    def __init__(self, hit: Hit) -> None:
+    def __init__(self, hit: Hit, asked: Set[str]) -> None:
         self.hit = hit
         words = _words(hit.text)
         self.words = frozenset(map(_stem, words))
         self.content = frozenset(_stem(word) for word in words if word not in _FORM_WORDS)
+        self.covered = len(self.words & set(map(_stem, asked))) / (len(asked) or 1)
         self.changes = _ChangeWords.load().found_in(hit.text, words)
         self.has_number = _NUMBER.search(hit.text.casefold()) is not None
         self.when: tuple[datetime, UUID] = hit.at or datetime.min.replace(tzinfo=UTC), hit.memory_id
@@ -206,6 +213,11 @@ class _Comparison:
         )
         return is_alike and not _names_only(asked, better.hit.text, self.hit.text)
 
+    def _less_covered_than(self, better: "_Comparison", margins: _Margins) -> float:
+        """How much less of the question's words it has."""
+        by_weight = better.hit.terms["coverage"] - self.hit.terms["coverage"]
+        return min(by_weight, better.covered - self.covered) if margins.by_number else by_weight
+
     def _lacks_identifier_of(self, better: "_Comparison") -> bool:
         """Whether a fact with a better score has an identifier that the question names, and this one has not."""
         return self.hit.terms.get("identified", 0.0) < better.hit.terms.get("identified", 0.0)
@@ -217,7 +229,7 @@ class _Comparison:
                 self.hit.score >= margins.min_score * better.hit.score
                 or self.hit.meaning >= margins.min_meaning * better.hit.meaning > 0
             )
-            and self.hit.terms["coverage"] >= better.hit.terms["coverage"] - margins.max_less_covered
+            and self._less_covered_than(better, margins) <= margins.max_less_covered
             and _share_enough(self.words, better.words, margins.min_shared)
             and _share_enough(self.content, better.content, margins.min_content)
         )
