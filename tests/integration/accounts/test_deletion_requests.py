@@ -14,7 +14,7 @@ from recollect.accounts.deletion_requests.model import RESTORABLE, WEEK
 from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.operator_log import service as operator_log
-from recollect.accounts.people import service as people
+from recollect.accounts.people import sessions
 from recollect.accounts.people.model import PersonSession
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
@@ -39,8 +39,8 @@ def caller(tenant: Tenant) -> Caller:
 async def session_of(db: Database, caller: Caller, settings: Settings, role: Role = Role.OWNER) -> PersonSession:
     """A new member of the tenant who has just signed in."""
     person = await joined(db, caller, role, pepper=settings.pepper)
-    issued = await people.begin_session(db, person.id, BROWSER, pepper=settings.pepper)
-    session = await people.session_of(db, issued.secret, pepper=settings.pepper)
+    issued = await sessions.begin_session(db, person.id, BROWSER, pepper=settings.pepper)
+    session = await sessions.session_of(db, issued.secret, pepper=settings.pepper)
     assert session is not None
     return session
 

@@ -74,9 +74,9 @@ class ExpectedAnswer:
     @classmethod
     def of(cls, question: str) -> Self:
         """The kinds of answer that this question (in English) asks for."""
-        kinds = (pattern.search(question) is not None for pattern in (_WHEN, _HOW_MANY, _WHO))
+        time, number, name = (pattern.search(question) is not None for pattern in (_WHEN, _HOW_MANY, _WHO))
         needed = next((answering for asking, answering in _KINDS if asking.search(question)), None)
-        return cls(*kinds, needed)
+        return cls(time, number, name, needed)
 
     def is_of_other_kind(self, text: str) -> bool:
         """Whether an English text has no amount, frequency or time, where the question asks for one."""
