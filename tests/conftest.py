@@ -9,6 +9,7 @@ import itertools
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 from typing import cast
@@ -91,9 +92,20 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     choose_profile(soak=config.getoption("soak"))
     _trust_nobody(config)
+    _use_uvloop()
     if os.geteuid() == 0 and config.option.basetemp is None:
         config.option.basetemp = folder = tempfile.mkdtemp(prefix="recollect-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _use_uvloop() -> None:
+    """Run tests on uvloop, as gateways and workers run: it saves a sixth of the processor time of tests.
+
+    The plugin's hook for loops would make the session's fixtures anew whenever a test without a loop comes in between.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.14 wants each caller to name its loop.
+        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
 def _trust_nobody(config: pytest.Config) -> None:
@@ -121,12 +133,6 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SchedulingByFile | None:
     """Where each file runs in one process, files that share filled databases run in the same process."""
     return SchedulingByFile(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Run tests on uvloop, as gateways do: it takes a tenth of the processor time of a test less."""
-    return {"uvloop": uvloop.new_event_loop}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
