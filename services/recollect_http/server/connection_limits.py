@@ -41,7 +41,7 @@ class Evictable(Protocol):
     """A connection that can be closed to make room for another."""
 
     @property
-    def may_give_way(self) -> bool:
+    def is_closable(self) -> bool:
         """Whether it can be now."""
 
     def make_room(self) -> None:
@@ -106,7 +106,7 @@ class ConnectionLimiter:
         larger = [other for other in self._waiting if self._size_of(other) > self._size_of(site)]
         for other in sorted(larger, key=self._size_of, reverse=True):
             for connection in self._waiting[other]:
-                if connection.may_give_way:
+                if connection.is_closable:
                     connection.make_room()
                     return True
         return False

@@ -219,7 +219,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._set_clock()
 
     @property
-    def may_give_way(self) -> bool:
+    def is_closable(self) -> bool:
         """Whether nothing is being sent on the connection: an answer may begin before its request has come."""
         return not self._is_answering() or not self.cycle.response_started
 

@@ -74,6 +74,7 @@ async def test_what_is_left_as_it_was_shown_stays_as_it_is_stored(
             assert (head.content, head.tags, head.importance) == (told, tags, 3)
 
 
+@pytest.mark.proves("security: pasted-secrets")
 async def test_neither_blank_texts_nor_keys_are_stored(visitor: Visitor, issue: NewApiKey, caller: Caller) -> None:
     key = (await issue(caller)).secret
     form = await visitor.open_address(edit_link(await page_of(visitor)))

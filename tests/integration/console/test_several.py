@@ -127,6 +127,7 @@ async def test_readers_are_not_offered_a_choice(
         assert not page.all("input", name="node")
 
 
+@pytest.mark.proves("security: pasted-secrets")
 async def test_neither_blank_tags_nor_keys_are_stored(visitor: Visitor, agent: Agent, issue: NewApiKey) -> None:
     page, before = await visitor.open("memory"), await revisions(agent)
     key, chosen = (await issue(agent.caller)).secret, list(boxes(page).values())

@@ -203,8 +203,8 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
     divided = await store.rewrite_heads(tx, revision, rewrites)
     changed = [r.head.id for r in rewrites if r.head.id in divided or _text(r.fields) != _text(r.head.fields)]
     await reindex(tx, revision, changed)
-    told = [r for r in rewrites if r.fields.content is not None]
-    relabelled = compress(told, await map_yielding(told, lambda r: not _has_same_labels(r.fields, r.head)))
+    worded = [r for r in rewrites if r.fields.content is not None]
+    relabelled = compress(worded, await map_yielding(worded, lambda r: not _has_same_labels(r.fields, r.head)))
     await _relabel(tx, revision, sorted({r.head.id for r in relabelled} - set(changed)))
 
 
