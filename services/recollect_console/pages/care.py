@@ -28,6 +28,7 @@ from recollect.graph.passages import service as passages
 from recollect.jobs import service as jobs
 from recollect.jobs.model import JobFilter
 from recollect.retention.expiry import service as expiry
+from recollect.times import storable
 from recollect_console.access import WRITES
 from recollect_console.authors import authors_of
 from recollect_console.diffs import Part, diff_words
@@ -261,4 +262,7 @@ def _expiry_position(cursor: str) -> tuple[datetime, UUID]:
     time = datetime.fromisoformat(at)
     if time.tzinfo is None:
         raise ValueError(cursor)
-    return time, UUID(memory_id)
+    try:
+        return storable(time), UUID(memory_id)
+    except OverflowError:
+        raise ValueError(cursor) from None

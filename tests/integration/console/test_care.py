@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -135,6 +135,11 @@ async def test_proposals_are_counted_up_to_a_bound_and_those_of_lost_entities_ar
     await agent.delete("Babbage")
     async with agent.writing() as (tx, revision):
         assert await proposals.count_proposals(tx, revision.graph.id) == 1
+
+
+async def test_a_cursor_outside_the_calendar_is_none_of_ours(visitor: Visitor) -> None:
+    for time in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2026-01-01T00:00:00"):
+        await visitor.open("care/expiring", status=400, cursor=f"{time}~{uuid4()}")
 
 
 async def test_memories_that_expire_are_renewed_and_those_set_aside_come_back(visitor: Visitor, agent: Agent) -> None:
