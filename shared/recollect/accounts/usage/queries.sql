@@ -1,6 +1,6 @@
 -- fragment: summed_durations
--- The calls that lie in each range of durations, summed range by range; null where none was timed. Faster than to take
--- each array apart: a year has 300,000 of them.
+-- The calls that lie in each range of durations, summed range by range; null where none was timed. To take each array
+-- apart took five times as long (measured: 1,010 ms for 88,000 rows; so 190 ms, and without durations 80 ms).
 ARRAY[sum(u.durations[1]), sum(u.durations[2]), sum(u.durations[3]), sum(u.durations[4]), sum(u.durations[5]),
     sum(u.durations[6]), sum(u.durations[7]), sum(u.durations[8]), sum(u.durations[9]), sum(u.durations[10]),
     sum(u.durations[11]), sum(u.durations[12]), sum(u.durations[13]), sum(u.durations[14]), sum(u.durations[15]),
