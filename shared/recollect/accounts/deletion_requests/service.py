@@ -79,7 +79,7 @@ async def find_request(tx: Transaction) -> DeletionRequest | None:
 
 
 async def list_notified(tx: Transaction) -> list[str]:
-    """The addresses of the owners and admins, who are told of a request, the first MAX_NOTIFIED."""
+    """The addresses of the owners and admins, who get a mail about a request, the first MAX_NOTIFIED."""
     return await store.list_notified(tx, limit=MAX_NOTIFIED)
 
 
