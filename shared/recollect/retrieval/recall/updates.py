@@ -110,7 +110,7 @@ def asks_for_newest(question: str) -> bool:
     return len(question) <= _LONGEST_ASKING and _NOW.search(question) is not None and not asks_for_first(question)
 
 
-def told_changes(text: str) -> Set[str]:
+def change_words_in(text: str) -> Set[str]:
     """The words by which a text says that something has changed: "upgraded", "no longer", "since", …"""
     return _ChangeWords.load().found_in(text, _words(text))
 
@@ -261,7 +261,7 @@ def _names_only(asked: Set[str], better: str, other: str) -> bool:
     return any(
         _has_form(asked, word) and not _has_form(others, word)
         for step in replacing
-        if not told_changes(" ".join(step.after))
+        if not change_words_in(" ".join(step.after))
         for word in step.before
         if _IDENTIFIER.match(word) or (not word.isdecimal() and (len(replacing) > 1 or step is not steps[-1]))
     )

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from recollect.retrieval.recall.ranking import Hit
-from recollect.retrieval.recall.updates import in_order_of_time, told_changes
+from recollect.retrieval.recall.updates import in_order_of_time, change_words_in
 
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
 
@@ -123,10 +123,10 @@ def test_each_language_has_words_of_change(subtests: pytest.Subtests) -> None:
         "회의가 목요일로 변경되었습니다",
     ]:
         with subtests.test(text):
-            assert told_changes(text)
+            assert change_words_in(text)
     for text in ["We use Django 4.2", "The movie is long", "Wir nutzen Rust", "Vive en Lima", "每周四开会"]:
         with subtests.test(text):
-            assert not told_changes(text)
+            assert not change_words_in(text)
 
 
 def test_each_language_is_listed_in_small_letters() -> None:
