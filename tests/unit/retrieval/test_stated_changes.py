@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from recollect.retrieval.recall.ranking import Hit
-from recollect.retrieval.recall.updates import in_order_of_time, change_words_in
+from recollect.retrieval.recall.updates import change_words_in, in_order_of_time
 
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
 
