@@ -23,6 +23,7 @@ CACHES = {
     "recollect.valkey.shared_cache": "rankings in Redis, by tenant: tests/tenancy/test_search_cache.py",
     "recollect.retrieval.recall.cache": "states of graphs, by tenant and name: tests/tenancy/test_search_cache.py",
     "recollect.retrieval.recall.english_words": "words of English: nothing of a tenant's",
+    "recollect.retrieval.recall.updates": "words of change in each language: nothing of a tenant's",
     "recollect.retrieval.recall.overviews": "words of questions in each language: nothing of a tenant's",
     "recollect.words.english_detection": "words of English: nothing of a tenant's",
     "recollect.words.analysis": "lexemes of words, whoever wrote them, of which nothing is told: here",

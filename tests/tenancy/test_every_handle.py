@@ -71,6 +71,13 @@ async def party(
             caller.tenant_id,
         )
     await owner.execute(
+        """INSERT INTO dismissals (tenant_id, graph_id, node_id, other_id, dismissed_by)
+        SELECT tenant_id, graph_id, least(one.id, other.id), greatest(one.id, other.id), 'a second pair'
+        FROM nodes one JOIN nodes other USING (tenant_id, graph_id)
+        WHERE tenant_id = $1 AND one.name = 'Ada Zuse' AND other.name = 'Zuse'""",
+        caller.tenant_id,
+    )
+    await owner.execute(
         "UPDATE passages SET refused = 'too odd', refused_at = now() WHERE tenant_id = $1", caller.tenant_id
     )
     await owner.execute(

@@ -110,11 +110,11 @@ async def test_entities_are_redacted_in_pages(agent: Agent, monkeypatch: pytest.
         read.append(len(node_ids))
         return await read_heads(tx, graph, node_ids, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(nodes, "read_heads", counting)
     async with agent.writing() as (tx, revision):
         told = [NodeFields(f"e{n}", content=f"{n} of Ada", metadata={"by": ["Ada", n], "n": n}) for n in range(5)]
         await nodes.create_nodes(tx, revision, told)
     await agent.create(NewEntity("Ada"))
+    monkeypatch.setattr(nodes, "read_heads", counting)
     async with agent.db.transaction(agent.caller) as tx:
         receipt = await erasure.erase_person(tx, "default", "Ada")
     assert (receipt.erased["cleared_entities"], receipt.kept, read) == (5, {}, [1] * 5)
