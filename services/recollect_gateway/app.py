@@ -32,8 +32,8 @@ from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect.settings.database import server_of
 from recollect.valkey.caller_changes import caller_change_notifier
-from recollect.valkey.change_bus import ChangeBus
-from recollect.valkey.change_messages import ChangePublisher
+from recollect.valkey.change_bus import BLOCK_SECONDS, ChangeBus
+from recollect.valkey.change_stream import ChangePublisher
 from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.shared_cache import SharedCache
@@ -332,7 +332,7 @@ async def _database(redis: Redis, settings: Settings, callers: RememberedCallers
 
 
 async def _change_bus(settings: Settings, stack: AsyncExitStack) -> ChangeBus:
-    redis = connect_redis(settings, connections=1)
+    redis = connect_redis(settings, block_seconds=BLOCK_SECONDS, connections=2)
     stack.push_async_callback(redis.aclose)
     bus = ChangeBus(redis)
     await stack.enter_async_context(bus.running())

@@ -1,9 +1,9 @@
 """The bus of one process: wakes listeners when any process has written a graph of their tenant.
 
-One connection is subscribed to the channels of all tenants that have listeners. A message only says which graph to look
-at, and a listener that was woken and has not looked yet need not be woken again: so nothing is ever queued for a
-listener. All listeners of a tenant are woken when Redis confirms the subscription to its channel, for the first time or
-after Redis was unreachable: messages before that were missed.
+One connection reads the streams of all tenants that have listeners. An entry only says which graph to look at, and a
+listener that was woken and has not looked yet need not be woken again: so nothing is ever queued for a listener. After
+Redis was unreachable, or when a stream is read for the first time, all listeners of the tenants concerned are woken:
+entries may have been missed.
 """
 
 import asyncio
@@ -16,20 +16,21 @@ from uuid import UUID
 import structlog
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from redis.asyncio import Redis
-from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from recollect.telemetry import metrics
-from recollect.valkey.change_messages import ChangeMessage, channel_of, tenant_of_channel
+from recollect.valkey.change_stream import graph_of_entry, stream_of, time_of_entry
 
-SILENCE_SECONDS = 5.0
-"""How long Redis may send nothing before it is asked whether it is there, and then until it answers."""
+BLOCK_SECONDS = 5.0
+"""How long one read waits for entries."""
 
 RETRY_SECONDS = 0.5
 """How long the bus waits before it asks Redis again after it was unreachable."""
 
-_FAILURES = (RedisError, OSError, TimeoutError, RuntimeError)
-"""Errors of a lost connection; RuntimeError is uvloop's where the connection is closed already."""
+_HURRY_SECONDS = 0.05
+_AT_ONCE = 500
+_BEGINNING = b"0-0"
+_FAILURES = (RedisError, OSError, TimeoutError)
 
 log = structlog.get_logger(__name__)
 
@@ -59,26 +60,28 @@ class Listener:
 
 
 class ChangeBus:
-    """The listeners of this process. `redis` needs one connection."""
+    """The listeners of this process. `redis` must wait for answers longer than BLOCK_SECONDS, on two connections."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._listeners: dict[UUID, set[Listener]] = {}
-        self._followed: set[UUID] = set()
+        self._positions: dict[UUID, bytes] = {}
         self._is_wanted = asyncio.Event()
-        self._pubsub: PubSub | None = None
-        self._subscribing: asyncio.Task[None] | None = None
+        self._client_id: int | None = None
+        self._hurrying: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Receive messages inside."""
-        receiving = asyncio.create_task(self._receive(), name="changes")
+        """Read streams inside."""
+        reading = asyncio.create_task(self._read(), name="changes")
         try:
             yield
         finally:
-            receiving.cancel()
-            with suppress(asyncio.CancelledError):
-                await receiving
+            for task in (reading, self._hurrying):
+                if task is not None:
+                    task.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await task
 
     @contextmanager
     def listening(self, tenant_id: UUID, graphs: frozenset[UUID] | None = None) -> Iterator[Listener]:
@@ -93,7 +96,7 @@ class ChangeBus:
         tenant_id = listener.tenant_id
         self._listeners.setdefault(tenant_id, set()).add(listener)
         self._is_wanted.set()
-        self._renew_subscriptions()
+        self._hurry()
         try:
             yield
         finally:
@@ -101,12 +104,11 @@ class ChangeBus:
             remaining.discard(listener)
             if not remaining:
                 del self._listeners[tenant_id]
-                self._followed.discard(tenant_id)
-                self._renew_subscriptions()
+                self._positions.pop(tenant_id, None)
 
     def is_following(self, tenant_id: UUID) -> bool:
-        """Whether the tenant's messages are received; False while Redis is unreachable, and until it has confirmed."""
-        return tenant_id in self._followed
+        """Whether the tenant's stream is being read; False while Redis is unreachable and before the first read."""
+        return tenant_id in self._positions
 
     def wake_all(self) -> None:
         """Wake every listener."""
@@ -117,74 +119,68 @@ class ChangeBus:
             for listener in self._listeners.get(tenant_id, ()):
                 listener.wake()
 
-    async def _receive(self) -> None:
+    def _unread(self) -> list[UUID]:
+        return [tenant_id for tenant_id in self._listeners if tenant_id not in self._positions]
+
+    async def _read(self) -> None:
         with suppress_instrumentation():
             while True:
                 await self._is_wanted.wait()
                 try:
-                    async with self._redis.pubsub() as pubsub:
-                        await self._follow(pubsub)
+                    async with self._redis.client() as connection:
+                        self._client_id = await connection.client_id()
+                        await self._follow(connection)
                 except _FAILURES as error:
-                    log.debug("changes not received, will retry", reason=type(error).__name__)
+                    log.debug("change stream not read, will retry", reason=type(error).__name__)
+                    self._client_id = None
+                    self._positions.clear()
                     await asyncio.sleep(RETRY_SECONDS)
 
-    async def _follow(self, pubsub: PubSub) -> None:
-        """Receive messages as long as there are listeners; raises the errors of Redis."""
-        await pubsub.connect()  # type: ignore[no-untyped-call]
-        self._pubsub = pubsub
-        try:
-            await self._take_messages(pubsub)
-        finally:
-            self._pubsub = None
-            self._followed.clear()
-            await self._stop_subscribing()  # Before the connection is closed.
-
-    async def _take_messages(self, pubsub: PubSub) -> None:
-        is_asked = False
+    async def _follow(self, connection: Redis) -> None:
+        """Read as long as there are listeners; raises the errors of Redis."""
         while self._listeners:
-            self._renew_subscriptions()
-            message = await pubsub.get_message(timeout=SILENCE_SECONDS)
-            if message is not None:
-                self._take(message)
-            elif is_asked:
-                raise TimeoutError
-            else:
-                await pubsub.ping()
-            is_asked = message is None
+            await self._begin(connection)
+            streams: dict[Any, Any] = {stream_of(tenant_id): last_id for tenant_id, last_id in self._positions.items()}
+            tenants = {stream_of(tenant_id).encode(): tenant_id for tenant_id in self._positions}
+            if not streams:  # The last listener left meanwhile.
+                continue
+            found = await connection.xread(streams, count=_AT_ONCE, block=round(BLOCK_SECONDS * 1000))
+            for key, entries in found or ():
+                self._wake_by_entries(tenants.get(key), entries)
         self._is_wanted.clear()
+        self._client_id = None
 
-    def _take(self, message: dict[str, Any]) -> None:
-        """Wake the listeners that a message concerns."""
-        tenant_id = tenant_of_channel(message["channel"] or b"")
-        if tenant_id is None or tenant_id not in self._listeners:
+    async def _begin(self, connection: Redis) -> None:
+        """Begin to read new streams at their ends, and wake their listeners for the entries before that."""
+        unread = self._unread()
+        if not unread:
             return
-        if message["type"] == "subscribe":
-            self._followed.add(tenant_id)
-            self._wake([tenant_id])
-        elif message["type"] == "message" and (change := ChangeMessage.decode(message["data"])) is not None:
-            metrics.record_notification_lag(max(0.0, time.time() - change.sent_at))
+        async with connection.pipeline(transaction=False) as pipe:
+            for tenant_id in unread:
+                pipe.xrevrange(stream_of(tenant_id), count=1)
+            for tenant_id, last in zip(unread, await pipe.execute(), strict=True):
+                if tenant_id in self._listeners:
+                    self._positions[tenant_id] = last[0][0] if last else _BEGINNING
+        self._wake(unread)
+
+    def _wake_by_entries(self, tenant_id: UUID | None, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
+        if tenant_id is None or tenant_id not in self._listeners or not entries:
+            return
+        self._positions[tenant_id] = entries[-1][0]
+        metrics.record_notification_lag(max(0.0, time.time() - time_of_entry(entries[0][0])))
+        for graph_id in {graph_of_entry(fields) for _, fields in entries}:
             for listener in self._listeners[tenant_id]:
-                listener.wake(change.graph_id)
+                if graph_id is not None:
+                    listener.wake(graph_id)
 
-    def _renew_subscriptions(self) -> None:
-        """Follow the tenants that have listeners, and no others, where Redis is connected."""
-        if self._pubsub is not None and (self._subscribing is None or self._subscribing.done()):
-            self._subscribing = asyncio.create_task(self._subscribe(self._pubsub))
+    def _hurry(self) -> None:
+        """Interrupt the waiting read, where it leaves out the stream of a tenant that has listeners."""
+        if self._unread() and (self._hurrying is None or self._hurrying.done()):
+            self._hurrying = asyncio.create_task(self._unblock())
 
-    async def _stop_subscribing(self) -> None:
-        if self._subscribing is not None:
-            self._subscribing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._subscribing
-
-    async def _subscribe(self, pubsub: PubSub) -> None:
-        with suppress_instrumentation(), suppress(*_FAILURES):  # A broken connection is noticed by who reads it.
-            while pubsub is self._pubsub:
-                wanted = {channel_of(tenant_id) for tenant_id in self._listeners}
-                subscribed = set(pubsub.channels) - set(pubsub.pending_unsubscribe_channels)
-                if added := wanted - subscribed:
-                    await pubsub.subscribe(*added)
-                elif removed := subscribed - wanted:
-                    await pubsub.unsubscribe(*removed)
-                else:
-                    return
+    async def _unblock(self) -> None:
+        # Repeatedly: it has no effect on a read that has not begun to wait.
+        with suppress_instrumentation(), suppress(*_FAILURES):
+            while self._unread() and self._client_id is not None:
+                await self._redis.client_unblock(self._client_id)
+                await asyncio.sleep(_HURRY_SECONDS)
