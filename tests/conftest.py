@@ -3,20 +3,17 @@
 Tests share one migrated database. Each makes tenants of its own, which the product keeps apart.
 """
 
-import asyncio
 import gc
 import itertools
 import os
 import shutil
 import tempfile
-import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 from typing import cast
 
 import asyncpg
 import pytest
-import uvloop
 from xdist.remote import Producer
 
 from recollect.accounts.identity.model import operator_caller
@@ -92,20 +89,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     choose_profile(soak=config.getoption("soak"))
     _trust_nobody(config)
-    _use_uvloop()
     if os.geteuid() == 0 and config.option.basetemp is None:
         config.option.basetemp = folder = tempfile.mkdtemp(prefix="recollect-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-
-
-def _use_uvloop() -> None:
-    """Run tests on uvloop, as gateways and workers run: it saves a sixth of the processor time of tests.
-
-    The plugin's hook for loops would make the session's fixtures anew whenever a test without a loop comes in between.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.14 wants each caller to name its loop.
-        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
 def _trust_nobody(config: pytest.Config) -> None:

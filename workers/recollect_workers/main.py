@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 import structlog
-import uvloop
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from redis.asyncio import Redis
 
@@ -55,8 +54,7 @@ def main(more: Mapping[str, Kind] = {}, *, cell: str | None = None) -> None:
         warn_of_unknown_settings()
         shutdown_tracing = configure_tracing(settings, "recollect-worker")
         try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(run_until_signal(settings, more))
+            asyncio.run(run_until_signal(settings, more))
         finally:
             shutdown_tracing()
     except RecollectError as error:
