@@ -7,10 +7,10 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller
-from recollect.embedding import MultilingualEmbedder
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.integration.gateway.test_management import done
+from tests.support.embedders import loaded_multilingual
 from tests.support.gateway import RunningGateway, serving
 from tests.support.memories import Agent, at_work
 
@@ -76,4 +76,4 @@ async def reembedded(agent: Agent, owner: asyncpg.Connection) -> None:
     for table in ("passage_evidence", "passage_vectors"):
         await owner.execute(f"DELETE FROM {table} WHERE tenant_id = $1", agent.caller.tenant_id)
     await owner.execute("UPDATE passages SET settled = false WHERE tenant_id = $1", agent.caller.tenant_id)
-    assert await agent.embed(MultilingualEmbedder()) == len(TOLD)
+    assert await agent.embed(loaded_multilingual()) == len(TOLD)

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
-from recollect.embedding import Embedder, MiniLMEmbedder
+from recollect.embedding import Embedder
 from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.memory.model import NewMemory
@@ -20,6 +20,7 @@ from recollect.retrieval.recall.ranking import Hit
 from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 from tests.conftest import NewTenant
 from tests.integration.retrieval.test_recall import rebuild_passages
+from tests.support.embedders import loaded_minilm
 from tests.support.memories import Agent, at_work, embedder
 
 QUESTION = "Who steered the vessel?"
@@ -35,7 +36,7 @@ TALK = [
 @cache
 def with_tokens() -> Embedder:
     """An embedder that returns token bits. It is loaded once in a run."""
-    return MiniLMEmbedder()
+    return loaded_minilm()
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ async def test_the_worker_stores_token_bits_and_mentioned_days(talk: Agent, owne
         "WHERE e.tenant_id = $1 ORDER BY p.said_at",
         talk.caller.tenant_id,
     )
-    embedded = await MiniLMEmbedder().embed_passages([text for text, _ in TALK])
+    embedded = await loaded_minilm().embed_passages([text for text, _ in TALK])
     assert [(row["text"], row["model"]) for row in rows] == [(text, with_tokens().model) for text, _ in TALK]
     assert [row["tokens"] for row in rows] == [bits.tobytes() for bits in embedded.tokens]
     days = [[(told.lower, told.upper) for told in row["dates"]] for row in rows]

@@ -12,6 +12,7 @@ from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
 from tests.conftest import NewTenant
+from tests.support.embedders import loaded_minilm
 from tests.support.memories import Agent, at_work
 
 CHANGES = {
@@ -27,7 +28,7 @@ HANNA = "Hanna Lindqvist leads the design system and reviews every new component
 
 @pytest.fixture(scope="module")
 def embedder() -> MiniLMEmbedder:
-    return MiniLMEmbedder()
+    return loaded_minilm()
 
 
 @pytest.fixture

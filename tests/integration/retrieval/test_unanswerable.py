@@ -13,6 +13,7 @@ from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
 from tests.conftest import NewTenant
+from tests.support.embedders import loaded_minilm
 from tests.support.memories import Agent, at_work
 
 BEES = "The user keeps bees behind the summer house."
@@ -29,7 +30,7 @@ MEMORIES = [
 
 @pytest.fixture
 def embedder() -> MiniLMEmbedder:
-    return MiniLMEmbedder()
+    return loaded_minilm()
 
 
 @pytest.fixture

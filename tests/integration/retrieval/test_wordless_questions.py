@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
-from recollect.embedding import Embedder, create_embedder
+from recollect.embedding import Embedder
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.questions import QuestionEncoder
-from recollect.settings import Settings
 from tests.conftest import NewTenant
+from tests.support.embedders import loaded_embedder
 from tests.support.memories import Agent, at_work
 
 MEMORIES = [
@@ -34,7 +34,7 @@ UNKNOWN = ["𐤀𐤁𐤂", "ᏣᎳᎩ"]
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "wordllama":
         pytest.importorskip("wordllama")
-    return create_embedder(Settings(embedder=request.param))
+    return loaded_embedder(request.param)
 
 
 @pytest.fixture

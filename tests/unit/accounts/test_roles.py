@@ -11,6 +11,7 @@ from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
 from recollect.errors import Forbidden
 from recollect.ids import new_id
 
+OWNERS = "make and unmake owners, ask for the [deletion of the organisation](console.md)"
 PAGE = Path(__file__).parents[3] / "docs" / "people.md"
 
 
@@ -38,7 +39,7 @@ def test_the_table_of_roles_says_which_role_makes_owners(role: Role) -> None:
         may = True
     except Forbidden:
         may = False
-    assert may is table()["make and unmake owners"][role]
+    assert may is table()[OWNERS][role]
 
 
 def test_each_role_has_the_scopes_of_the_roles_below_it() -> None:

@@ -9,6 +9,7 @@ import pytest
 from recollect.embedding import MeasuredEmbedder, MiniLMEmbedder, SimilarityThresholds, thresholds_of
 from recollect.embedding.cache import CachedEmbedder
 from recollect.embedding.models.cohort import COHORT, nearness_to_cohort
+from tests.support.embedders import loaded_minilm
 from tests.unit.embedding.test_embedding_cache import TENANT
 
 NEAR_TO_ALL = "When is the user's meeting?"
@@ -18,7 +19,7 @@ GERMAN = "Wann ist die Besprechung mit der Bank?"
 
 @pytest.fixture(scope="module")
 def embedder() -> MiniLMEmbedder:
-    return MiniLMEmbedder()
+    return loaded_minilm()
 
 
 async def _of(embedder: MiniLMEmbedder, question: str) -> SimilarityThresholds:

@@ -14,6 +14,7 @@ from recollect.embedding import Embedder, WordLlamaEmbedder, create_embedder
 from recollect.embedding.vectors import unit_length
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
+from tests.support.embedders import loaded_embedder
 
 IN_PROCESS = {
     "wordllama": ("wordllama/l2_supercat_256", 256),
@@ -42,7 +43,7 @@ print(before - resident())
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "wordllama":
         pytest.importorskip("wordllama", reason=NOT_EVERYWHERE)
-    return create_embedder(Settings(embedder=request.param))
+    return loaded_embedder(request.param)
 
 
 async def cosine(embedder: Embedder, one: str, other: str) -> float:

@@ -20,6 +20,7 @@ from recollect.embedding.models import minilm
 from recollect.embedding.models.minilm_graph import encoder
 from recollect.embedding.vectors import Tokens
 from recollect.errors import ErrorCode, Unavailable
+from tests.support.embedders import loaded_minilm
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "minilm_float32.jsonl"
 PASSAGE = "After the second rehearsal the orchestra decided to postpone the concert, because of a cold. " * 4
@@ -41,7 +42,7 @@ REFERENCES = [msgspec.json.decode(line, type=Reference) for line in RECORDED.rea
 
 @pytest.fixture(scope="module")
 def embedder() -> MiniLMEmbedder:
-    return MiniLMEmbedder()
+    return loaded_minilm()
 
 
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda reference: reference.text[:30])

@@ -13,6 +13,7 @@ from recollect.embedding.measured import MeasuredEmbedder
 from recollect.embedding.models import sentence_encoder
 from recollect.embedding.models.sentence_encoder import UniversalSentenceEncoder
 from recollect.errors import ErrorCode, Unavailable
+from tests.support.embedders import loaded_minilm, loaded_multilingual
 from tests.unit.embedding.test_embedding_cache import TENANT
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "use_onnx.jsonl"
@@ -41,7 +42,7 @@ OTHER = "Who tunes the piano in the hall?"
 
 @pytest.fixture(scope="module")
 def embedder() -> MultilingualEmbedder:
-    return MultilingualEmbedder()
+    return loaded_multilingual()
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ async def test_only_english_has_the_first_half_and_tokens(embedder: Multilingual
 async def test_the_halves_are_the_vectors_of_both_models(
     embedder: MultilingualEmbedder, second: UniversalSentenceEncoder
 ) -> None:
-    first = await MiniLMEmbedder().embed_passages([ENGLISH])
+    first = await loaded_minilm().embed_passages([ENGLISH])
     made = await embedder.embed_passages([ENGLISH])
     whole = np.hstack([1.7 * first.vectors, second.encode([ENGLISH])]) / np.hypot(1.7, 1)
     assert made.vectors == pytest.approx(whole, abs=1e-6)
@@ -121,7 +122,7 @@ async def test_each_language_has_its_own_thresholds_also_behind_a_cache(embedder
     for each in (embedder, measured, cached):
         assert await thresholds_of(each, ENGLISH) == embedder.similarity_thresholds
         assert await thresholds_of(each, GERMAN) == embedder.thresholds_of_others
-    plain: Embedder = MeasuredEmbedder(MiniLMEmbedder(), "minilm")
+    plain: Embedder = MeasuredEmbedder(loaded_minilm(), "minilm")
     assert await thresholds_of(plain, GERMAN) == MiniLMEmbedder.similarity_thresholds
 
 
