@@ -1,6 +1,6 @@
 """Usage: calls over time and how long they took, what is stored, and the plan with what is used of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
 from recollect.accounts.usage import service as usage
-from recollect.accounts.usage.model import UsagePoint, UsageRow, series_span, usage_span
+from recollect.accounts.usage.model import Step, UsagePoint, UsageRow, series_span, usage_span
 from recollect_console.paging import PAGE, paging_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
@@ -31,8 +31,8 @@ RANGES = {
     "quarter": ("90 days", timedelta(days=90)),
     "year": ("A year", timedelta(days=365)),
 }
-HOURLY = frozenset({"day", "week"})
-"""Ranges of which each hour is shown; of others, each day."""
+STEPS: Mapping[str, Step] = {"day": "hour", "week": "hour", "month": "day", "quarter": "day", "year": "week"}
+"""How long the time of each point is. A year of days would make a page of more than 100 kB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class UsagePages(Controller):
     ) -> Response[str]:
         """Calls of a range, sums by name, what the graphs store, and the plan."""
         now = datetime.now(UTC)
-        per: Literal["hour", "day"] = "hour" if span in HOURLY else "day"
+        per = STEPS[span]
         since = now - RANGES[span][1]
         async with visit.reading_tenant() as tx:
             points = await usage.read_series(tx, series_span(since, now, per, now=now))

@@ -46,6 +46,10 @@ async def test_usage_is_summed_over_the_range_of_the_address(visitor: Visitor, d
     assert "1,234" not in day.text
     assert len([row for row in day.all("tr") if "data-at" in row.attributes]) in (24, 25)
     assert "unlimited" in day.text
+    weeks = [row for row in (await visitor.open("usage", range="year")).all("tr") if "data-at" in row.attributes]
+    assert len(weeks) in (53, 54)
+    assert sum(int(row.attributes["data-calls"]) for row in weeks) == 1_234
+    assert {datetime.fromtimestamp(int(row.attributes["data-at"]), UTC).weekday() for row in weeks} == {0}
     await visitor.open("usage", status=400, range="century")
 
 

@@ -13,6 +13,7 @@ from recollect.times import FIRST, NEEDED, storable
 
 Kind = Literal["tool", "resource", "route", "work"]
 Per = Literal["hour", "day", "month", "all"]
+Step = Literal["hour", "day", "week"]
 
 HOUR_SECONDS = 3600
 DEFAULT_SPAN = timedelta(days=1)
@@ -116,7 +117,7 @@ class UsageSpan:
 
     since: datetime
     until: datetime
-    per: Per = "hour"
+    per: Per | Step = "hour"
     after: tuple[datetime, str, str] | None = None
 
 
@@ -162,7 +163,7 @@ def percentile_ms(durations: Sequence[int | None], share: float) -> float | None
 
 
 def usage_span(
-    since: datetime | None, until: datetime | None, per: Per, *, now: datetime, cursor: str | None = None
+    since: datetime | None, until: datetime | None, per: Per | Step, *, now: datetime, cursor: str | None = None
 ) -> UsageSpan:
     """What is asked for: by default the last day; with a cursor the rest of what the page before was of.
 
@@ -180,9 +181,7 @@ def usage_span(
     return UsageSpan(since, until, per)
 
 
-def series_span(
-    since: datetime | None, until: datetime | None, per: Literal["hour", "day"], *, now: datetime
-) -> UsageSpan:
+def series_span(since: datetime | None, until: datetime | None, per: Step, *, now: datetime) -> UsageSpan:
     """What a series is of: by default the last day, or the last 30 where it is listed by days. Raises InvalidInput."""
     until = now if until is None else _utc(until, "to")
     if since is None and per == "day":
@@ -207,7 +206,7 @@ def cursor_of(span: UsageSpan, row: UsageRow) -> str:
     return f"{span.since.isoformat()} {span.until.isoformat()} {row.since.isoformat()} {row.kind} {row.name}"
 
 
-def _parse_cursor(cursor: str, per: Per, *, now: datetime) -> UsageSpan:
+def _parse_cursor(cursor: str, per: Per | Step, *, now: datetime) -> UsageSpan:
     """The rest of the span that a cursor is of, whatever the time is now; raises InvalidInput."""
     try:
         since, until, began, kind, name = cursor.split(" ", 4)

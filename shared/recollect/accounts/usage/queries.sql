@@ -49,7 +49,7 @@ ORDER BY p.since, u.kind, u.name
 LIMIT :limit;
 
 -- name: read_series
--- The counts from :since up to :until in each hour or day (:per), also if they are zero; only of :kind and of :name, if
+-- The counts from :since up to :until in each hour, day or week (:per), also if they are zero; only of :kind and of :name, if
 -- they are not null.
 WITH counted AS (
     SELECT date_trunc(:per, u.hour, 'UTC') AS since, sum(u.calls)::bigint AS calls, sum(u.errors)::bigint AS errors,
@@ -64,7 +64,8 @@ WITH counted AS (
 SELECT p.since, coalesce(c.calls, 0) AS calls, coalesce(c.errors, 0) AS errors, coalesce(c.passages, 0) AS passages,
     coalesce(c.bytes_received, 0) AS bytes_received, coalesce(c.durations, '{}') AS durations
 FROM generate_series(date_trunc(:per, :since::timestamptz, 'UTC'), :until::timestamptz - interval '1 microsecond',
-    CASE WHEN :per::text = 'day' THEN interval '24 hours' ELSE interval '1 hour' END) AS p (since)
+    CASE :per::text WHEN 'week' THEN interval '168 hours' WHEN 'day' THEN interval '24 hours' ELSE interval '1 hour' END
+) AS p (since)
 LEFT JOIN counted c ON c.since = p.since
 ORDER BY p.since;
 

@@ -88,7 +88,7 @@ async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> tuple[l
 async def read_series(
     tx: Transaction, span: UsageSpan, *, kind: str | None = None, name: str | None = None
 ) -> list[UsagePoint]:
-    """The counts of each hour or day, also if they are zero; of one kind or name, if given.
+    """The counts of each hour, day or week, also if they are zero; of one kind or name, if given.
 
     Raises Forbidden as `read_usage` does.
     """

@@ -60,7 +60,7 @@ async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> list[Us
 
 
 async def read_series(tx: Transaction, span: UsageSpan, *, kind: str | None, name: str | None) -> list[UsagePoint]:
-    """The counts of the tenant in each hour or day, oldest first; of one kind or name, or of any (None)."""
+    """The counts of the tenant in each hour, day or week, oldest first; of one kind or name, or of any (None)."""
     rows = await tx.fetch(queries.read_series, since=span.since, until=span.until, per=span.per, kind=kind, name=name)
     return [_usage_point(row) for row in rows]
 
