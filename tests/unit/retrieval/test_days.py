@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from recollect.retrieval.recall.dated_candidates import MAX_RANGES, NamedDays, days_of
 from recollect.retrieval.recall.model import Question
+from tests.unit.retrieval.test_recall_model import candidate
 
 ASKED = date(2026, 11, 27)
 """A Friday."""
@@ -169,3 +170,11 @@ def test_no_question_is_refused_and_its_ranges_are_bounded(text: str, on: date, 
     assert len(days.ranges) <= MAX_RANGES
     parameters = days.parameters
     assert all(start <= end for start, end in zip(parameters["range_starts"], parameters["range_ends"], strict=True))
+
+
+def test_nothing_answers_for_some_days_on_which_nothing_was_said() -> None:
+    """However near its meaning is: "The backup ran." of today is no answer to what happened yesterday."""
+    near = [candidate(1, own_similarity=0.9)]
+    assert asked("What happened yesterday?").answering(near, frozenset(), 0.3) == []
+    assert asked("What happened in 2019?").answering(near, frozenset(), 0.3) == near
+    assert asked("What happened yesterday?").answering(near, {near[0].id}, 0.3) == near

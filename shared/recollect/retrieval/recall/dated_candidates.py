@@ -107,11 +107,12 @@ class NamedDays:
     def answering(
         self, candidates: Sequence[Candidate], members: Set[UUID], min_best: float | None
     ) -> Sequence[Candidate]:
-        """The candidates that may answer a question that asks for all of the days: those of the days, if there are any.
+        """The candidates that may answer a question that asks for all of the days: those of the days.
 
-        Else only those that mean what the question says: its words are those of a date, which others share.
+        Where there are none in a range of more than a month, those that mean what the question says: its words are
+        those of a date, which others share. For some days, nothing is the answer.
         """
-        if members:
+        if members or self.is_short:
             return [candidate for candidate in candidates if candidate.id in members]
         least = math.inf if min_best is None else min_best
         return [candidate for candidate in candidates if (candidate.nearness or 0.0) >= least]
