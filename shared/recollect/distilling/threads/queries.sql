@@ -2,8 +2,8 @@
 -- The turns n of the thread :sequence that are not derived facts: active, and not expired.
 (
     SELECT DISTINCT p.memory_id AS id FROM passages p
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.sequence = :sequence AND p.removed_revision IS NULL
-        AND p.source <> 'name' AND p.source = 'fact' AND p.thread IS NOT NULL
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.sequence = :sequence
+        AND is_live(p.removed_revision) AND p.source <> 'name' AND p.source = 'fact' AND p.thread IS NOT NULL
 ) AS i
 CROSS JOIN LATERAL (
     SELECT id, content, thread, said_at, created_at, expires_at, version, status FROM nodes

@@ -227,7 +227,7 @@ WITH gone AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT id, said_at, added_revision FROM passages
             WHERE tenant_id = :tenant_id AND graph_id = ranges.graph_id AND sequence = ranges.sequence
-                AND removed_revision IS NULL AND source <> 'name' AND said_at BETWEEN ranges.first AND ranges.last
+                AND is_live(removed_revision) AND source <> 'name' AND said_at BETWEEN ranges.first AND ranges.last
             ORDER BY said_at OFFSET 0
         ) AS passage
     ) AS either

@@ -2899,8 +2899,11 @@ CREATE INDEX passages_live_memory ON passages (tenant_id, memory_id) WHERE remov
 CREATE INDEX passages_words ON passages USING gin (graph_id, tsv) WITH (gin_pending_list_limit = 128)
     WHERE removed_revision IS NULL;
 CREATE INDEX passages_pending ON passages (tenant_id, id) WHERE NOT settled AND removed_revision IS NULL;
+-- The passages of a thread, or of an entity, in their order. Its condition, and those of passages_newest and
+-- passages_of_author below, are written as those of no other index of live passages: of indexes that fit alike, PostgreSQL
+-- takes the one with the fewest levels where it expects one row, and so read whole graphs from 15,000 passages on.
 CREATE INDEX passages_sequence ON passages (tenant_id, graph_id, sequence, said_at, added_revision, id)
-    WHERE removed_revision IS NULL AND source <> 'name';
+    WHERE coalesce(removed_revision, 0) = 0 AND source <> 'name';
 CREATE INDEX passages_far ON passages USING gin (graph_id, far) WITH (gin_pending_list_limit = 128)
     WHERE removed_revision IS NULL;
 -- When the next of a graph's memories or nodes expires, without looking at the others: part of every search cache key.
@@ -2934,12 +2937,12 @@ CREATE INDEX passages_waiting_of_few ON passages (tenant_id, graph_id, id)
 -- everything. A name has no time, and comes after all that has one.
 CREATE INDEX passages_newest ON passages
     (tenant_id, graph_id, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
-    WHERE removed_revision IS NULL AND place = 0;
+    WHERE coalesce(removed_revision, 0) = 0 AND place = 0;
 -- The same of one author, however much others said. As passages_live, its condition is true of every key, and says so of
--- the author.
+-- the author; place is written so that it serves where an author is asked for, and passages_newest where none is.
 CREATE INDEX passages_of_author ON passages
     (tenant_id, graph_id, created_by, coalesce(said_at, '0001-01-01 00:00:00+00'::timestamptz), id)
-    WHERE removed_revision IS NULL AND place = 0 AND created_by IS NOT NULL;
+    WHERE coalesce(removed_revision, 0) = 0 AND coalesce(place, 0) = 0 AND created_by IS NOT NULL;
 -- What was said on some days, newest first, and whose text names a day. As passages_live: their conditions are true
 -- of every key. The second is written as no other index of live passages by graph: a planner that expects few would
 -- take any of these.
@@ -3087,7 +3090,7 @@ AS $$
     SELECT p.* FROM passages p
     WHERE p.tenant_id = passage.tenant_id AND p.graph_id = passage.graph_id AND p.sequence = passage.sequence
         AND passage.source <> 'name'
-        AND p.removed_revision IS NULL AND p.source <> 'name'
+        AND is_live(p.removed_revision) AND p.source <> 'name'
         AND (p.said_at, p.added_revision, p.id) < (passage.said_at, passage.added_revision, passage.id)
     ORDER BY p.said_at DESC, p.added_revision DESC, p.id DESC
     LIMIT most
@@ -3101,7 +3104,7 @@ AS $$
     SELECT p.* FROM passages p
     WHERE p.tenant_id = passage.tenant_id AND p.graph_id = passage.graph_id AND p.sequence = passage.sequence
         AND passage.source <> 'name'
-        AND p.removed_revision IS NULL AND p.source <> 'name'
+        AND is_live(p.removed_revision) AND p.source <> 'name'
         AND (p.said_at, p.added_revision, p.id) > (passage.said_at, passage.added_revision, passage.id)
     ORDER BY p.said_at, p.added_revision, p.id
     LIMIT most

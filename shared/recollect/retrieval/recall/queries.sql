@@ -245,12 +245,10 @@ WITH -- include: terms
 -- include: candidates
 
 -- fragment: narrowed
--- The passages that pass the filter. It applies to the attributes of the passage's memory itself, and to those of its node
+-- What a live passage has to pass of the filter. It applies to the attributes of the passage's memory itself, and to those of its node
 -- where the memory has none. Kinds and tags are compared in any case: :tags and :not_tags have several forms of each tag,
 -- :tag_positions tell of which tag (from 0) each form is, and a memory needs :min_tags of these tags.
-    FROM search_passages passage
-    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id AND passage.removed_revision IS NULL
-        AND is_current(passage.expires_at) AND (:include_outdated OR NOT passage.outdated)
+is_current(passage.expires_at) AND (:include_outdated OR NOT passage.outdated)
         AND (:since::timestamptz IS NULL OR passage.said_at >= :since)
         AND (:until::timestamptz IS NULL OR passage.said_at <= :until)
         AND passage.node_id NOT IN (
@@ -322,7 +320,9 @@ WITH -- include: terms
 ), eligible AS NOT MATERIALIZED (
     SELECT passage.id, passage.node_id, passage.source, passage.tsv, passage.far, passage.embedding_model,
         passage.said_at, passage.said_offset, passage.named_days, passage.removed_revision
-    -- include: narrowed
+    FROM search_passages passage
+    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id AND passage.removed_revision IS NULL
+        AND -- include: narrowed
 ), -- include: best
 ), -- include: dated
 ), -- include: compared
@@ -438,9 +438,9 @@ passage.id AS passage_id, passage.memory_id, passage.node_id, passage.version_id
     passage.text, passage.said_at AS at, coalesce(passage.said_at, '0001-01-01 00:00:00+00'::timestamptz) AS said;
 
 -- fragment: of_subjects
--- The passages that begin a memory, of the entities that :subjects name (or, in lower case, :lowered_subjects, where the
--- name has :min_length characters; none: of all).
-passage.place = 0 AND (cardinality(:subjects::text[]) = 0 OR passage.node_id = ANY ((
+-- The passages of the entities that :subjects name (or, in lower case, :lowered_subjects, where the name has :min_length
+-- characters; none: of all).
+(cardinality(:subjects::text[]) = 0 OR passage.node_id = ANY ((
             SELECT entities_named(:tenant_id, :graph_id, :subjects, :lowered_subjects::text[], :min_length, :max_named)
         )::uuid[]));
 
@@ -456,14 +456,22 @@ passage.place = 0 AND (cardinality(:subjects::text[]) = 0 OR passage.node_id = A
 -- The memories that pass the filter, the newest first or, :by_importance, the most important; at most :limit. Each comes by
 -- its first passage, and an entity by its name if nothing else is known of it. Planned with its values: without an order by
 -- importance it reads the newest passages, or the author's newest, one after the other (passages_newest,
--- passages_of_author), until enough pass.
+-- passages_of_author), until enough pass; of a thread, all (passages_sequence). The first conditions are written so that
+-- none of the other indexes of live passages fits, nor two of these (ADR 32).
 WITH eligible AS NOT MATERIALIZED (
     SELECT -- include: listed
         , passage.outdated, CASE WHEN :by_importance THEN coalesce(passage.importance, (
             SELECT importance FROM search_nodes
             WHERE tenant_id = :tenant_id AND same_key(id, passage.node_id) ORDER BY id LIMIT 1
         ), -1) ELSE 0 END AS importance
-    -- include: narrowed
+    FROM search_passages passage
+    WHERE passage.tenant_id = :tenant_id AND passage.graph_id = :graph_id AND is_live(passage.removed_revision)
+        AND CASE WHEN :thread::text IS NOT NULL THEN passage.source <> 'name' AND coalesce(passage.place, 0) = 0
+            WHEN :author::text IS NOT NULL THEN coalesce(passage.place, 0) = 0
+            ELSE passage.place = 0 END
+        AND (:since::timestamptz IS NULL OR coalesce(passage.said_at, '0001-01-01 00:00:00+00'::timestamptz) >= :since)
+        AND (:until::timestamptz IS NULL OR coalesce(passage.said_at, '0001-01-01 00:00:00+00'::timestamptz) <= :until)
+        AND -- include: narrowed
         AND -- include: of_subjects
 ), page AS MATERIALIZED (
     SELECT candidate.* FROM (
@@ -491,7 +499,7 @@ WITH eligible AS MATERIALIZED (
         passage.outdated OR version.status = 'outdated' AS outdated,
         CASE WHEN :by_importance THEN coalesce(passage.importance, version.importance, -1) ELSE 0 END AS importance
     -- include: narrowed_at
-        AND -- include: of_subjects
+        AND passage.place = 0 AND -- include: of_subjects
 )
 SELECT candidate.passage_id, candidate.memory_id, candidate.node_id, candidate.version_id, -- include: conflicts_at
     AS conflicts, candidate.name, candidate.text, candidate.at, candidate.outdated, candidate.importance::double precision
@@ -508,7 +516,7 @@ LIMIT :limit;
 -- of the newest of them are about, at most :max_subjects.
 WITH newest AS MATERIALIZED (
     SELECT p.node_id, p.source FROM search_passages p
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL AND p.place = 0
+    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND is_live(p.removed_revision) AND p.place = 0
         AND p.version_id IS NULL AND p.source <> 'name' AND NOT p.outdated AND is_current(p.expires_at)
         AND (NOT (SELECT has_unusual_nodes(:tenant_id, :graph_id)) OR is_node_shown(:tenant_id, p.node_id, false))
     ORDER BY coalesce(p.said_at, '0001-01-01 00:00:00+00'::timestamptz) DESC, p.id DESC
