@@ -170,7 +170,7 @@ FUNCTIONS = {
     "tenants_with_due_deletion()": {"tenant_id"},
     "delete_requested_tenant(tenant uuid, entry uuid)": {"delete_requested_tenant"},
     "withdraw_deletion_request(tenant uuid)": {"withdraw_deletion_request"},
-    "tell_operators_of_deletion_request()": {"tell_operators_of_deletion_request"},
+    "write_deletion_request_to_operator_log()": {"write_deletion_request_to_operator_log"},
     "find_cells(tenants uuid[], slugs text[])": {"tenant_id", "slug", "cell"},
     "find_places(tenant_ids uuid[], slugs text[], secret_hashes bytea[])": {"place"},
     "find_departures(tenant_ids uuid[], slugs text[], secret_hashes bytea[])": {
@@ -194,7 +194,7 @@ FUNCTIONS = {
 OF_OPERATORS = {"find_operator_key", "count_of_tenant", "withdraw_deletion_request"}
 """Functions for the operator API only: test_operators.py."""
 
-OF_TRIGGERS = {"forget_brought_person", "tell_operators_of_deletion_request"}
+OF_TRIGGERS = {"forget_brought_person", "write_deletion_request_to_operator_log"}
 """Functions that only triggers call."""
 
 OF_BOTH = {"forget_statistics", "erase_tenant_step", "missing_migrations"}
@@ -204,7 +204,7 @@ WRITING = {
     "erase_tenant_step": "away with tenants whose grace is over, and with no other: test_operators.py",
     "delete_requested_tenant": "that a tenant is deleted whose owner asked a week ago: test_deletion_requests.py",
     "withdraw_deletion_request": "that nobody asks for a tenant's deletion any more",
-    "tell_operators_of_deletion_request": "into the log of operators what was asked: test_deletion_requests.py",
+    "write_deletion_request_to_operator_log": "into the log of operators what was asked: test_deletion_requests.py",
     "end_hold": "that a tenant is here, where the hold of its writes is over",
     "end_switch": "that a tenant is here, by the secret that only the cell tells from which it departed: test_moves.py",
     "follow_move": "in the directory where a tenant moves to that is under way",
@@ -319,7 +319,7 @@ WHEREVER_IT_IS = {
     "find_departures",
     "find_places",
     "list_open_switches",
-    "tell_operators_of_deletion_request",
+    "write_deletion_request_to_operator_log",
 }
 """Functions that get a tenant as argument, which need not be in this cell: operators call them, or the directory."""
 

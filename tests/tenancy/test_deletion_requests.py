@@ -111,7 +111,7 @@ async def test_operators_are_told_whatever_the_gateway_runs(
     for statement in (
         "SELECT * FROM operator_log",
         "DELETE FROM operator_log",
-        "ALTER TABLE deletion_requests DISABLE TRIGGER told",
+        "ALTER TABLE deletion_requests DISABLE TRIGGER write_operator_log",
         "SET session_replication_role = replica",
         "TRUNCATE deletion_requests",
     ):

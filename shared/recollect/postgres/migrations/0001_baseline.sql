@@ -4716,7 +4716,7 @@ GRANT INSERT (tenant_id, requested_by) ON deletion_requests TO recollect_app;
 
 -- Write into the log of operators that a deletion was asked for, or taken back: the application can neither leave that
 -- out nor change it. Nor can it fill the log: beyond ten entries of a tenant in a day, nobody may ask until the next.
-CREATE FUNCTION tell_operators_of_deletion_request()
+CREATE FUNCTION write_deletion_request_to_operator_log()
 RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
 AS $$
@@ -4737,8 +4737,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER told AFTER INSERT OR DELETE ON deletion_requests
-    FOR EACH ROW WHEN (current_user = 'recollect_app') EXECUTE FUNCTION tell_operators_of_deletion_request();
+CREATE TRIGGER write_operator_log AFTER INSERT OR DELETE ON deletion_requests
+    FOR EACH ROW WHEN (current_user = 'recollect_app') EXECUTE FUNCTION write_deletion_request_to_operator_log();
 
 -- Take back that an owner asked for the deletion of a tenant: what operators do, who read no table of tenants. Returns
 -- who had asked.
@@ -4768,7 +4768,7 @@ AS $$
 DECLARE
     old tenants;
     request deletion_requests;
-    told jsonb;
+    entry_details jsonb;
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM deletion_requests r WHERE r.tenant_id = tenant AND r.due_at <= statement_timestamp()) THEN
         RETURN NULL;
@@ -4787,12 +4787,12 @@ BEGIN
     VALUES (tenant, 'person:' || request.requested_by, old.status, old.read_only);
     UPDATE tenants t SET status = 'suspended', erase_at = statement_timestamp() + interval '720 hours' WHERE t.id = tenant
     RETURNING * INTO STRICT old;
-    told := jsonb_build_object('erase_at', to_char(old.erase_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    entry_details := jsonb_build_object('erase_at', to_char(old.erase_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
         'requested_by', 'person:' || request.requested_by);
     INSERT INTO audit_log (tenant_id, id, actor, action, objects, details)
-    VALUES (tenant, entry, 'service', 'tenant.deleted', ARRAY['tenant:' || tenant], told);
+    VALUES (tenant, entry, 'service', 'tenant.deleted', ARRAY['tenant:' || tenant], entry_details);
     INSERT INTO operator_log (actor, action, subject, details)
-    VALUES ('service', 'tenant.deleted', 'tenant:' || old.slug, told);
+    VALUES ('service', 'tenant.deleted', 'tenant:' || old.slug, entry_details);
     RETURN old.erase_at;
 END $$;
 
