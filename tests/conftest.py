@@ -38,6 +38,7 @@ pytest_plugins = [
     "tests.support.actors",
     "tests.support.cells",
     "tests.support.guards",
+    "tests.support.mail_server",
     "tests.support.measured",
     "tests.support.moves",
     "tests.support.people",

@@ -1,8 +1,8 @@
-"""An SMTP server on loopback that keeps received messages."""
+"""An SMTP server on loopback that keeps received messages, and a gateway that sends its mail there."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email import message_from_bytes
@@ -10,7 +10,12 @@ from email.message import EmailMessage
 from email.policy import default
 from typing import Any
 
+import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope
+from pydantic import SecretStr
+
+from recollect.settings import Settings
+from tests.support.gateway import RunningGateway, serving
 
 
 @dataclass
@@ -91,6 +96,26 @@ async def mail_server(
         server.close()
         for each in list(connections):
             each.close()
+
+
+@pytest.fixture
+async def mail() -> AsyncIterator[MailServer]:
+    async with mail_server() as server:
+        yield server
+
+
+@pytest.fixture
+def sending(settings: Settings, mail: MailServer) -> Settings:
+    """The settings of a gateway that sends mail."""
+    update = {"mail_url": SecretStr(f"smtp://127.0.0.1:{mail.port}"), "mail_from": "memory@example.com"}
+    return settings.model_copy(update=update)
+
+
+@pytest.fixture
+def mailing(sending: Settings) -> Iterator[RunningGateway]:
+    """A gateway that sends mail."""
+    with serving(sending) as gateway:
+        yield gateway
 
 
 def _read(envelope: Envelope) -> EmailMessage:

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
+from uuid import UUID
 
 import asyncpg
 import httpx2
@@ -13,9 +14,9 @@ import pytest
 from argon2 import PasswordHasher
 
 from recollect.accounts.members import service as members
-from recollect.accounts.people import passwords
+from recollect.accounts.people import passwords, sessions
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import Browser, Person
+from recollect.accounts.people.model import Browser, Person, PersonSession
 from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
 from tests.support.gateway import RunningGateway, eventually
@@ -56,6 +57,14 @@ async def joined(db: Database, caller: Caller, role: Role, *, pepper: bytes, ema
     person = await people.register(db, email, "Ada", PASSWORD)
     await members.join(db, invitation, person)
     return person
+
+
+async def new_session(db: Database, person_id: UUID, *, pepper: bytes) -> PersonSession:
+    """A session of a person who has just signed in."""
+    issued = await sessions.begin_session(db, person_id, BROWSER, pepper=pepper)
+    session = await sessions.session_of(db, issued.secret, pepper=pepper)
+    assert session is not None
+    return session
 
 
 async def beside_another_password(owner: asyncpg.Connection, person: Person, act: Coroutine[Any, Any, T]) -> T:

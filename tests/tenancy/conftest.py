@@ -19,6 +19,7 @@ from recollect.jobs import service as jobs
 from recollect.jobs.leases import claim_job, record_step
 from recollect.jobs.model import Job, JobBounds, NewJob, StepResult
 from recollect.memory.model import NewMemory
+from recollect.postgres.connections import APP_ROLE, session_settings
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
@@ -61,6 +62,14 @@ async def temporary_objects(postgres: LocalPostgres, database_url: str) -> Async
     yield
     await superuser.execute("REVOKE TEMPORARY ON DATABASE recollect FROM recollect_app")
     await superuser.close()
+
+
+@pytest.fixture
+async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """A connection for arbitrary SQL as the application, without a tenant."""
+    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
+    yield connection
+    await connection.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -11,8 +10,7 @@ import pytest
 
 from recollect.accounts.identity.model import hash_secret
 from recollect.moves.model import Step
-from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
-from recollect.settings import Settings
+from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE
 from tests.tenancy.conftest import PEPPER, Neighbour
 
 pytestmark = pytest.mark.whole_database
@@ -264,11 +262,8 @@ Neighbours = tuple[Neighbour, Neighbour]
 
 
 @pytest.fixture
-async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator[asyncpg.Connection]:
-    """A connection for arbitrary SQL as the application, without a tenant."""
-    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    yield connection
-    await connection.close()
+def attacker(attacker: asyncpg.Connection, temporary_objects: None) -> asyncpg.Connection:
+    return attacker
 
 
 async def find_key(connection: asyncpg.Connection, key_hash: bytes | None) -> list[asyncpg.Record]:

@@ -1,29 +1,20 @@
 """What the gateway's role may do about the deletion of a tenant: store that somebody asked, for one, and wait."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
+from recollect.accounts.deletion_requests.model import WEEK
 from recollect.errors import TooLarge
-from recollect.postgres.connections import APP_ROLE, session_settings
-from recollect.settings import Settings
+from tests.support.deletion_requests import advance_request
 from tests.tenancy.conftest import Neighbour
 
 Neighbours = tuple[Neighbour, Neighbour]
 pytestmark = pytest.mark.whole_database
 
 ASKED = "INSERT INTO deletion_requests (tenant_id, requested_by{more}) VALUES ($1, gen_random_uuid(){values})"
-
-
-@pytest.fixture
-async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """A connection for arbitrary SQL as the application."""
-    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    yield connection
-    await connection.close()
 
 
 @pytest.fixture
@@ -79,10 +70,7 @@ async def test_no_tenant_is_deleted_before_its_week_is_over(
     assert [tuple(row) for row in found] == [("active", None)] * 2
     due = {row["tenant_id"] for row in await attacker.fetch("SELECT * FROM tenants_with_due_deletion()")}
     assert due.isdisjoint(ids)
-    await owner.execute(
-        "UPDATE deletion_requests SET requested_at = now() - interval '7 days', due_at = now() WHERE tenant_id = $1",
-        mine.caller.tenant_id,
-    )
+    await advance_request(owner, mine.caller.tenant_id, WEEK)
     due = {row["tenant_id"] for row in await attacker.fetch("SELECT * FROM tenants_with_due_deletion()")}
     assert due & set(ids) == {mine.caller.tenant_id}
     erase_at = await attacker.fetchval(function, mine.caller.tenant_id, uuid4())

@@ -5,20 +5,10 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from recollect.postgres.connections import APP_ROLE, session_settings
-from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour
 
 Neighbours = tuple[Neighbour, Neighbour]
 DOMAIN = "example.com"
-
-
-@pytest.fixture
-async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """A connection for arbitrary SQL as the application."""
-    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    yield connection
-    await connection.close()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Identity providers, their identities and pending sign-ins are isolated by tenant, for any statement."""
 
-from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import asyncpg
@@ -14,7 +13,6 @@ from recollect.caller import Role
 from recollect.crypto.encryption import Cipher
 from recollect.errors import ErrorCode, NotFound
 from recollect.outbound.http_client import Outbound
-from recollect.postgres.connections import APP_ROLE, session_settings
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.identity_provider import identity_provider
@@ -23,14 +21,6 @@ from tests.tenancy.conftest import PEPPER, Neighbour
 
 Neighbours = tuple[Neighbour, Neighbour]
 BARRED = asyncpg.InsufficientPrivilegeError
-
-
-@pytest.fixture
-async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """A connection for arbitrary SQL as the application."""
-    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    yield connection
-    await connection.close()
 
 
 async def test_a_provider_of_another_tenant_is_neither_listed_nor_changed(db: Database, neighbours: Neighbours) -> None:

@@ -1,7 +1,6 @@
 """Grants, codes and tokens are isolated by tenant; clients and signing keys are reached only by functions."""
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
@@ -19,7 +18,6 @@ from recollect.accounts.people.model import Membership, Person
 from recollect.caller import Caller, Role
 from recollect.errors import ErrorCode, Forbidden, NotFound, Unauthenticated
 from recollect.graph.graphs import service as graphs
-from recollect.postgres.connections import APP_ROLE, session_settings
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -72,12 +70,9 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[Granted, Granted]:
 
 
 @pytest.fixture
-async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator[asyncpg.Connection]:
-    """A connection for arbitrary SQL as the application."""
-    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
-    yield connection
-    await connection.close()
+async def attacker(attacker: asyncpg.Connection, temporary_objects: None) -> asyncpg.Connection:
+    await attacker.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
+    return attacker
 
 
 @pytest.mark.proves("security: foreign-tokens")

@@ -93,36 +93,28 @@ async def test_the_application_has_no_rights_on_operator_tables(owner: asyncpg.C
 @pytest.mark.proves("security: erasure-grace-period")
 async def test_no_role_can_erase_a_tenant_before_its_grace_period_is_over(
     neighbours: Neighbours,
-    settings: Settings,
+    attacker: asyncpg.Connection,
     operating: asyncpg.Connection,
     operator: Operator,
     owner: asyncpg.Connection,
 ) -> None:
     kept, deleted = (neighbour.caller for neighbour in neighbours)
     await deletions.delete_tenant(operator, deleted.tenant, grace=deletions.BUSY_WAIT)
-    attacker = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    try:
-        for connection in (attacker, operating):
-            for tenant_id in (kept.tenant_id, deleted.tenant_id, None):
-                assert await connection.fetchval("SELECT erase_tenant_step($1, 100)", tenant_id) is None
-        with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            await attacker.execute("UPDATE tenants SET erase_at = now()")
-    finally:
-        await attacker.close()
+    for connection in (attacker, operating):
+        for tenant_id in (kept.tenant_id, deleted.tenant_id, None):
+            assert await connection.fetchval("SELECT erase_tenant_step($1, 100)", tenant_id) is None
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await attacker.execute("UPDATE tenants SET erase_at = now()")
     assert await owner.fetchval("SELECT count(*) FROM nodes WHERE tenant_id = $1", deleted.tenant_id) > 0
     await deletions.restore_tenant(operator, deleted.tenant)
 
 
 async def test_only_the_operator_api_finds_operator_keys(
-    operating: asyncpg.Connection, operator: Operator, settings: Settings
+    operating: asyncpg.Connection, operator: Operator, attacker: asyncpg.Connection
 ) -> None:
     key, secret = await operator_keys.create_key(operator, "test", lifetime=deletions.BUSY_WAIT, pepper=PEPPER)
     presented = Operator(operating)
     assert await operator_keys.authenticate(presented, secret, pepper=PEPPER) == f"operator_key:{key.id}"
     assert await operating.fetch("SELECT * FROM find_operator_key(NULL)") == []
-    attacker = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    try:
-        with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            await attacker.fetch("SELECT * FROM find_operator_key(NULL)")
-    finally:
-        await attacker.close()
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await attacker.fetch("SELECT * FROM find_operator_key(NULL)")

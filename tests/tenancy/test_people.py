@@ -1,6 +1,5 @@
 """Rows of a person are isolated by person, and members by tenant, for any statement."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import asyncpg
@@ -15,10 +14,8 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.model import IssuedSession, Person
 from recollect.caller import Caller, Role
 from recollect.errors import NotFound
-from recollect.postgres.connections import APP_ROLE, session_settings
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
-from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.people import BROWSER, joined, new_email
 
@@ -55,14 +52,6 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]
         return SignedIn(person, caller, await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER))
 
     return await one(), await one()
-
-
-@pytest.fixture
-async def attacker(settings: Settings, temporary_objects: None) -> AsyncIterator[asyncpg.Connection]:
-    """A connection for arbitrary SQL as the application."""
-    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    yield connection
-    await connection.close()
 
 
 @pytest.mark.proves("security: rows-of-people")
@@ -214,7 +203,7 @@ async def test_hostile_addresses_find_no_person(
 
 
 async def test_shadowing_objects_change_no_answer(
-    attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn]
+    attacker: asyncpg.Connection, both: tuple[SignedIn, SignedIn], temporary_objects: None
 ) -> None:
     mine, _ = both
     await attacker.execute(

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.errors import Unavailable
 from recollect.graph.graphs import service as graphs
-from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE, session_settings
+from recollect.postgres.connections import APP_ROLE, OPERATOR_ROLE, OWNER_ROLE
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.postgres.transactions import Transaction
@@ -151,30 +151,22 @@ async def test_the_application_role_has_no_right_that_bypasses_row_level_securit
     ],
     ids=lambda made: " ".join(made.split()[:2]),
 )
-async def test_the_application_can_create_nothing_in_the_database(settings: Settings, made: str) -> None:
+async def test_the_application_can_create_nothing_in_the_database(attacker: asyncpg.Connection, made: str) -> None:
     """In particular no function, which could see the rows on which search conditions are evaluated."""
-    app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    try:
-        with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            await app.execute(f"CREATE {made}")
-    finally:
-        await app.close()
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await attacker.execute(f"CREATE {made}")
 
 
 @pytest.mark.proves("security: application-role")
 async def test_the_application_can_neither_become_the_owner_nor_turn_row_security_off(
-    settings: Settings, unchanged_neighbours: Neighbours
+    attacker: asyncpg.Connection, unchanged_neighbours: Neighbours
 ) -> None:
-    app = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    try:
-        for role in (OWNER_ROLE, "recollect_maintenance", "postgres"):
-            with pytest.raises(BARRED):
-                await app.execute(f"SET ROLE {role}")
-        await app.execute("SET row_security = off")
-        with pytest.raises(BARRED, match="would be affected by row-level security"):
-            await app.fetch("SELECT * FROM nodes")
-    finally:
-        await app.close()
+    for role in (OWNER_ROLE, "recollect_maintenance", "postgres"):
+        with pytest.raises(BARRED):
+            await attacker.execute(f"SET ROLE {role}")
+    await attacker.execute("SET row_security = off")
+    with pytest.raises(BARRED, match="would be affected by row-level security"):
+        await attacker.fetch("SELECT * FROM nodes")
 
 
 @pytest.mark.proves("security: no-tenant-no-rows")

@@ -1,6 +1,5 @@
 """Trusted issuers are isolated by tenant, and work in their name ends with the trust."""
 
-from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -10,21 +9,11 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.oauth.issuers import service as trusted
 from recollect.accounts.oauth.issuers.model import IssuerChange
 from recollect.errors import ErrorCode, NotFound, Unauthenticated
-from recollect.postgres.connections import APP_ROLE, session_settings
 from recollect.postgres.database import Database
-from recollect.settings import Settings
 from tests.tenancy.conftest import Neighbour
 
 Neighbours = tuple[Neighbour, Neighbour]
 ISSUER = "https://login.example.com"
-
-
-@pytest.fixture
-async def attacker(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    """A connection for arbitrary SQL as the application."""
-    connection = await asyncpg.connect(settings.database_url, server_settings=session_settings(APP_ROLE, settings))
-    yield connection
-    await connection.close()
 
 
 async def issuer_of(db: Database, neighbour: Neighbour) -> UUID:

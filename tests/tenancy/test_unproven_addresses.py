@@ -23,7 +23,7 @@ from tests.conftest import NewTenant
 from tests.integration.gateway.test_passkeys import add, sign_in_with
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import NewApiKey, RunningGateway
-from tests.support.people import BROWSER, PASSWORD, browser, joined, new_email, send_form, sign_in, submit
+from tests.support.people import BROWSER, PASSWORD, browser, joined, new_email, new_session, send_form, sign_in, submit
 
 OF_THE_CFO = "orange ladder beside rivers"
 
@@ -185,10 +185,7 @@ async def test_of_several_accounts_of_an_address_the_password_and_the_organisati
             for found in await resets.find_accounts(db, planted.email)
             if found.confined_to == organisation.caller.tenant_id
         ]
-        session = await sessions.session_of(
-            db, (await sessions.begin_session(db, account.id, BROWSER, pepper=pepper)).secret, pepper=pepper
-        )
-        assert session is not None
+        session = await new_session(db, account.id, pepper=pepper)
         assert session.confined_to == organisation.caller.tenant_id, "whatever the session says of it"
         if organisation is evil:
             await people.change_password(db, session, PASSWORD, OF_THE_CFO)

@@ -27,7 +27,7 @@ from recollect.settings import Settings
 from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant
 from tests.support.jobs import employed
-from tests.support.people import BROWSER, PASSWORD, joined
+from tests.support.people import PASSWORD, joined, new_session
 
 PEPPER = b"pepper"
 THERE = Browser("tests", "192.0.2.7")
@@ -134,9 +134,7 @@ class TestPeople:
 
     async def test_a_change_of_password_is_logged(self, db: Database, caller: Caller) -> None:
         person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
-        issued = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
-        session = await sessions.session_of(db, issued.secret, pepper=PEPPER)
-        assert session is not None
+        session = await new_session(db, person.id, pepper=PEPPER)
         await people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
         assert (await entries(db, caller))[-1] == ("person.password_changed", f"person:{person.id}")
 

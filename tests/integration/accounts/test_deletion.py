@@ -18,7 +18,7 @@ from recollect.accounts.passkeys import store as passkeys
 from recollect.accounts.passkeys.model import MAX_PASSKEYS
 from recollect.accounts.people import deletion, resets, sessions, store
 from recollect.accounts.people import service as people
-from recollect.accounts.people.model import DeletionOutcome, Person, PersonSession
+from recollect.accounts.people.model import DeletionOutcome, Person
 from recollect.caller import Caller, Role
 from recollect.cells.service import Cells
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated, Unavailable
@@ -32,7 +32,7 @@ from recollect_operator.cells import OperatorCells
 from tests.conftest import NewTenant
 from tests.support.cells import OTHER, opened
 from tests.support.gateway import eventually
-from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email
+from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email, new_session
 
 pytestmark = pytest.mark.whole_database
 
@@ -60,13 +60,6 @@ async def invited(db: Database, caller: Caller, email: str) -> OpenInvitation:
 async def leave(db: Database, caller: Caller, person: Person) -> None:
     async with db.transaction(caller) as tx:
         await members.remove_member(tx, person.id)
-
-
-async def sign_in(db: Database, person: Person) -> PersonSession:
-    issued = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
-    session = await sessions.session_of(db, issued.secret, pepper=PEPPER)
-    assert session is not None
-    return session
 
 
 @pytest.fixture
@@ -101,7 +94,7 @@ class TestDeletedData:
             )
         _revoked, expired, _open = [await invited(db, other_caller, ada.email) for _ in range(3)]
         await owner.execute("UPDATE invitations SET expires_at = now(), revoked_at = NULL WHERE id = $1", expired.id)
-        session_of_hers = await sign_in(db, ada)
+        session_of_hers = await new_session(db, ada.id, pepper=PEPPER)
         neighbour = await joined(db, other_caller, Role.OWNER, pepper=PEPPER)
         with pytest.raises(Conflict, match=rf"\({caller.tenant}\)"):
             await deletion.delete_own_account(db, session_of_hers, PASSWORD)
@@ -161,7 +154,7 @@ class TestDeletedData:
 class TestPasswords:
     @pytest.mark.proves("security: account-deletion")
     async def test_deletion_requires_the_password(self, db: Database, person: Person) -> None:
-        session = await sign_in(db, person)
+        session = await new_session(db, person.id, pepper=PEPPER)
         for wrong in ("", "violet tractor under grass"):
             with pytest.raises(InvalidInput, match="not your current password"):
                 await deletion.delete_own_account(db, session, wrong)
@@ -169,13 +162,13 @@ class TestPasswords:
 
     async def test_deletion_without_a_password_requires_none(self, db: Database) -> None:
         person = await people.register(db, new_email(), "Ada", None)
-        await deletion.delete_own_account(db, await sign_in(db, person), "")
+        await deletion.delete_own_account(db, await new_session(db, person.id, pepper=PEPPER), "")
         assert not await people.is_known(db, person.email)
 
     async def test_a_password_changed_concurrently_prevents_deletion(
         self, db: Database, person: Person, owner: asyncpg.Connection
     ) -> None:
-        session = await sign_in(db, person)
+        session = await new_session(db, person.id, pepper=PEPPER)
         with pytest.raises(InvalidInput, match="not your current password"):
             await beside_another_password(owner, person, deletion.delete_own_account(db, session, PASSWORD))
         assert await people.is_known(db, person.email)
@@ -183,7 +176,7 @@ class TestPasswords:
     async def test_a_session_by_an_identity_provider_may_not_delete_the_account(
         self, db: Database, person: Person, caller: Caller
     ) -> None:
-        session = await sign_in(db, person)
+        session = await new_session(db, person.id, pepper=PEPPER)
         with pytest.raises(Forbidden):
             await deletion.delete_own_account(
                 db, replace(session, confined_to=caller.tenant_id, by_provider=True), PASSWORD
@@ -250,7 +243,7 @@ class TestCells:
     async def test_nothing_remains_in_any_cell(
         self, cells: Cells, ada: Person, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
     ) -> None:
-        await deletion.delete_own_account(cells, await sign_in(cells, ada), PASSWORD)
+        await deletion.delete_own_account(cells, await new_session(cells, ada.id, pepper=PEPPER), PASSWORD)
         for cell in (owner, owner_b):
             assert await tables_that_hold(cell, ada.email) == set()
             assert await tables_that_hold(cell, str(ada.id)) == {"audit_log"}

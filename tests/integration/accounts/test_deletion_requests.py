@@ -1,6 +1,7 @@
 """Owners ask for the deletion of their organisation: nothing happens for a week, and then it is as an operator's."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -14,7 +15,6 @@ from recollect.accounts.deletion_requests.model import RESTORABLE, WEEK
 from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.operator_log import service as operator_log
-from recollect.accounts.people import sessions
 from recollect.accounts.people.model import PersonSession
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
@@ -25,10 +25,8 @@ from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import tenant_erasure
-from tests.support.people import BROWSER, PASSWORD, joined
-
-DUE = "UPDATE deletion_requests SET requested_at = requested_at - $2::interval, due_at = due_at - $2::interval "
-DUE += "WHERE tenant_id = $1"
+from tests.support.deletion_requests import advance_request
+from tests.support.people import PASSWORD, joined, new_session
 
 
 @pytest.fixture
@@ -39,10 +37,7 @@ def caller(tenant: Tenant) -> Caller:
 async def session_of(db: Database, caller: Caller, settings: Settings, role: Role = Role.OWNER) -> PersonSession:
     """A new member of the tenant who has just signed in."""
     person = await joined(db, caller, role, pepper=settings.pepper)
-    issued = await sessions.begin_session(db, person.id, BROWSER, pepper=settings.pepper)
-    session = await sessions.session_of(db, issued.secret, pepper=settings.pepper)
-    assert session is not None
-    return session
+    return await new_session(db, person.id, pepper=settings.pepper)
 
 
 @pytest.fixture
@@ -60,7 +55,7 @@ async def keep(db: Database, caller: Caller, session: PersonSession) -> None:
         await requests.take_back_deletion(tx, session)
 
 
-async def told(operator: Operator, tenant: Tenant) -> list[str]:
+async def logged(operator: Operator, tenant: Tenant) -> list[str]:
     """What the log of operators says of the tenant, the oldest first."""
     entries = await operator_log.list_entries(operator, subject=f"tenant:{tenant.slug}")
     return [entry.action for entry in reversed(entries)]
@@ -72,7 +67,7 @@ async def status_of(owner: asyncpg.Connection, tenant_id: UUID) -> tuple[str, bo
     return tuple(row)
 
 
-async def test_a_request_is_stored_told_and_taken_back_by_any_owner(
+async def test_a_request_is_stored_logged_and_taken_back_by_any_owner(
     db: Database, caller: Caller, session: PersonSession, settings: Settings, tenant: Tenant, operator: Operator
 ) -> None:
     due_at = await ask(db, caller, session)
@@ -90,7 +85,7 @@ async def test_a_request_is_stored_told_and_taken_back_by_any_owner(
             entry.action for entry in await audit.list_entries(tx, AuditFilter(), limit=9) if "deletion" in entry.action
         ]
     assert acts == ["tenant.deletion_taken_back", "tenant.deletion_requested"]
-    assert (await told(operator, tenant))[-2:] == ["tenant.deletion_requested", "tenant.deletion_taken_back"]
+    assert (await logged(operator, tenant))[-2:] == ["tenant.deletion_requested", "tenant.deletion_taken_back"]
 
 
 async def test_only_an_owner_who_types_the_name_asks(
@@ -125,16 +120,7 @@ async def test_who_asks_proves_anew_who_they_are(
     await owner.execute("UPDATE people SET password_hash = NULL WHERE id = $1", session.person_id)
     assert not await requests.needs_password(db, session)
     await requests.require_proof(db, session, "")
-    old = PersonSession(
-        session.id,
-        session.person_id,
-        session.email,
-        session.name,
-        session.created_at - timedelta(minutes=11),
-        session.last_used_at,
-        session.expires_at,
-        None,
-    )
+    old = replace(session, created_at=session.created_at - timedelta(minutes=11))
     with pytest.raises(InvalidInput, match="Sign out and in again"):
         await requests.require_proof(db, old, "")
 
@@ -149,10 +135,10 @@ async def test_a_tenant_is_deleted_when_its_request_is_due_and_not_before(
     context: WorkerContext,
 ) -> None:
     await ask(db, caller, session)
-    await owner.execute(DUE, tenant.id, WEEK - timedelta(minutes=1))
+    await advance_request(owner, tenant.id, WEEK - timedelta(minutes=1))
     await tenant_erasure.delete_requested(context)
     assert await status_of(owner, tenant.id) == ("active", False)
-    await owner.execute(DUE, tenant.id, timedelta(minutes=1))
+    await advance_request(owner, tenant.id, timedelta(minutes=1))
     await tenant_erasure.delete_requested(context)
     await tenant_erasure.delete_requested(context)
     await tenant_erasure.erase(context)
@@ -160,7 +146,7 @@ async def test_a_tenant_is_deleted_when_its_request_is_due_and_not_before(
     deleted = await tenants.find_tenant(operator, tenant.slug)
     assert deleted.erase_at is not None
     assert timedelta(minutes=-1) < deleted.erase_at - datetime.now(UTC) - RESTORABLE <= timedelta(0)
-    assert (await told(operator, tenant))[-2:] == ["tenant.deletion_requested", "tenant.deleted"]
+    assert (await logged(operator, tenant))[-2:] == ["tenant.deletion_requested", "tenant.deleted"]
     entry = await owner.fetchrow("SELECT * FROM audit_log WHERE tenant_id = $1 ORDER BY id DESC LIMIT 1", tenant.id)
     assert entry is not None
     assert (entry["action"], entry["actor"]) == ("tenant.deleted", "service")
@@ -189,7 +175,7 @@ async def test_an_operator_takes_a_request_back(
         assert await owner.fetchval("SELECT count(*) FROM deletion_requests WHERE tenant_id = $1", tenant.id) == 0
     with pytest.raises(Conflict):
         await deletions.restore_tenant(operator, tenant.slug)
-    assert (await told(operator, tenant))[-1] == "tenant.restored"
+    assert (await logged(operator, tenant))[-1] == "tenant.restored"
 
 
 async def test_a_tenant_on_its_way_to_another_cell_is_deleted_later(
@@ -201,7 +187,7 @@ async def test_a_tenant_on_its_way_to_another_cell_is_deleted_later(
     context: WorkerContext,
 ) -> None:
     await ask(db, caller, session)
-    await owner.execute(DUE, tenant.id, WEEK)
+    await advance_request(owner, tenant.id, WEEK)
     for where, not_anymore in (("place = 'leaving'", "place = 'here'"), ("moving = true", "moving = false")):
         await owner.execute(f"UPDATE tenants SET {where} WHERE id = $1", tenant.id)
         await tenant_erasure.delete_requested(context)
@@ -221,7 +207,7 @@ async def test_the_receipt_names_who_asked(
     context: WorkerContext,
 ) -> None:
     await ask(db, caller, session)
-    await owner.execute(DUE, tenant.id, WEEK)
+    await advance_request(owner, tenant.id, WEEK)
     await tenant_erasure.delete_requested(context)
     await owner.execute("UPDATE tenants SET erase_at = now() WHERE id = $1", tenant.id)
     await tenant_erasure.erase(context)

@@ -21,7 +21,7 @@ from recollect.caller import Caller, Role, Scope
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, RecollectError, Unauthenticated
 from recollect.postgres.database import Database
 from tests.conftest import NewTenant
-from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email
+from tests.support.people import BROWSER, PASSWORD, beside_another_password, joined, new_email, new_session
 
 PEPPER = b"pepper"
 
@@ -180,9 +180,7 @@ class TestSessions:
         self, db: Database, owner: asyncpg.Connection
     ) -> None:
         person = await people.register(db, new_email(), "Ada", PASSWORD)
-        issued = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
-        session = await sessions.session_of(db, issued.secret, pepper=PEPPER)
-        assert session is not None
+        session = await new_session(db, person.id, pepper=PEPPER)
         change = people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
         with pytest.raises(InvalidInput, match="current password") as refused:
             await beside_another_password(owner, person, change)

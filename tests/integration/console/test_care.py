@@ -9,7 +9,6 @@ import pytest
 
 from recollect.caller import Caller, Role
 from recollect.curation.duplicates import proposals, store
-from recollect.curation.duplicates.similarity import SimilarPair
 from recollect.graph.entities.model import NewEntity
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import IMPORT_GRAPH
@@ -20,6 +19,7 @@ from recollect.settings import Settings
 from recollect_workers import job_loop
 from recollect_workers.context import WorkerContext
 from tests.support.console import Page, Visitor, visiting
+from tests.support.dismissals import ids_of, propose
 from tests.support.gateway import RunningGateway, eventually
 from tests.support.jobs import employed
 from tests.support.memories import Agent
@@ -49,16 +49,11 @@ async def visitor(gateway: RunningGateway, db: Database, settings: Settings, age
         yield visitor
 
 
-async def propose(agent: Agent, owner: asyncpg.Connection, *names: str) -> dict[str, UUID]:
-    """Propose two entities as duplicates, as a pass does; their ids by name."""
-    rows = await owner.fetch(
-        "SELECT name, id FROM nodes WHERE tenant_id = $1 AND name = ANY ($2)", agent.caller.tenant_id, list(names)
-    )
-    ids = {row["name"]: row["id"] for row in rows}
-    one, other = ids.values()
-    async with agent.writing() as (tx, revision):
-        await store.insert_duplicates(tx, revision.graph, [SimilarPair(one, other, 0.93)], revision.at)
-    return ids
+async def propose_named(agent: Agent, one: str, other: str) -> tuple[UUID, UUID]:
+    """Propose two entities as duplicates; their ids."""
+    ids = await ids_of(agent)
+    await propose(agent, ids[one], ids[other], 0.93)
+    return ids[one], ids[other]
 
 
 @pytest.fixture
@@ -73,13 +68,11 @@ async def work(worker: WorkerContext, page: Page, visitor: Visitor) -> Page:
     return await visitor.open_address(page.address.partition("?")[0])
 
 
-async def test_duplicates_are_compared_dismissed_and_merged(
-    visitor: Visitor, agent: Agent, owner: asyncpg.Connection
-) -> None:
+async def test_duplicates_are_compared_dismissed_and_merged(visitor: Visitor, agent: Agent) -> None:
     empty = await visitor.open("care")
     assert "No duplicates are proposed" in empty.text
     assert not empty.all("span", class_="count")
-    ids = await propose(agent, owner, "Ada Lovelace", "Ada Lovelance")
+    kept, other = await propose_named(agent, "Ada Lovelace", "Ada Lovelance")
     page = await visitor.open("care")
     assert page.all("span", class_="count")[0].text == "1"
     assert (await visitor.open("connect")).all("span", class_="count"), "each page shows the number"
@@ -87,7 +80,6 @@ async def test_duplicates_are_compared_dismissed_and_merged(
     marked = {element.text for kind in ("ins", "del") for element in page.all(kind)}
     assert {"Lovelace", "Lovelance"} <= marked
     assert "tea" not in marked, "words that both have are not marked"
-    kept, other = ids["Ada Lovelace"], ids["Ada Lovelance"]
     tried = await visitor.open(f"care/merge/{kept}/{other}")
     assert "Ada Lovelace stays" in tried.text
     assert len((await visitor.open("care")).all("section", class_="card pair")) == 1, "trying changes nothing"
@@ -95,7 +87,7 @@ async def test_duplicates_are_compared_dismissed_and_merged(
     assert "They are different, for everybody" in gone.text
     assert not gone.all("span", class_="count")
     await visitor.send(page, "/different/")
-    await propose(agent, owner, "Ada Lovelace", "Ada Lovelance")
+    await propose_named(agent, "Ada Lovelace", "Ada Lovelance")
     assert not (await visitor.open("care")).all("section", class_="card pair"), "a later pass does not propose it"
     different = await visitor.open("care/different")
     assert len(different.all("tr")) == 2, "a head, and the pair once"
@@ -114,20 +106,18 @@ async def test_duplicates_are_compared_dismissed_and_merged(
 
 
 @pytest.mark.proves("security: console-stored-text")
-async def test_names_and_texts_of_a_pair_stay_text(visitor: Visitor, agent: Agent, owner: asyncpg.Connection) -> None:
+async def test_names_and_texts_of_a_pair_stay_text(visitor: Visitor, agent: Agent) -> None:
     names = ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(2)>")
     await agent.create(*(NewEntity(name, "person", (f"{name} says so",)) for name in names))
-    one, other = (await propose(agent, owner, *names)).values()
+    one, other = await propose_named(agent, *names)
     for page in (await visitor.open("care"), await visitor.open(f"care/merge/{one}/{other}")):
         assert "onerror=alert(1)>" in page.text
         assert not page.all("img", src="x")
 
 
-async def test_proposals_are_counted_up_to_a_bound_and_those_of_lost_entities_are_not(
-    agent: Agent, owner: asyncpg.Connection
-) -> None:
-    await propose(agent, owner, "Ada Lovelace", "Ada Lovelance")
-    await propose(agent, owner, "Ada Lovelace", "Babbage")
+async def test_proposals_are_counted_up_to_a_bound_and_those_of_lost_entities_are_not(agent: Agent) -> None:
+    await propose_named(agent, "Ada Lovelace", "Ada Lovelance")
+    await propose_named(agent, "Ada Lovelace", "Babbage")
     async with agent.writing() as (tx, revision):
         assert await proposals.count_proposals(tx, revision.graph.id) == 2
         assert await store.count_duplicates(tx, revision.graph.id, searched=1_000, limit=1) == 1
@@ -312,9 +302,9 @@ async def test_a_person_is_erased_after_a_trial_and_the_name_again(visitor: Visi
 
 
 async def test_readers_see_and_change_nothing(
-    gateway: RunningGateway, db: Database, settings: Settings, agent: Agent, owner: asyncpg.Connection
+    gateway: RunningGateway, db: Database, settings: Settings, agent: Agent
 ) -> None:
-    await propose(agent, owner, "Ada Lovelace", "Ada Lovelance")
+    await propose_named(agent, "Ada Lovelace", "Ada Lovelance")
     async with visiting(gateway, db, settings, agent.caller, Role.READER) as reader:
         page = await reader.open("care")
         assert "93% alike" in page.text

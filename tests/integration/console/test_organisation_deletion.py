@@ -1,32 +1,17 @@
 """Deleting the organisation in the console: an owner asks, everybody sees it, and an owner takes it back."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
-from pydantic import SecretStr
 
 from recollect.caller import Caller, Role
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.console import Page, Visitor, visiting
-from tests.support.gateway import RunningGateway, serving
-from tests.support.mail_server import MailServer, mail_server
+from tests.support.gateway import RunningGateway
+from tests.support.mail_server import MailServer
 from tests.support.people import PASSWORD
-
-
-@pytest.fixture
-async def mail() -> AsyncIterator[MailServer]:
-    async with mail_server() as server:
-        yield server
-
-
-@pytest.fixture
-def mailing(settings: Settings, mail: MailServer) -> Iterator[RunningGateway]:
-    """A gateway that sends mail."""
-    update = {"mail_url": SecretStr(f"smtp://127.0.0.1:{mail.port}"), "mail_from": "memory@example.com"}
-    with serving(settings.model_copy(update=update)) as gateway:
-        yield gateway
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from recollect.caller import Caller
 from recollect.curation.dismissals import service as dismissals
-from recollect.curation.duplicates import deduplication, proposals, store
+from recollect.curation.duplicates import deduplication
 from recollect.curation.duplicates import service as duplicates
 from recollect.curation.duplicates.model import Mode, ScanCursor
 from recollect.curation.merging import service as merging
@@ -16,6 +15,7 @@ from recollect.fairness.computing import finish
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
+from tests.support.dismissals import different, dismiss, dismissed, ids_of, proposed, take_back
 from tests.support.memories import Agent, found_duplicates, names
 
 ALIKE = ("Acme Inc", "Acme Inc.", "ACME INC", "Acme Inc!")
@@ -29,15 +29,9 @@ async def agent(db: Database, caller: Caller) -> Agent:
 
 
 @pytest.fixture
-async def ids(agent: Agent, owner: asyncpg.Connection) -> dict[str, UUID]:
+async def ids(agent: Agent) -> dict[str, UUID]:
     """The ids of the entities by name."""
-    rows = await owner.fetch("SELECT name, id FROM nodes WHERE tenant_id = $1", agent.caller.tenant_id)
-    return {row["name"]: row["id"] for row in rows}
-
-
-async def dismiss(agent: Agent, *pair: UUID) -> None:
-    async with agent.db.transaction(agent.caller) as tx:
-        await proposals.dismiss_pair(tx, "default", *pair)
+    return await ids_of(agent)
 
 
 async def run(agent: Agent, mode: Mode, *, threshold: float = 0.8) -> None:
@@ -53,10 +47,8 @@ async def run(agent: Agent, mode: Mode, *, threshold: float = 0.8) -> None:
             return
 
 
-async def proposed(agent: Agent) -> set[frozenset[str]]:
-    async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await store.list_duplicates(tx, await graphs.get_graph(tx, "default"), least=0, offset=0, limit=100)
-    return {frozenset((pair.name, pair.other)) for pair in found}
+async def proposed_names(agent: Agent) -> set[frozenset[str | None]]:
+    return {frozenset((pair.name, pair.other)) for pair in await proposed(agent)}
 
 
 async def groups(agent: Agent) -> list[list[str]]:
@@ -69,28 +61,23 @@ async def test_a_dismissed_pair_is_neither_proposed_nor_found_until_that_is_take
 ) -> None:
     first, second, third, fourth = ALIKE
     await run(agent, "propose")
-    assert frozenset((first, second)) in await proposed(agent)
+    assert frozenset((first, second)) in await proposed_names(agent)
     assert await groups(agent) == [list(ALIKE)]
     await dismiss(agent, ids[second], ids[first])
     await dismiss(agent, ids[third], ids[fourth])
     await dismiss(agent, ids[first], ids[second])
-    assert frozenset((first, second)) not in await proposed(agent)
+    assert frozenset((first, second)) not in await proposed_names(agent)
     await run(agent, "propose")
-    left = await proposed(agent)
+    left = await proposed_names(agent)
     assert not left & {frozenset((first, second)), frozenset((third, fourth))}
     assert {frozenset((first, third)), frozenset((second, fourth))} <= left
     assert await groups(agent) == [[first, third], [second, fourth]]
-    async with agent.db.transaction(agent.caller) as tx:
-        said = await dismissals.list_dismissals(await graphs.view(tx, "default"), offset=0, limit=10)
-        assert {frozenset((each.name, each.other)) for each in said} == {
-            frozenset((first, second)),
-            frozenset((third, fourth)),
-        }
-        assert {each.dismissed_by for each in said} == {agent.caller.subject}
-        await proposals.take_back_dismissal(tx, "default", ids[first], ids[second])
-        with pytest.raises(NotFound):
-            await proposals.take_back_dismissal(tx, "default", ids[first], ids[second])
-    assert frozenset((first, second)) in await proposed(agent), "it is proposed as before"
+    pairs = frozenset((first, second)), frozenset((third, fourth))
+    assert await different(agent) == dict.fromkeys(pairs, agent.caller.subject)
+    await take_back(agent, ids[first], ids[second])
+    with pytest.raises(NotFound):
+        await take_back(agent, ids[first], ids[second])
+    assert frozenset((first, second)) in await proposed_names(agent), "it is proposed as before"
     assert await groups(agent) == [[first, second, third]], "what is different from a third is in no group with it"
 
 
@@ -108,8 +95,7 @@ async def test_merges_keep_what_is_different_apart_also_from_what_it_was_merged_
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         search = await duplicates.open_search(await graphs.view(tx, "default"), threshold=0.8)
         assert finish(search.groups()) == []
-        said = await dismissals.list_dismissals(await graphs.view(tx, "default"), offset=0, limit=10)
-    pairs = {frozenset((each.node_id, each.other_id)) for each in said}
+    pairs = {frozenset((each.node_id, each.other_id)) for each in await dismissed(agent)}
     assert pairs == {frozenset((ids[second], ids[third])), frozenset((ids[first], ids[third]))}
     async with agent.writing() as (tx, revision):
         await merging.merge_nodes(tx, revision, ids[first], [ids[third]])
@@ -129,9 +115,8 @@ async def test_dismissed_pairs_of_a_graph_are_bounded_and_of_entities_that_are_t
     await dismiss(agent, ids[first], ids[fourth])
     async with agent.writing() as (tx, revision):
         await merging.merge_nodes(tx, revision, ids[first], [ids[second]])
-    async with agent.db.transaction(agent.caller) as tx:
-        assert len(await dismissals.list_dismissals(await graphs.view(tx, "default"), offset=0, limit=10)) == 2
-        await proposals.take_back_dismissal(tx, "default", ids[first], ids[fourth])
+    assert len(await dismissed(agent)) == 2
+    await take_back(agent, ids[first], ids[fourth])
     with pytest.raises(NotFound):
         await dismiss(agent, ids[second], ids[fourth])
     with pytest.raises(NotFound):

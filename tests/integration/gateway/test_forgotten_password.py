@@ -1,12 +1,11 @@
 """Password resets over real HTTP and real mail: who gets a link, what it does, and what it does not reveal."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import asyncpg
 import httpx2
 import pytest
-from pydantic import SecretStr
 
 from recollect.accounts.people import resets
 from recollect.accounts.people import service as people
@@ -18,26 +17,12 @@ from recollect_gateway.callers.sign_in_attempts import RESETS_PER_HOUR
 from tests.integration.gateway.test_passkeys import add as add_passkey
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import RunningGateway, eventually, serving
-from tests.support.mail_server import MailServer, mail_server
+from tests.support.mail_server import MailServer
 from tests.support.people import PASSWORD, browser, joined, new_email, send_form, sign_in, submit
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 ANOTHER = "seven lanterns over harbour mud"
 CHANGED = "Your password was changed on Recollect"
-
-
-@pytest.fixture
-async def mail() -> AsyncIterator[MailServer]:
-    async with mail_server() as server:
-        yield server
-
-
-@pytest.fixture
-def mailing(settings: Settings, mail: MailServer) -> Iterator[RunningGateway]:
-    """A gateway that sends mail."""
-    update = {"mail_url": SecretStr(f"smtp://127.0.0.1:{mail.port}"), "mail_from": "memory@example.com"}
-    with serving(settings.model_copy(update=update)) as gateway:
-        yield gateway
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
-from pydantic import SecretStr
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members.sending import invite_and_send
@@ -18,29 +17,16 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, problem
-from tests.support.gateway import NewApiKey, RunningGateway, serving
-from tests.support.mail_server import MailServer, mail_server
+from tests.support.gateway import NewApiKey, RunningGateway
+from tests.support.mail_server import MailServer
 from tests.support.people import PASSWORD, browser, new_email, submit
 
 PER_DAY = 3
 
 
 @pytest.fixture
-async def mail() -> AsyncIterator[MailServer]:
-    async with mail_server() as server:
-        yield server
-
-
-@pytest.fixture
-def mailing(settings: Settings, mail: MailServer) -> Iterator[RunningGateway]:
-    """A gateway that sends mail."""
-    update = {
-        "mail_url": SecretStr(f"smtp://127.0.0.1:{mail.port}"),
-        "mail_from": "memory@example.com",
-        "invitation_mails_per_day": PER_DAY,
-    }
-    with serving(settings.model_copy(update=update)) as gateway:
-        yield gateway
+def sending(sending: Settings) -> Settings:
+    return sending.model_copy(update={"invitation_mails_per_day": PER_DAY})
 
 
 @pytest.fixture
@@ -154,11 +140,8 @@ async def test_invitation_mails_of_a_tenant_are_limited_by_the_day(
 
 
 async def test_an_operator_gets_the_link_if_it_cannot_be_sent(
-    settings: Settings, db: Database, caller: Caller, mail: MailServer
+    sending: Settings, db: Database, caller: Caller, mail: MailServer
 ) -> None:
-    sending = settings.model_copy(
-        update={"mail_url": SecretStr(f"smtp://127.0.0.1:{mail.port}"), "mail_from": "memory@example.com"}
-    )
     mail.refusal = "451 not now"
     operator = replace(caller, subject=OPERATOR)
     told = await invite_and_send(db, operator, new_email(), Role.OWNER, mailer=Mailer.of(sending), settings=sending)

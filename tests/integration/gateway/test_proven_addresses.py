@@ -1,12 +1,10 @@
 """What proves an address: a link that went by mail to nobody else. In two cells, the account then moves home."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
-from pydantic import SecretStr
 
 from recollect.accounts.members import service as members
 from recollect.accounts.members.sending import invite_and_send
@@ -18,30 +16,11 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.integration.gateway.test_passkeys import add, sign_in_with
 from tests.support.authenticator import Authenticator
-from tests.support.gateway import RunningGateway, serving
-from tests.support.mail_server import MailServer, mail_server
+from tests.support.gateway import RunningGateway
+from tests.support.mail_server import MailServer
 from tests.support.people import PASSWORD, browser, new_email, sign_in, submit
 
 ANOTHER = "seven lanterns over harbour mud"
-
-
-@pytest.fixture
-async def mail() -> AsyncIterator[MailServer]:
-    async with mail_server() as server:
-        yield server
-
-
-@pytest.fixture
-def sending(settings: Settings, mail: MailServer) -> Settings:
-    update = {"mail_url": SecretStr(f"smtp://127.0.0.1:{mail.port}"), "mail_from": "memory@example.com"}
-    return settings.model_copy(update=update)
-
-
-@pytest.fixture
-def mailing(sending: Settings) -> Iterator[RunningGateway]:
-    """A gateway that sends mail."""
-    with serving(sending) as gateway:
-        yield gateway
 
 
 @pytest.fixture

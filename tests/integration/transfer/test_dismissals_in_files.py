@@ -1,17 +1,12 @@
 """Which entities are different, as somebody said, is part of exports, and comes back by imports."""
 
 import json
-from collections.abc import Sequence
 
 import pytest
 
 from recollect.caller import Caller
 from recollect.curation.dismissals import service as dismissals
-from recollect.curation.duplicates import proposals
 from recollect.graph.entities.model import NewEntity
-from recollect.graph.graphs import service as graphs
-from recollect.graph.lineages import service as lineages
-from recollect.graph.lineages.model import VersionFilter
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.transfer.model import ExportSelection, Strategy
@@ -25,6 +20,7 @@ from tests.integration.transfer.test_import_export_formats import (
     import_records,
     imported,
 )
+from tests.support.dismissals import different, dismiss, ids_of
 from tests.support.memories import Agent
 
 ALIKE = ("Acme Inc", "Acme Ink", "Acme, Inc", "Acme Inks")
@@ -36,23 +32,14 @@ async def agent(db: Database, caller: Caller) -> Agent:
     """An agent with four entities that look alike, three pairs of which are different."""
     agent = Agent(db, caller)
     await agent.create(*(NewEntity(name, "company", ("makes anvils",)) for name in ALIKE))
-    await dismiss(agent, *((one, other) for one, other in map(sorted, PAIRS)))
+    for one, other in map(sorted, PAIRS):
+        await dismiss_named(agent, one, other)
     return agent
 
 
-async def dismiss(agent: Agent, *pairs: Sequence[str]) -> None:
-    async with agent.db.transaction(agent.caller) as tx:
-        view = await graphs.view(tx, agent.graph)
-        ids = {node.name: node.node_id for node in (await lineages.list_nodes(view, VersionFilter()))[0]}
-        for one, other in pairs:
-            await proposals.dismiss_pair(tx, view.graph.name, ids[one], ids[other])
-
-
-async def different(agent: Agent) -> dict[frozenset[str | None], str]:
-    """Who said of which names that they are different."""
-    async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await dismissals.list_dismissals(await graphs.view(tx, agent.graph), offset=0, limit=100)
-    return {frozenset((each.name, each.other)): each.dismissed_by for each in found}
+async def dismiss_named(agent: Agent, one: str, other: str) -> None:
+    ids = await ids_of(agent)
+    await dismiss(agent, ids[one], ids[other])
 
 
 @pytest.mark.parametrize("format_name", LOSSLESS)
@@ -78,7 +65,7 @@ async def test_a_part_of_a_graph_has_the_pairs_within_it(agent: Agent, db: Datab
     """Also a past state: of the pairs of now those whose entities were there. What is deleted is in no pair."""
     await agent.remember(NewMemory("is in Oslo", about=(ALIKE[2],), tags=("north",)))
     await agent.create(NewEntity("Acme Inc.", "company", ()))
-    await dismiss(agent, ("Acme Inc.", ALIKE[3]))
+    await dismiss_named(agent, "Acme Inc.", ALIKE[3])
     then = json.loads(await exported(agent, as_of="1"))
     assert sum(len(e.get("differentFrom", ())) for e in then["entities"]) == len(PAIRS)
     await agent.delete(ALIKE[0])
