@@ -11,7 +11,7 @@ from mcp_types import TextResourceContents
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.relations import service as relations
 from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Walk
@@ -137,7 +137,7 @@ async def test_a_walk_reads_no_metadata(client: Client, caller: Caller, db: Data
     async with db.transaction(caller, read_only=True, reply_bytes=24_000) as tx:
         for as_of in (None, ids["revision"]):
             view = await graphs.view(tx, None, as_of)
-            hub = (await nodes.find_named(view, ["hub"]))["hub"].id
+            hub = (await naming.find_named(view, ["hub"]))["hub"].id
             edges = await relations.edges_of(view, [hub], Walk(), within=[view.graph.id], limit=100)
             assert [edge.metadata for edge in edges] == [{}] * COUNT
             told = await subgraphs.edges_within_reply(view, edges)

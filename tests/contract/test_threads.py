@@ -12,6 +12,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.postgres.database import Database
@@ -166,7 +167,7 @@ async def test_an_empty_thread_or_source_counts_as_absent(agent: ThreadAgent) ->
         assert "thread" not in (await agent("get_node", node_id=node_id))["node"]
     async with agent.below.db.transaction(agent.below.caller, read_only=True) as tx:
         view = await graphs.view(tx, None)
-        (ada,) = (await nodes.find_named(view, ["Ada"])).values()
+        (ada,) = (await naming.find_named(view, ["Ada"])).values()
         said = await observations.list_observations(tx, [ada.id])
         heads = await nodes.read_heads(tx, view.graph, [UUID(node_id) for node_id in made])
     assert [(o.thread, o.source) for o in said] == [(None, None)]

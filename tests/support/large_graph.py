@@ -12,7 +12,7 @@ import httpx2
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.hierarchy import service as hierarchy
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from tests.support.gateway import RunningGateway, revision_of
@@ -90,7 +90,7 @@ def _entity(name: str, n: int, chosen: random.Random) -> NewEntity:
 async def _place(agent: Agent, names: Sequence[str]) -> UUID:
     """Place many entities below one, and a chain below the last of them; returns the id of the hub."""
     async with agent.writing() as (tx, revision):
-        found = await nodes.require_entities(tx, revision.graph, names[: 2 + BELOW + CHAIN])
+        found = await naming.require_entities(tx, revision.graph, names[: 2 + BELOW + CHAIN])
         wide = {found[name].id: found[TOP].id for name in names[2 : 2 + BELOW]}
         deep = {found[b].id: found[a].id for a, b in itertools.pairwise(names[1 + BELOW :][: CHAIN + 1])}
         await hierarchy.set_parents(tx, revision, wide | deep)

@@ -9,6 +9,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
@@ -88,7 +89,7 @@ async def test_the_count_of_another_tenant_is_not_used(db: Database, new_tenant:
 async def expire(agent: Agent, name: str) -> None:
     """Make the node of that name expire a moment ago."""
     async with agent.writing() as (tx, revision):
-        found = (await nodes.find_named(GraphView(tx, revision.graph), [name])).get(name)
+        found = (await naming.find_named(GraphView(tx, revision.graph), [name])).get(name)
         if found is not None:
             fields = NodeFields(name=name, expires_at=datetime.now(UTC) - timedelta(seconds=1))
             await lineages.put_node(tx, revision, Draft(fields, found.id))
@@ -98,8 +99,8 @@ async def tie(agent: Agent, other: Agent, source: str | None, target: str) -> No
     """Put an edge from a named node or a new fact to a named node of a graph, if both exist."""
     async with agent.writing() as (tx, revision):
         graph = (await graphs.view(tx, other.graph)).graph
-        ends = await nodes.find_named(GraphView(tx, revision.graph), [source] if source else [])
-        named = (await nodes.find_named(GraphView(tx, graph), [target])) if graph.is_there else {}
+        ends = await naming.find_named(GraphView(tx, revision.graph), [source] if source else [])
+        named = (await naming.find_named(GraphView(tx, graph), [target])) if graph.is_there else {}
         if target not in named or (source is not None and source not in ends):
             return
         start = ends[source].id if source else (await nodes.create_nodes(tx, revision, [NodeFields(content="said")]))[0]

@@ -7,7 +7,7 @@ import pytest
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.postgres.sql import Query
 from tests.tenancy.conftest import Neighbour
 
@@ -65,4 +65,4 @@ async def test_similar_names_of_another_tenant_are_not_told(neighbours: tuple[Ne
             assert [other.name for others in told.values() for other in others] == ["Project Falcon"] * similar
     async with theirs.db.transaction(theirs.caller, read_only=True) as tx:
         view = await graphs.view(tx, None)
-        assert await nodes.find_named(view, ["Project Falcon", "ＡＤＡ "]) == {}
+        assert await naming.find_named(view, ["Project Falcon", "ＡＤＡ "]) == {}

@@ -23,7 +23,7 @@ from recollect.graph.entities.model import ListedObservations
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, VersionFilter
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.passages import service as passages
 from recollect.jobs import service as jobs
 from recollect.jobs.model import JobFilter
@@ -117,7 +117,7 @@ class CarePages(Controller):
     ) -> Response[str]:
         """What a merge would do: it is done, and rolled back."""
         async with visit.reading("merge_entities") as view:
-            names = await nodes.names_of(view, [node, other_id])
+            names = await naming.names_of(view, [node, other_id])
         merged = await _merge(visit, node, other_id, commit=False)
         return render(visit, "care/merge.html", merged=merged, kept_id=node, other_id=other_id, names=names)
 
@@ -208,7 +208,7 @@ class CarePages(Controller):
             if view.is_there:
                 refused = await passages.list_refused(view.tx, view.graph.id, after=None, limit=MAX_FAILED + 1)
                 failed = await jobs.list_jobs(view.tx, JobFilter(view.graph.id, None, "failed"), limit=MAX_FAILED + 1)
-            names = await nodes.names_of(view, [passage.node_id for passage in refused])
+            names = await naming.names_of(view, [passage.node_id for passage in refused])
             issues = await validation.validate_graph(view) if check else []
         return render(
             visit,

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.retrieval.search import service as search
 from recollect_console.navigation import ENTRIES
 from recollect_console.rendering import render
@@ -67,7 +67,7 @@ def _graphs(visit: Visit, typed: str) -> list[Command]:
 async def _nodes(visit: Visit, view: GraphView, typed: str) -> list[Command]:
     """Nodes by their present names; in the past, those that had them then."""
     names, _ = await search.complete_names(view, typed, limit=MAX_FOUND)
-    there = await nodes.find_named(view, names)
+    there = await naming.find_named(view, names)
     return [
         Command(name, "Node", visit.address(f"node/{there[name].id}"))
         for name in names

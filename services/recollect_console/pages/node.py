@@ -14,7 +14,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.observations import service as observations
 from recollect.graph.relations.model import Walk
 from recollect.memory import exploring, reading, searching
@@ -71,7 +71,7 @@ class NodePages(Controller):
             newest = await _newest(view, node_id, part)
             shown = await _PARTS[part](visit, view, newest, cursor or None)
             authors = await authors_of(view.tx, {newest.created_by, *shown.pop("subjects")})
-            parent = await nodes.labels_of(view, [newest.parent_id]) if newest.parent_id else {}
+            parent = await naming.labels_of(view, [newest.parent_id]) if newest.parent_id else {}
             siblings = await lineages.get_versions(view.tx, view.graph, newest.conflicts[:MAX_CONFLICTS])
         shown |= {"node": newest, "part": part, "authors": authors, "parent": parent}
         changed = await diffs_of((_text(newest), _text(other)) for other in siblings)
@@ -164,7 +164,7 @@ async def _relations(visit: Visit, view: GraphView, node: Version, cursor: str |
     """The relations of a node, by type, with the labels of what is at their other ends."""
     page = await exploring.edges_at(view, node.node_id, Walk(), after=position_of(cursor, edge_position), limit=PAGE)
     ends = {link.edge.from_node for link in page.links} | {link.edge.to_node for link in page.links}
-    labels = await nodes.labels_of(view, sorted(ends))
+    labels = await naming.labels_of(view, sorted(ends))
     by_type: dict[str, list[NamedEdge]] = {}
     for link in page.links:
         by_type.setdefault(link.edge.type, []).append(link)

@@ -17,7 +17,7 @@ from recollect.errors import InvalidInput, TooLarge
 from recollect.graph.graphs import history, moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.observations import service as observations
 from recollect_console.access import SCOPE
 from recollect_console.authors import authors_of
@@ -181,4 +181,4 @@ async def _labels(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, str]:
         return {}
     said = await observations.observations_by_id(view.tx, view.graph, ids)
     found = {id_: observation.content[:LABEL] for id_, observation in said.items()}
-    return found | await nodes.names_of(view, ids)
+    return found | await naming.names_of(view, ids)

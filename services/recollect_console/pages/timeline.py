@@ -18,7 +18,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.history import LogPage
 from recollect.graph.graphs.model import Change
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.observations import service as observations
 from recollect.notifications.model import ChangeFilter
 from recollect_console.access import renewal_of
@@ -146,7 +146,7 @@ async def _page(view: GraphView, until: int, after: int, actor: str, operation: 
 async def _groups(view: GraphView, changes: Sequence[Change]) -> list[Group]:
     """The changes by hour and author, with what of their items is there."""
     ids = list(dict.fromkeys(id_ for change in changes for id_ in change.ids))
-    names: Mapping[UUID, str] = await nodes.names_of(view, ids) if ids else {}
+    names: Mapping[UUID, str] = await naming.names_of(view, ids) if ids else {}
     said: Mapping[UUID, Any] = await observations.observations_by_id(view.tx, view.graph, ids) if ids else {}
     texts = {id_: observation.content for id_, observation in said.items()}
     groups = groupby(changes, key=lambda change: (_hour(change.at), change.actor))

@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.memory.model import NamedEdge
 
 
@@ -39,7 +39,7 @@ class RelationBody(Struct, frozen=True, kw_only=True):
 async def relation_bodies_of(view: GraphView, node_id: UUID, links: Sequence[NamedEdge]) -> list[RelationBody]:
     """The relations that start or end at a node, with the names of both ends."""
     node_ids = {end for link in links for end in (link.edge.from_node, link.edge.to_node)}
-    names = await nodes.names_of(view, list(node_ids))
+    names = await naming.names_of(view, list(node_ids))
     return [_relation_body(link, node_id, names) for link in links]
 
 

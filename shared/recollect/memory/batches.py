@@ -14,6 +14,7 @@ from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, PutOutcome, not_found
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import ACTIVE, NodeFields, NodeHead, name_key, unique
 from recollect.graph.observations import service as observations
@@ -141,7 +142,7 @@ async def write_relations(
 async def _heads(tx: Transaction, revision: Revision, writes: Sequence[NodeWrite]) -> list[NodeHead | None]:
     """The node that each item writes, as it is now; None where there is none yet."""
     names = unique(write.name for write in writes if write.id is None and write.name is not None)
-    named = await nodes.find_named(GraphView(tx, revision.graph), names)
+    named = await naming.find_named(GraphView(tx, revision.graph), names)
     ids = [write.id or (named[write.name].id if write.name in named else None) for write in writes]
     known = [id_ for id_ in ids if id_ is not None]
     await nodes.require_readable(tx, revision.graph, known)

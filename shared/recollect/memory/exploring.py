@@ -15,6 +15,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, not_found
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.observations import service as observations
@@ -151,7 +152,7 @@ async def symlinks_of(view: GraphView, *, inbound: bool = False, offset: int, li
 
 async def _node_id(view: GraphView, target: MemoryRef) -> UUID:
     if target.name is not None:
-        named = (await nodes.find_named(view, [target.name])).get(target.name)
+        named = (await naming.find_named(view, [target.name])).get(target.name)
         if named is None:
             raise EntityNotFound(target.name)
         return named.id
@@ -168,7 +169,7 @@ async def _explored(
     live = await lineages.get_nodes(view, node_ids)
     listed = await entities.observations_of(view, [node.node_id for node in live])
     texts = {node_id: observations.texts for node_id, observations in listed.items()}
-    labels = await nodes.labels_of(view, node_ids)
+    labels = await naming.labels_of(view, node_ids)
     named = [edge for edge in edges if edge.from_node in labels and edge.to_node in labels]
     triples = [(labels[edge.from_node], labels[edge.to_node], edge.type) for edge in named]
     explored = [_neighbour(node, texts.get(node.node_id, ())) for node in live]

@@ -151,7 +151,7 @@ class NeighbourNode:
 class Explored:
     """What an exploration reached, nearest first; `cut` says why it ended early, None where nothing was left out.
 
-    `labels` are the names by which edges and paths refer to nodes, placeholders too: see `nodes.labels_of`.
+    `labels` are the names by which edges and paths refer to nodes, placeholders too: see `naming.labels_of`.
     """
 
     nodes: list[NeighbourNode]

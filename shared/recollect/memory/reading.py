@@ -12,7 +12,7 @@ from recollect.graph.graphs.model import Graph, GraphHead, spelled_id
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version, not_found
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.nodes.model import EntityNotFound, name_key
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
@@ -142,7 +142,7 @@ async def node_called(view: GraphView, id_or_name: str) -> UUID:
     node_id = spelled_id(id_or_name)
     if node_id is not None:
         return node_id
-    named = (await nodes.find_named(view, [id_or_name])).get(id_or_name)
+    named = (await naming.find_named(view, [id_or_name])).get(id_or_name)
     if named is None or named.placeholder:
         raise EntityNotFound(id_or_name)
     return named.id

@@ -12,7 +12,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.nodes.model import ACTIVE, unique
 from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
@@ -76,7 +76,7 @@ async def create_triplet(
     ends = unique([triplet.source, triplet.target])
     new_entities = [NewEntity(triplet.source, kinds[0]), NewEntity(triplet.target, kinds[1])]
     await entities.create_entities(tx, revision, new_entities, paths=["subject_type", "object_type"], bring_back=False)
-    named = await nodes.require_entities(tx, revision.graph, ends)
+    named = await naming.require_entities(tx, revision.graph, ends)
     if named[triplet.source].status != ACTIVE:
         await observations.bring_back(tx, revision, [named[triplet.source].id])
     source, target = named[triplet.source].id, named[triplet.target].id

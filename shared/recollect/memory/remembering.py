@@ -10,6 +10,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity, SimilarName
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NewFact, NodeFields, NodeRef, Rewrite, unique
 from recollect.graph.observations import service as observations
@@ -76,7 +77,7 @@ async def _ensure_entities(
         return {}, {}
     similar_names: dict[UUID, list[SimilarName]] = {}
     names = unique(entity.name for entity in subjects)
-    found = await nodes.find_named(GraphView(tx, revision.graph), names)
+    found = await naming.find_named(GraphView(tx, revision.graph), names)
     if any(name not in found or found[name].placeholder for name in names):
         missing = [
             (entity, path)
@@ -88,7 +89,7 @@ async def _ensure_entities(
         )
         new = [(node_id, entity.name) for node_id, entity in created]
         similar_names = await entities.find_similar_names(tx, revision.graph, new)
-        found = await nodes.find_named(GraphView(tx, revision.graph), names)
+        found = await naming.find_named(GraphView(tx, revision.graph), names)
     return found, similar_names
 
 

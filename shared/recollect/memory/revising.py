@@ -12,6 +12,7 @@ from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, Version
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import ACTIVE, NodeFields, NodeHead, Rewrite, unique
 from recollect.graph.observations import service as observations
@@ -105,7 +106,7 @@ async def forget(
         await observations.remove_observations_by_id(tx, revision, list(found))
     else:
         await outdate_observations(tx, revision, list(found.values()), dict.fromkeys(found, reason))
-    named = await nodes.find_forms(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
+    named = await naming.find_forms(tx, revision.graph, unique(t.name for t in targets if t.name is not None))
     node_ids = unique([*(i for i in ids if i not in found), *(node.id for forms in named.values() for node in forms)])
     await nodes.require_readable(tx, revision.graph, node_ids)
     heads = list((await nodes.read_heads(tx, revision.graph, node_ids)).values())
@@ -175,7 +176,7 @@ async def _find_head(tx: Transaction, graph: Graph, target: MemoryRef) -> NodeHe
     if target.id is not None:
         return await lineages.require_head(tx, graph, target.id)
     assert target.name is not None
-    node = (await nodes.require_entities(tx, graph, [target.name]))[target.name]
+    node = (await naming.require_entities(tx, graph, [target.name]))[target.name]
     return await lineages.require_head(tx, graph, node.id)
 
 
@@ -183,7 +184,7 @@ async def _hide_other_forms(
     tx: Transaction, revision: Revision, name: str, head: NodeHead, amendment: MemoryPatch
 ) -> None:
     """Hide the active entities that have other forms of a name: the name would mean one of them from now on."""
-    forms = (await nodes.find_forms(tx, revision.graph, [name])).get(name, [])
+    forms = (await naming.find_forms(tx, revision.graph, [name])).get(name, [])
     others = [node.id for node in forms if node.id != head.id and not node.placeholder and node.status == ACTIVE]
     heads = (await nodes.read_heads(tx, revision.graph, others)).values()
     status = MemoryPatch(status=amendment.status, reason=amendment.reason)

@@ -9,6 +9,7 @@ from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import PutOutcome, Version
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import ACTIVE, NewFact, NodeFields, unique
 from recollect.graph.observations import service as observations
@@ -84,7 +85,7 @@ async def create_entity(
     for a link's target, InvalidInput for a kind that the whitelist leaves out.
     """
     expires_at = expiry(revision.at, fields.ttl_days, fields.expires_at)
-    known = (await nodes.find_named(GraphView(tx, revision.graph), [name])).get(name)
+    known = (await naming.find_named(GraphView(tx, revision.graph), [name])).get(name)
     if known is None or known.placeholder:
         fields = replace(fields, name=name, expires_at=expires_at)
         node_id, updated = await _make_entity(tx, revision, name, fields), False
@@ -123,7 +124,7 @@ async def delete_entities(tx: Transaction, revision: Revision, names: Sequence[s
 
     Each comes with the forms of it that were deleted: all there were, so that to delete it again does nothing.
     """
-    found = await nodes.find_forms(tx, revision.graph, unique(names))
+    found = await naming.find_forms(tx, revision.graph, unique(names))
     if found:
         await relations.delete_nodes(tx, revision, unique(node.id for forms in found.values() for node in forms))
     return {name: [node.name for node in forms] for name, forms in found.items()}

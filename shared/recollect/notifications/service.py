@@ -7,7 +7,7 @@ from uuid import UUID
 from recollect.errors import Forbidden, InvalidInput
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import spelled_id
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.notifications import store
 from recollect.notifications.model import MAX_JUDGED_CHANGES, ChangeFilter, FoundChanges, Watched, WatchState
 from recollect.postgres.transactions import Transaction
@@ -78,7 +78,7 @@ async def _state(tx: Transaction, graph: str, names: Sequence[str]) -> _GraphSta
         return None
     if not view.is_there:
         return _GraphState(None)
-    found = await nodes.find_named(view, names) if names else {}
+    found = await naming.find_named(view, names) if names else {}
     revision = await graphs.newest_revision(tx, view.graph)
     return _GraphState(view.graph.id, revision, {name: node.id for name, node in found.items()})
 

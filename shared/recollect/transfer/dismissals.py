@@ -6,7 +6,7 @@ from uuid import UUID
 from recollect.curation.dismissals import service as dismissals
 from recollect.curation.dismissals.model import MAX_DISMISSALS, Pair
 from recollect.graph.graphs.model import Revision
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.nodes.model import unique
 from recollect.postgres.transactions import Transaction
 from recollect.transfer.formats.decoding import ParsedRecord
@@ -25,7 +25,7 @@ async def import_dismissals(tx: Transaction, revision: Revision, items: Sequence
     named = [(item, record) for item, record in named if record.different_from]
     if not named:
         return ImportResult()
-    found = await nodes.find_named_exactly(
+    found = await naming.find_named_exactly(
         tx, revision.graph, unique(name for _, record in named for name in (record.name, *record.different_from))
     )
     ids = {name: node.id for name, node in found.items() if not node.placeholder}

@@ -17,7 +17,7 @@ import msgspec
 from recollect.errors import Conflict, ErrorCode, TooLarge
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph, Revision
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.postgres.transactions import Transaction
 from recollect.transfer import service, store
 from recollect.transfer.expired import is_expired
@@ -97,7 +97,7 @@ async def without_concurrent_writes(
     """The items without entities and facts that others created since the import began to write; these as problems."""
     names = [item.record.name for item in items if isinstance(item.record, EntityRecord)]
     ends = [item.record.end for item in items if isinstance(item.record, FactRecord)]
-    found = await nodes.find_named_exactly(tx, revision.graph, names)
+    found = await naming.find_named_exactly(tx, revision.graph, names)
     facts = await store.find_facts(tx, revision.graph, ends) if ends else {}
     existing = {_key(_named(name)) for name, node in found.items() if not node.placeholder}
     existing |= {_key(FactRecord(text=end.text, thread=end.thread, status=end.status)) for end in facts}

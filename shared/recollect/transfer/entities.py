@@ -10,6 +10,7 @@ from recollect.fairness.computing import map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs.model import Revision
 from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.observations import service as observations
@@ -59,7 +60,7 @@ async def import_entities(
     """
     merged = merge_entity_records(items, strategy)
     parents = [m.record.parent_id for m in merged.values() if m.record.parent_id]
-    found = await nodes.find_named_exactly(tx, revision.graph, unique([*merged, *parents]))
+    found = await naming.find_named_exactly(tx, revision.graph, unique([*merged, *parents]))
     existing_names = {name for name in merged if name in found and not found[name].placeholder}
     if strategy is Strategy.FAIL and existing_names:
         name = next(name for name in merged if name in existing_names)
@@ -87,7 +88,7 @@ async def import_later_parts(
     import has written since the revision `begun`.
     """
     records = {name: m.record for name, m in merge_entity_records(items, Strategy.MERGE).items()}
-    found = await nodes.find_named_exactly(tx, revision.graph, list(records))
+    found = await naming.find_named_exactly(tx, revision.graph, list(records))
     there = [(found[name].id, record) for name, record in records.items() if name in found]
     heads = await nodes.read_heads(tx, revision.graph, [node_id for node_id, _ in there])
     created, written = await store.written_since(tx, list(heads), begun)
@@ -111,7 +112,7 @@ async def import_placements(
     """
     links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in unchanged]
     expired = {i.where for i in items if refers_to_expired(i.until, revision.at)}
-    found = await nodes.find_named_exactly(
+    found = await naming.find_named_exactly(
         tx, revision.graph, unique(n for _, p in links for n in (p.name, p.parent_id))
     )
     ids = {name: node.id for name, node in found.items() if not node.placeholder}

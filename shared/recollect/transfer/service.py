@@ -11,7 +11,7 @@ from recollect.errors import InvalidInput
 from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.nodes.model import unique
 from recollect.postgres.transactions import Transaction
 from recollect.transfer.dismissals import import_dismissals
@@ -117,7 +117,7 @@ async def _under_stored_names(
 ) -> list[ParsedRecord]:
     """The items, in which another form of a name that the graph had before a revision is that name."""
     names = unique(name for item in items for name in names_in(item.record))
-    stored = await nodes.find_other_forms(tx, graph, names, before=before)
+    stored = await naming.find_other_forms(tx, graph, names, before=before)
     if not stored:
         return list(items)
     return await map_yielding(items, lambda item: replace(item, record=renamed(item.record, stored)))

@@ -25,6 +25,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.observations import service as observations
@@ -450,7 +451,7 @@ async def test_groups_of_a_large_graph_are_ordered_by_age_of_entities(
 
 async def amend(agent: Agent, name: str, **fields: Any) -> None:
     async with agent.writing() as (tx, revision):
-        node = (await nodes.require_entities(tx, revision.graph, [name]))[name]
+        node = (await naming.require_entities(tx, revision.graph, [name]))[name]
         head = (await nodes.read_heads(tx, revision.graph, [node.id]))[node.id]
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, **fields))])
 

@@ -20,6 +20,7 @@ from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.graph.observations import service as observations
@@ -91,7 +92,7 @@ async def test_observations_without_expiry_survive_a_merge_with_an_expiring_enti
         await observations.add_observations(
             tx, revision, [NewObservation("Guest", said) for said in ("wears a hat", "drinks tea")]
         )
-        met = await nodes.require_entities(tx, revision.graph, ["Ada", "Guest"])
+        met = await naming.require_entities(tx, revision.graph, ["Ada", "Guest"])
     merged = await agent.merge(["Ada", "Guest"], kept)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         left = await lineages.get_node(await graphs.view(tx, "default"), merged.entity.id)
@@ -375,7 +376,7 @@ async def test_undoing_a_merge_restores_expiry(agent: Agent) -> None:
         await observations.add_observations(
             tx, revision, [NewObservation("Guest", said) for said in ("wears a hat", "drinks tea")]
         )
-        met = await nodes.require_entities(tx, revision.graph, ["Guest"])
+        met = await naming.require_entities(tx, revision.graph, ["Guest"])
     await agent.merge(["Ada", "Guest"], "Guest")
     async with agent.db.transaction(agent.caller) as tx:
         await undoing.undo_changes(tx, None, "undo", ChangeRange(2), dry_run=False)

@@ -27,6 +27,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import VersionFilter
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import FIELD_NAMES, NodeFields, Rewrite
 from recollect.graph.observations import service as observations
@@ -246,7 +247,7 @@ async def test_undoing_a_merge_restores_ids_of_repeated_observations(agent: Agen
     since = await revision_of(agent)
     was = await state(agent, since)
     async with agent.writing() as (tx, revision):
-        ada = (await nodes.find_named(GraphView(tx, revision.graph), ["Ada"]))["Ada"]
+        ada = (await naming.find_named(GraphView(tx, revision.graph), ["Ada"]))["Ada"]
         await revising.change(tx, revision, ada.id, revising.NodePatch(ttl_days=1))
     await agent.merge(["Ada", "Babbage"])
     await undo(agent, since)
@@ -370,7 +371,7 @@ async def test_writes_of_a_graph_delete_no_node_of_another(agent: Agent) -> None
     await there.relate(("X", "P", "to"))
     await there.create(NewEntity("Ada", "person", ("writes",)))
     async with there.db.transaction(there.caller, read_only=True) as tx:
-        found = await nodes.find_named(GraphView(tx, await graphs.get_graph(tx, "there")), ["X", "P", "Ada"])
+        found = await naming.find_named(GraphView(tx, await graphs.get_graph(tx, "there")), ["X", "P", "Ada"])
     before = await state(there)
     async with agent.writing() as (tx, revision):
         await relations.delete_nodes(tx, revision, [node.id for node in found.values()])
@@ -463,7 +464,7 @@ async def test_undo_restores_names_that_were_swapped(agent: Agent) -> None:
 
 async def rename(agent: Agent, old: str, new: str) -> None:
     async with agent.writing() as (tx, revision):
-        node = (await nodes.require_entities(tx, revision.graph, [old]))[old]
+        node = (await naming.require_entities(tx, revision.graph, [old]))[old]
         head = (await nodes.read_heads(tx, revision.graph, [node.id]))[node.id]
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=new))])
 

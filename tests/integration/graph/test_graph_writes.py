@@ -16,7 +16,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph, Revision
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
 from recollect.graph.passages.store import MAX_INSERTED
@@ -204,7 +204,7 @@ async def test_an_observation_is_looked_up_by_its_hash(agent: Agent, owner: asyn
     await owner.execute("ANALYZE observations")
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, "default")
-        node = (await nodes.require_entities(tx, graph, ["busy"]))["busy"].id
+        node = (await naming.require_entities(tx, graph, ["busy"]))["busy"].id
         explain = explained(Queries("recollect.graph.observations").find_observations)
         rows = await tx.fetch(explain, node_ids=[node], contents=said[:1], revision_time=datetime.now(UTC))
     plan = "\n".join(row[0] for row in rows)

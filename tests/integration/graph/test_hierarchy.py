@@ -21,6 +21,7 @@ from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.postgres.database import Database
@@ -174,7 +175,7 @@ async def test_a_cycle_of_any_length_is_detected(agent: Agent) -> None:
     line = [f"level {n}" for n in range(1_200)]
     await agent.create(*line)
     async with agent.writing() as (tx, revision):
-        ids = {name: node.id for name, node in (await nodes.find_named(GraphView(tx, revision.graph), line)).items()}
+        ids = {name: node.id for name, node in (await naming.find_named(GraphView(tx, revision.graph), line)).items()}
         heads = await nodes.read_heads(tx, revision.graph, list(ids.values()))
         moved = [(heads[ids[name]], ids[parent]) for parent, name in pairwise(line)]
         await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=above)) for h, above in moved])

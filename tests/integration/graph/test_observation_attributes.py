@@ -15,6 +15,7 @@ from recollect.fairness.computing import finish
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph
+from recollect.graph.nodes import indexing
 from recollect.graph.nodes import service as nodes
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import Observation
@@ -350,8 +351,8 @@ class TestPreservation:
         await forget(agent, tea.id)
         [ada] = (await agent.open("Ada")).entities
         async with agent.writing() as (tx, revision):
-            await nodes.reindex(tx, revision, [ada.id])
-            await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10)
+            await indexing.reindex(tx, revision, [ada.id])
+            await indexing.reindex_page(tx, revision, after=UUID(int=0), limit=10)
             await nodes.touch_nodes(tx, revision, [ada.id])
         assert await agent.recalled("drinks tea", include_outdated=True, tags=("secret",)) == ["drinks tea"]
         assert await agent.recalled("drinks tea", tags=("secret",)) == []

@@ -6,7 +6,7 @@ import asyncpg
 
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import indexing
 from recollect.memory.model import NewMemory
 from tests.support.memories import Agent
 
@@ -22,7 +22,7 @@ async def reindexed(agent: Agent, *, limit: int, max_observations: int) -> list[
     while more:
         async with agent.db.transaction(agent.caller) as tx:
             revision = await graphs.lock_graph_by_id(tx, (await graphs.view(tx, None)).graph.id)
-            page, more = await nodes.reindex_page(
+            page, more = await indexing.reindex_page(
                 tx, revision, after=after, limit=limit, max_observations=max_observations
             )
             steps.append(len(page))

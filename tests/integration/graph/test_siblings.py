@@ -18,6 +18,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft, PutOutcome
+from recollect.graph.nodes import indexing
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields
 from recollect.memory import revising
@@ -59,7 +60,7 @@ async def put(
 
 async def reindex(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
-        await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=100)
+        await indexing.reindex_page(tx, revision, after=UUID(int=0), limit=100)
 
 
 async def undo(agent: Agent, back: int) -> None:

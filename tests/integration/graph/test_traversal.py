@@ -19,7 +19,7 @@ from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
@@ -92,7 +92,7 @@ async def store_graph(agent: Agent, triples: Iterable[tuple[str, str, str]]) -> 
     await agent.relate(*triples)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph or "default")
-        found = await nodes.find_named(GraphView(tx, graph), [*NAMES, *(end for s, t, _ in triples for end in (s, t))])
+        found = await naming.find_named(GraphView(tx, graph), [*NAMES, *(end for s, t, _ in triples for end in (s, t))])
     return StoredGraph(agent, {name: node.id for name, node in found.items()})
 
 

@@ -27,6 +27,7 @@ from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.observations import service as observations
@@ -150,7 +151,7 @@ async def write_everywhere(agent: Agent, mark: str) -> None:
 
 
 async def _heads(agent: Agent, tx: Any, graph: Any, wanted: list[str]) -> Any:
-    found = await nodes.require_entities(tx, graph, wanted)
+    found = await naming.require_entities(tx, graph, wanted)
     return await nodes.read_heads(tx, graph, [found[name].id for name in wanted])
 
 

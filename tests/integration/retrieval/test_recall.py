@@ -14,6 +14,7 @@ from recollect.curation.undo.model import ChangeRange
 from recollect.errors import InvalidInput
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import indexing, naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.graph.passages.model import MAX_WORDS
@@ -57,7 +58,7 @@ async def expire(owner: asyncpg.Connection, agent: Agent, content: str) -> None:
 
 async def rename(agent: Agent) -> None:
     async with agent.writing() as (tx, revision):
-        node = (await nodes.require_entities(tx, revision.graph, ["Boat"]))["Boat"]
+        node = (await naming.require_entities(tx, revision.graph, ["Boat"]))["Boat"]
         head = (await nodes.read_heads(tx, revision.graph, [node.id]))[node.id]
         await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name="Ship"))])
 
@@ -82,7 +83,7 @@ async def delete_and_undo(agent: Agent) -> None:
 async def rebuild_passages(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller) as tx:
         revision = await graphs.lock_graph_by_id(tx, (await graphs.get_graph(tx, "default")).id)
-        await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10)
+        await indexing.reindex_page(tx, revision, after=UUID(int=0), limit=10)
 
 
 # Remember

@@ -24,6 +24,7 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.memory import revising
@@ -199,7 +200,7 @@ class TestRoundTrips:
         former = [f"Ada {number}" for number in range(1_001)]
         async with first.writing() as (tx, revision):
             await labels.retag(tx, revision, [TagChange("Ada", add=tuple(tags))])
-            (ada,) = (await nodes.find_named(GraphView(tx, revision.graph), ["Ada"])).values()
+            (ada,) = (await naming.find_named(GraphView(tx, revision.graph), ["Ada"])).values()
             await aliases.alias(tx, revision, {ada.id: former})
         done = await imported(second, await exported(first, format_name), format_name)
         assert (done.entities_created, done.problems) == (1, ())
@@ -316,7 +317,7 @@ class TestRoundTrips:
         await agent.create(NewEntity("Ada", "person", ("writes",)))
         before = await exported(agent, "jsonl")
         async with agent.writing() as (tx, revision):
-            ids = [node.id for node in (await nodes.find_named(GraphView(tx, revision.graph), ["Ada"])).values()]
+            ids = [node.id for node in (await naming.find_named(GraphView(tx, revision.graph), ["Ada"])).values()]
             [head] = (await nodes.read_heads(tx, revision.graph, ids)).values()
             await nodes.rewrite(tx, revision, [Rewrite(head, replace(head.fields, name=None, content="was Ada"))])
         assert await exported(agent, "jsonl") == b""

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.embedding import Vectors
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import indexing
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import MAX_SMALL, OLDEST_SHARE, ClaimLimits
 from recollect.jobs.model import EMBED_PASSAGES
@@ -118,7 +118,7 @@ class TestClaims:
     async def test_rebuilt_passages_are_bulk(self, agent: Agent, owner: asyncpg.Connection) -> None:
         await write(agent, "said", 2)
         async with agent.writing() as (tx, revision):
-            await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10)
+            await indexing.reindex_page(tx, revision, after=UUID(int=0), limit=10)
         await write(agent, "others", 1)
         bulk = "SELECT bulk FROM passages WHERE tenant_id = $1 AND removed_revision IS NULL ORDER BY id"
         assert [row["bulk"] for row in await owner.fetch(bulk, agent.caller.tenant_id)] == [True, True, False]

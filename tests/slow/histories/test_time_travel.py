@@ -21,7 +21,7 @@ from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import PageRequest
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Draft
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.nodes.model import NodeFields
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Direction, NewEdge, Walk
@@ -215,7 +215,7 @@ async def test_a_symlink_is_read_as_it_was_in_both_graphs(agent: Agent) -> None:
     async with agent.db.transaction(agent.caller) as tx, graphs.write_graph(tx, "one", "test") as revision:
         target = await graphs.get_graph(tx, "two")
         ends = [
-            (await nodes.find_named(GraphView(tx, graph), [name]))[name]
+            (await naming.find_named(GraphView(tx, graph), [name]))[name]
             for graph, name in ((revision.graph, "Ada"), (target, "Babbage"))
         ]
         edge = NewEdge(ends[0].id, ends[1].id, "knows", to_graph=target.id)

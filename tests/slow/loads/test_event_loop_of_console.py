@@ -9,6 +9,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.postgres.database import Database
@@ -92,7 +93,7 @@ async def _ids(agent: Agent) -> tuple[str, str]:
     assert agent.graph is not None
     await agent.create("Other")
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        found = await nodes.require_entities(tx, await graphs.get_graph(tx, agent.graph), [ALICE, "Other"])
+        found = await naming.require_entities(tx, await graphs.get_graph(tx, agent.graph), [ALICE, "Other"])
     return str(found[ALICE].id), str(found["Other"].id)
 
 

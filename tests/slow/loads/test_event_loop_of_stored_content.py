@@ -19,6 +19,7 @@ from recollect.caller import Caller
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.relations import service as relations
@@ -162,7 +163,7 @@ async def _id_of_alice(agent: Agent) -> str:
     assert agent.graph is not None
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         graph = await graphs.get_graph(tx, agent.graph)
-        return str((await nodes.require_entities(tx, graph, [ALICE]))[ALICE].id)
+        return str((await naming.require_entities(tx, graph, [ALICE]))[ALICE].id)
 
 
 def _on(graph: str, value: Any) -> Any:

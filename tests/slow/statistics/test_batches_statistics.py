@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from recollect.graph.graphs import service as graphs
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import indexing
 from recollect.graph.passages.store import MAX_RENEWED
 from recollect.memory.model import NewMemory
 from recollect.transfer import service as transfer
@@ -98,7 +98,7 @@ async def test_a_reindex_rebuilds_a_few_passages_of_an_entity_at_a_time(work: Wo
     async with work.agent.db.transaction(work.agent.caller) as tx:
         graph = (await graphs.view(tx, None)).graph
         revision = await graphs.lock_graph_by_id(tx, graph.id)
-        page, _ = await nodes.reindex_page(tx, revision, after=UUID(int=0), limit=10_000)
+        page, _ = await indexing.reindex_page(tx, revision, after=UUID(int=0), limit=10_000)
     assert page
     writes = {name: rows for name, rows in work.watch.rows.items() if name.startswith("passages.")}
     assert writes.pop("passages.list_indexed_memories") >= COUNT

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import indexing
 from recollect.graph.passages import service as passages
 from recollect.jobs.model import Job, StepRefused, StepResult
 from recollect.postgres.transactions import Transaction
@@ -26,7 +26,7 @@ async def reindex_passages(tx: Transaction, job: Job) -> StepResult:
     after = UUID(job.cursor["after"]) if "after" in job.cursor else _FIRST
     # Lock the index before the passages, as the worker that settles passages does: otherwise they could deadlock.
     await passages.raise_index_epoch(tx, job.graph_id)
-    page, more = await nodes.reindex_page(tx, revision, after=after, limit=NODES_PER_STEP)
+    page, more = await indexing.reindex_page(tx, revision, after=after, limit=NODES_PER_STEP)
     done = job.done + len(page)
     if more:
         head = await graphs.head_of(GraphView(tx, revision.graph))

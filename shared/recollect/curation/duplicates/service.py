@@ -24,7 +24,7 @@ from recollect.fairness.computing import Slices, in_one_slice
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Moment, Revision
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.postgres.transactions import Transaction
 
 MAX_COMPARED = 10_000
@@ -81,7 +81,7 @@ async def list_groups(
     """A page of the groups that were found, without entities that were deleted since."""
     page = found[offset : offset + limit]
     view = GraphView(tx, search.graph, search.at)
-    labels = await nodes.names_of(view, [node for group in page for node in group])
+    labels = await naming.names_of(view, [node for group in page for node in group])
     named = [[labels[node] for node in group if node in labels] for group in page]
     return DuplicateGroups([group for group in named if len(group) > 1], len(found) > offset + limit)
 
@@ -137,7 +137,7 @@ def still_similar(group: Sequence[UUID], profiles: Mapping[UUID, Profile], thres
 
 
 async def _named(tx: Transaction, graph: Graph, groups: Sequence[Sequence[UUID]]) -> list[list[str]]:
-    labels = await nodes.names_of(GraphView(tx, graph), [node for group in groups for node in group])
+    labels = await naming.names_of(GraphView(tx, graph), [node for group in groups for node in group])
     return [[labels[node] for node in group] for group in groups]
 
 

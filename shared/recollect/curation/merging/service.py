@@ -13,6 +13,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.relations import service as relations
@@ -65,7 +66,7 @@ async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str]
     if target is None or target in named:
         survivor = heads.pop(named[target or names[0]].id)
         return [survivor, *heads.values()]
-    holder = (await nodes.find_named(GraphView(tx, revision.graph), [target])).get(target)
+    holder = (await naming.find_named(GraphView(tx, revision.graph), [target])).get(target)
     if holder is not None and holder.id in heads:
         survivor = heads.pop(holder.id)
         return [survivor, *heads.values()]

@@ -23,6 +23,7 @@ from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import ARCHIVE_EXPIRED, Graph, Revision
+from recollect.graph.nodes import indexing
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import unique
 from recollect.graph.observations import service as observations
@@ -127,7 +128,7 @@ async def _undo(tx: Transaction, revision: Revision, plan: UndoPlan) -> None:
     restored = [node.id for node in plan.restored]
     with_aliases = [alias.node_id for alias in (*plan.removed_aliases, *plan.restored_aliases)]
     with_observations = [observation.node_id for observation in plan.restored_observations]
-    await nodes.reindex(tx, revision, [*restored, *with_aliases, *with_observations])
+    await indexing.reindex(tx, revision, [*restored, *with_aliases, *with_observations])
     await relations.drop_orphaned_placeholders(tx, revision, ends.union(restored) - set(plan.deleted))
 
 

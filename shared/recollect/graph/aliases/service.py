@@ -6,7 +6,7 @@ from uuid import UUID
 from recollect.graph.aliases import store
 from recollect.graph.aliases.model import FoundEntity, NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import indexing
 from recollect.graph.nodes.model import EntityNotFound
 from recollect.postgres.transactions import Transaction
 
@@ -25,7 +25,7 @@ async def alias(
     if replaced_ids:
         changed |= set(await store.remove_other_aliases(tx, revision, replaced_ids, new_aliases))
     after = await store.names_of(tx, list(changed))
-    await nodes.reindex(tx, revision, [node_id for node_id in changed if after.get(node_id) != before.get(node_id)])
+    await indexing.reindex(tx, revision, [node_id for node_id in changed if after.get(node_id) != before.get(node_id)])
     return changed
 
 
@@ -35,14 +35,14 @@ async def keep_name(tx: Transaction, revision: Revision, node_id: UUID) -> None:
 
 
 async def inherit_names(tx: Transaction, revision: Revision, node_id: UUID, sources: Sequence[UUID]) -> None:
-    """Give a node the names and aliases of others as aliases; the caller then calls `nodes.reindex`."""
+    """Give a node the names and aliases of others as aliases; the caller then calls `indexing.reindex`."""
     await store.move_names(tx, revision, node_id, sources)
 
 
 async def rename_aliases(
     tx: Transaction, revision: Revision, *, remove: Sequence[tuple[UUID, str]], add: Sequence[tuple[UUID, str]]
 ) -> None:
-    """Remove and add aliases of nodes; the caller then calls `nodes.reindex`."""
+    """Remove and add aliases of nodes; the caller then calls `indexing.reindex`."""
     if remove:
         await store.remove_aliases(tx, revision, remove)
     if add:

@@ -25,6 +25,7 @@ from recollect.graph.entities.model import (
 )
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.nodes import indexing
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, name_key, unique, unique_by
 from recollect.graph.observations import service as observations
@@ -83,7 +84,7 @@ async def create_entities(
         await passages.index_memories(tx, revision, names)
         first, known_as = _first_observations(made, revision), None if promoted else _known_as(tx, made)
         await observations.attach(tx, revision, first, across_threads=True, known_as=known_as)
-        await nodes.reindex(tx, revision, [i for i, entity in made if entity.content])
+        await indexing.reindex(tx, revision, [i for i, entity in made if entity.content])
     if not hidden:
         return made
     ids = {name: head.id for name, head in hidden.items()} | {entity.name: i for i, entity in made}
@@ -246,7 +247,7 @@ async def merge_fields(
     await store.backdate_node(tx, target.id, min(source.created_at for source in sources))
     await nodes.rewrite(tx, revision, [Rewrite(target, fields)])
     await aliases.inherit_names(tx, revision, target.id, ids)
-    await nodes.reindex(tx, revision, [target.id])
+    await indexing.reindex(tx, revision, [target.id])
     children = await store.find_children_of(tx, ids)
     heads = await nodes.read_heads(tx, revision.graph, [i for i in children if i != target.id and i not in ids])
     await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=target.id)) for h in heads.values()])

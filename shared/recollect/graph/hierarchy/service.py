@@ -13,6 +13,7 @@ from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import store
 from recollect.graph.hierarchy.model import MAX_SUBTREE, EntityPage, PageRequest
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, Rewrite, unique
 from recollect.graph.relations import subgraphs
@@ -29,7 +30,7 @@ async def set_parent(tx: Transaction, revision: Revision, name: str, parent: str
     The graph's write lock is held, so that two moves cannot close a cycle between them.
     Raises NotFound for either name, Conflict where the parent lies below the entity.
     """
-    named = await nodes.require_entities(tx, revision.graph, [name, *([parent] if parent is not None else [])])
+    named = await naming.require_entities(tx, revision.graph, [name, *([parent] if parent is not None else [])])
     child_id, parent_id = named[name].id, named[parent].id if parent is not None else None
     if parent_id is not None and child_id in _from_on_up(await store.list_ancestor_ids(tx, [parent_id]), parent_id):
         raise Conflict(f"Setting parent '{parent}' for entity '{name}' would close a cycle", code=ErrorCode.CYCLE)
@@ -66,7 +67,7 @@ async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID
 
 async def set_parents_by_name(tx: Transaction, revision: Revision, parents: Mapping[str, str]) -> None:
     """Move entities, by name, under others. Raises NotFound for any name, Conflict where that closes a cycle."""
-    named = await nodes.require_entities(tx, revision.graph, unique(name for link in parents.items() for name in link))
+    named = await naming.require_entities(tx, revision.graph, unique(name for link in parents.items() for name in link))
     parent_ids = {named[name].id: named[parent].id for name, parent in parents.items()}
     moved = await set_parents(tx, revision, parent_ids) if parent_ids else set()
     if len(moved) < len(parent_ids):
@@ -151,7 +152,7 @@ def _from_on_up(above: Mapping[UUID, UUID | None], node_id: UUID | None) -> dict
 
 async def _entity_id(view: GraphView, name: str) -> UUID:
     """The id of the entity of that name; raises NotFound. Its observations are not read."""
-    named = (await nodes.find_named(view, [name])).get(name)
+    named = (await naming.find_named(view, [name])).get(name)
     if named is None or named.placeholder:
         raise EntityNotFound(name)
     return named.id

@@ -26,6 +26,7 @@ from recollect.graph.lineages.model import (
     not_found,
     plan_puts,
 )
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, occurrences
 from recollect.graph.observations import service as observations
@@ -54,7 +55,7 @@ async def put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]
 async def _put_nodes(tx: Transaction, revision: Revision, drafts: Sequence[Draft]) -> list[PutOutcome | RecollectError]:
     """`put_nodes` for drafts of distinct lineages."""
     heads = await nodes.read_heads(tx, revision.graph, [draft.node_id for draft in drafts if draft.node_id])
-    names = await nodes.find_named(
+    names = await naming.find_named(
         GraphView(tx, revision.graph), [draft.fields.name for draft in drafts if draft.fields.name]
     )
     # A placeholder becomes a new node of its name; an existing node, which has relations of its own, cannot replace it.

@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import accumulate, compress
+from itertools import compress
 from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode, TooLarge
 from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.json_values import same_json
-from recollect.graph.nodes import store
+from recollect.graph.nodes import indexing, naming, store
 from recollect.graph.nodes.labelling import MAX_TAG_CHARACTERS, MAX_TAGS, are_few
 from recollect.graph.nodes.model import (
     ACTIVE,
@@ -31,16 +30,11 @@ from recollect.graph.nodes.model import (
 )
 from recollect.graph.nodes.store import AppendedVersion
 from recollect.graph.passages import service as passages
-from recollect.graph.passages.labels import memory_labels
-from recollect.graph.passages.model import IndexedText, Source
 from recollect.postgres.transactions import Transaction
 
 FEW_READ, MAX_READ_BYTES = 20, 5_000_000
 """Nodes that a call may read to change them, whatever they hold; and bytes of the texts and metadata of more of them:
 values of JSON take many times as much memory."""
-
-MAX_REINDEXED = 2_000
-"""Observations of the nodes of one step of a reindex, at most, unless one node has more: memory holds them all."""
 
 
 async def create_facts(
@@ -60,8 +54,7 @@ async def create_facts(
     if made:
         node_ids = [node_id for node_id, _ in made]
         revision.touch("facts_added", node_ids, facts=len(made))
-        texts = await map_yielding(made, lambda each: _fact(*each, revision.actor))
-        await passages.index_memories(tx, revision, texts)
+        await indexing.index_facts(tx, revision, made)
     return remembered
 
 
@@ -123,30 +116,8 @@ async def create_nodes(
     await store.append_versions(
         tx, revision, [AppendedVersion(i, actor=author) for i, author in zip(ids, authors, strict=True)]
     )
-    memories = passages.without_needless_names(await store.memories_of_nodes(tx, ids))
-    indexed = [
-        memory for memory in memories if memory.source != Source.NAME or memory.text not in names_with_observations
-    ]
-    await passages.index_memories(tx, revision, indexed)
+    await indexing.index_nodes(tx, revision, ids, without_names=names_with_observations)
     return ids
-
-
-async def reindex_page(
-    tx: Transaction, revision: Revision, *, after: UUID, limit: int, max_observations: int = MAX_REINDEXED
-) -> tuple[list[UUID], bool]:
-    """Rebuild the passages of the next nodes after the id `after`; return their ids, in order, and whether more follow.
-
-    They are `limit` nodes at most, with `max_observations` in all, or one node with more. `revision` is the graph's
-    newest one, and the caller holds the graph's lock: no memory changes.
-    """
-    listed = await store.list_node_ids(tx, revision.graph, after=after, limit=limit)
-    if not listed:
-        return [], False
-    counts = await store.count_observations(tx, listed)
-    fitting = sum(total <= max_observations for total in accumulate(counts[node_id] for node_id in listed))
-    node_ids = listed[: max(fitting, 1)]
-    await passages.rebuild(tx, revision, node_ids, await store.memories_of_nodes(tx, node_ids))
-    return node_ids, len(listed) == limit or len(node_ids) < len(listed)
 
 
 async def require_readable(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
@@ -177,7 +148,7 @@ async def require_entity_heads(tx: Transaction, graph: Graph, names: Sequence[st
 
 async def hidden_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
     """The outdated and archived entities among those with these names, by name. Raises as `require_readable`."""
-    found = await _find_named(tx, graph, unique(names))
+    found = await naming.find_named(GraphView(tx, graph), unique(names))
     hidden = {name: node.id for name, node in found.items() if node.status != ACTIVE and not node.placeholder}
     await require_readable(tx, graph, ids := unique(hidden.values()))
     heads = await read_heads(tx, graph, ids)
@@ -201,11 +172,7 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
     ids = [r.head.id for r in rewrites]
     revision.touch("nodes_rewritten", ids, **{counter: after[counter] - before[counter] for counter in after})
     divided = await store.rewrite_heads(tx, revision, rewrites)
-    changed = [r.head.id for r in rewrites if r.head.id in divided or _text(r.fields) != _text(r.head.fields)]
-    await reindex(tx, revision, changed)
-    worded = [r for r in rewrites if r.fields.content is not None]
-    relabelled = compress(worded, await map_yielding(worded, lambda r: not _has_same_labels(r.fields, r.head)))
-    await _relabel(tx, revision, sorted({r.head.id for r in relabelled} - set(changed)))
+    await indexing.index_rewritten(tx, revision, rewrites, divided)
 
 
 async def differing(rewrites: Iterable[Rewrite]) -> list[Rewrite]:
@@ -222,48 +189,6 @@ async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) ->
     return len(heads)
 
 
-async def find_named(view: GraphView, names: Sequence[str]) -> dict[str, NodeRef]:
-    """The live nodes with these names, by the names that are asked for; placeholders too.
-
-    A name in another form of the stored one (`name_key`) finds it. Of several forms, an active entity comes first, then
-    exactly that name.
-    """
-    return await store.find_named(view, names) if names else {}
-
-
-async def find_named_exactly(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
-    """The live nodes that have these names in exactly this form, by name; placeholders too."""
-    return await store.find_named_exactly(tx, graph, names) if names else {}
-
-
-async def find_forms(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, list[NodeRef]]:
-    """The live nodes of these names in all their forms, by the names that are asked for; placeholders too.
-
-    For acts after which a name no longer finds the same node: done to all forms at once, repeating them does nothing.
-    """
-    if not names:
-        return {}
-    by_key = await store.find_forms(tx, graph, unique(map(name_key, names)))
-    return {name: by_key[name_key(name)] for name in names if name_key(name) in by_key}
-
-
-async def find_other_forms(tx: Transaction, graph: Graph, names: Sequence[str], *, before: int) -> dict[str, str]:
-    """The names of live nodes that were stored before a revision and are other forms of these names, by the latter.
-
-    A name that a node has in exactly this form is left out.
-    """
-    return await store.find_other_forms(tx, graph, names, before=before) if names else {}
-
-
-async def require_entities(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
-    """The entities with these names, by name. Raises EntityNotFound for the first name that no entity has."""
-    found = await store.find_named(GraphView(tx, graph), names)
-    for name in names:
-        if name not in found or found[name].placeholder:
-            raise EntityNotFound(name)
-    return found
-
-
 async def ensure_named(
     tx: Transaction, revision: Revision, names: Sequence[str], *, exactly: bool = False
 ) -> dict[str, NodeRef]:
@@ -271,8 +196,7 @@ async def ensure_named(
 
     `exactly`: another form of a name is another name.
     """
-    find = find_named_exactly if exactly else _find_named
-    found = await find(tx, revision.graph, names)
+    found = await _find_named(tx, revision.graph, names, exactly=exactly)
     absent = [name for name in unique(names) if name not in found]
     missing = absent if exactly else unique_by(name_key, absent)
     if missing:
@@ -289,7 +213,7 @@ async def ensure_named(
 async def restore(tx: Transaction, revision: Revision, restored: Sequence[RestoredNode]) -> None:
     """Give lineages, deleted ones too, their former fields, by new versions.
 
-    No other node may have their names. The caller calls `reindex` once all that belongs to them is restored, too.
+    No other node may have their names. The caller calls `indexing.reindex` once all that belongs to them is restored.
     """
     if not restored:
         return
@@ -303,15 +227,6 @@ async def restore(tx: Transaction, revision: Revision, restored: Sequence[Restor
         await store.restore_siblings(tx, revision, siblings)
     await store.restore_heads(tx, revision, restored)
     await store.append_versions(tx, revision, [AppendedVersion(r.id, r.based_on, bool(r.siblings)) for r in restored])
-
-
-async def reindex(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Rebuild the passages of live nodes. A new name needs it too: every passage is matched by its node's name."""
-    if node_ids:
-        ids = unique(node_ids)
-        await passages.forget_nodes(tx, revision, ids)
-        await passages.index_memories(tx, revision, await store.memories_of_nodes(tx, ids))
-        await passages.hide_names(tx, revision, ids)
 
 
 async def append_versions(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
@@ -331,20 +246,6 @@ async def release_names(tx: Transaction, revision: Revision, names: Sequence[str
     await rewrite(tx, revision, archived)
 
 
-async def labels_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The label of each of these nodes in paths and relations: its name, a placeholder's too, or else its id.
-
-    This is the only place with that rule. A fact has no name: its label is its id, which every tool takes.
-    """
-    names = await names_of(view, node_ids)
-    return {node_id: names.get(node_id, str(node_id)) for node_id in node_ids}
-
-
-async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The names of these nodes, by id, placeholders too; a node without a name is left out."""
-    return await store.names_of(view, node_ids)
-
-
 async def outlines_of(view: GraphView, node_ids: Sequence[UUID], *, excerpt: int) -> dict[UUID, NodeOutline]:
     """What a picture shows of these nodes, by id, placeholders too; texts are cut to their first characters."""
     return await store.outlines_of(view, node_ids, excerpt=excerpt)
@@ -353,15 +254,6 @@ async def outlines_of(view: GraphView, node_ids: Sequence[UUID], *, excerpt: int
 async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UUID]:
     """The graph of each of these nodes, by the node's id, in all graphs of the tenant; only live nodes are found."""
     return await store.find_homes(tx, unique(node_ids))
-
-
-async def _relabel(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Renew the passages of the nodes' own texts, which are found by the nodes' labels, too; vectors and times stay."""
-    if not node_ids:
-        return
-    own = passages.without_needless_names(await store.memories_of_nodes(tx, node_ids, with_observations=False))
-    await passages.renew_memories(tx, revision, own)
-    await passages.hide_names(tx, revision, [memory.node_id for memory in own if memory.source == Source.NAME])
 
 
 def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
@@ -379,8 +271,10 @@ def _require_few_tags(rewrites: Iterable[Rewrite]) -> None:
             )
 
 
-async def _find_named(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeRef]:
-    return await find_named(GraphView(tx, graph), names)
+async def _find_named(tx: Transaction, graph: Graph, names: Sequence[str], *, exactly: bool) -> dict[str, NodeRef]:
+    if exactly:
+        return await naming.find_named_exactly(tx, graph, names)
+    return await naming.find_named(GraphView(tx, graph), names)
 
 
 async def _require_free_names(
@@ -400,10 +294,9 @@ async def _require_free_names(
     if not names:
         return {}
     await release_names(tx, revision, names)
-    find = find_named_exactly if exactly else _find_named
-    found = await find(tx, revision.graph, names)
+    found = await _find_named(tx, revision.graph, names, exactly=exactly)
     if own:  # What a name means is then its own node, perhaps in another form, while another node has exactly the name.
-        found |= await find_named_exactly(tx, revision.graph, names)
+        found |= await naming.find_named_exactly(tx, revision.graph, names)
     taken = {n for n, node in found.items() if (n, node.id) not in own and not (placeholders and node.placeholder)}
     counts = Counter(names if exactly else map(name_key, names))
     for name in names:
@@ -430,31 +323,3 @@ def _said(fact: NewFact, revision: Revision) -> NewFact:
     said_at = fact.said_at or revision.at
     offset = revision.offset_at(said_at) if fact.said_offset is None else fact.said_offset
     return replace(fact, said_at=said_at, said_offset=offset)
-
-
-def _text(fields: NodeFields) -> tuple[object, ...]:
-    """The fields that a node's passages are made from."""
-    said = fields.said_at, fields.said_offset
-    return fields.name, fields.content, fields.expires_at, fields.thread, said, fields.placeholder
-
-
-def _has_same_labels(fields: NodeFields, other: NodeFields) -> bool:
-    """Whether what the labels of a node's passages are made from is the same (`memory_labels`)."""
-    same_words = (fields.kind, fields.tags, fields.source) == (other.kind, other.tags, other.source)
-    return same_words and same_json(fields.metadata, other.metadata)
-
-
-def _fact(node_id: UUID, fact: NewFact, author: str) -> IndexedText:
-    return IndexedText(
-        node_id,
-        node_id,
-        Source.FACT,
-        fact.content,
-        author,
-        None,
-        fact.thread,
-        fact.said_at,
-        fact.expires_at,
-        said_offset=fact.said_offset,
-        labels=memory_labels(fact.kind, fact.tags, fact.source, fact.metadata),
-    )

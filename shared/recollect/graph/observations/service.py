@@ -12,6 +12,7 @@ from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, unique_by
 from recollect.graph.observations import store
@@ -170,7 +171,7 @@ async def remove_observations(
     tx: Transaction, revision: Revision, statements: Sequence[tuple[str, str]]
 ) -> RemovedStatements:
     """Remove observations by (entity, content), skipping unknown ones; return which were there."""
-    named = await nodes.find_named(GraphView(tx, revision.graph), unique(entity for entity, _ in statements))
+    named = await naming.find_named(GraphView(tx, revision.graph), unique(entity for entity, _ in statements))
     keys = unique((named[entity].id, content) for entity, content in statements if entity in named)
     removed = await store.remove_observations(tx, revision, keys)
     await _note_removed(tx, revision, removed)

@@ -10,6 +10,7 @@ from recollect.graph.derivations import service as derivations
 from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages.model import not_found
+from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import ACTIVE, NodeRef, occurrences, unique, unique_by
 from recollect.graph.observations import service as observations
@@ -63,7 +64,7 @@ async def delete_relations(
     A name stands for all its forms that the graph has: an edge may be at a placeholder of another form. Orphaned
     placeholders are removed, too. Raises TooLarge where there are very many forms.
     """
-    forms = await nodes.find_forms(
+    forms = await naming.find_forms(
         tx, revision.graph, unique(name for source, target, _ in triples for name in (source, target))
     )
     keys = _keys_between(forms, unique(triples))

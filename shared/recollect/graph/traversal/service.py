@@ -11,7 +11,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.nodes import service as nodes
+from recollect.graph.nodes import naming
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations import service as relations
 from recollect.graph.relations import subgraphs
@@ -98,7 +98,7 @@ async def view_of_paths(tx: Transaction, search: PathSearch) -> GraphView:
 async def name_paths(tx: Transaction, search: PathSearch, found: Paths) -> NamedPaths:
     """The paths as names of their nodes."""
     on_paths = unique(node for path in found.paths for node in path)
-    labels = await nodes.labels_of(await view_of_paths(tx, search), on_paths)
+    labels = await naming.labels_of(await view_of_paths(tx, search), on_paths)
     return NamedPaths([[labels[node] for node in path] for path in found.paths], found.cut)
 
 
@@ -110,7 +110,7 @@ async def extract_subgraph(view: GraphView, names: Sequence[str], *, depth: int,
     starts = list((await _ids_of(view, unique(names))).values())
     reached = await neighbourhood(view, starts, Walk(), depth=depth, max_nodes=max_nodes)
     ids = list(reached.depths)
-    names_by_id = await nodes.names_of(view, ids)
+    names_by_id = await naming.names_of(view, ids)
     found = await entities.entities_by_id(view, ids)
     subgraph = await subgraphs.within_reply(view, Subgraph(found, await _relations(reached, names_by_id)))
     return ReachedSubgraph(subgraph, reached.cut or subgraph.cut)
@@ -126,7 +126,7 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     found = await relations.edges_of(view, [start], walk, within=[view.graph.id], limit=MAX_EDGES + 1)
     edges, cut = found[:MAX_EDGES], subgraphs.RELATIONS_CUT if len(found) > MAX_EDGES else None
     far = [edge.to_node if edge.from_node == start else edge.from_node for edge in edges]
-    names = await nodes.names_of(view, unique([start, *far]))
+    names = await naming.names_of(view, unique([start, *far]))
     neighbours = [node for node in unique(far) if node != start and node in names]
     page = neighbours[offset : offset + limit]
     on_page = set(page)
@@ -148,7 +148,7 @@ async def _ends(view: GraphView, names: Sequence[str]) -> list[UUID]:
 
 async def _ids_of(view: GraphView, names: Sequence[str]) -> dict[str, UUID]:
     """Nodes by name, placeholders too, in the order of `names`."""
-    found = await nodes.find_named(view, names)
+    found = await naming.find_named(view, names)
     return {name: found[name].id for name in names if name in found}
 
 
