@@ -18,8 +18,8 @@ from recollect.graph.relations.model import MENTIONS_ENTITY, Edge, NewEdge
 from recollect.memory import store
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
-from recollect.retrieval.recall import service as recall
 from recollect.retrieval.search import service as search
+from recollect.retrieval.similarity import service as similarity
 
 MIN_LINK_SIMILARITY = 0.8
 """The least cosine of a fact and a memory about an entity that relates the two, unless the caller gives another."""
@@ -84,7 +84,7 @@ async def link_similar(tx: Transaction, revision: Revision, *, limit: int) -> in
     thresholds = await store.take_autolinks(tx, revision.graph.id, limit=limit)
     if not thresholds:
         return 0
-    similar = await recall.find_similar_entities(tx, revision.graph, thresholds, limit=MAX_LINKED_BY_SIMILARITY)
+    similar = await similarity.find_similar_entities(tx, revision.graph, thresholds, limit=MAX_LINKED_BY_SIMILARITY)
     await _put(tx, revision, [NewEdge(fact_id, entity_id, MENTIONS_ENTITY) for fact_id, entity_id in similar])
     return len(thresholds)
 

@@ -12,8 +12,9 @@ from recollect.graph.lineages.model import Draft, PutOutcome, Version
 from recollect.graph.nodes.model import ACTIVE
 from recollect.graph.observations.model import Attributes
 from recollect.graph.relations.model import Edge, EdgeUpsert
-from recollect.retrieval.recall.model import NearDuplicate, Question, RecallFilter
+from recollect.retrieval.recall.model import Question, RecallFilter
 from recollect.retrieval.search.fusion import Fused
+from recollect.retrieval.similarity.model import NearDuplicate
 
 MAX_NAME = 512
 """Characters of an entity's name, at most."""

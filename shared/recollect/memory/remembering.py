@@ -18,8 +18,9 @@ from recollect.graph.observations.model import Key, NewObservation, Observation
 from recollect.memory.model import NewMemory, Remembered, RememberOutcome, expiry, require_lifetime
 from recollect.memory.superseding import outdate_superseded
 from recollect.postgres.transactions import Transaction
-from recollect.retrieval.recall import service as recall
-from recollect.retrieval.recall.model import NearDuplicate, Question
+from recollect.retrieval.recall.model import Question
+from recollect.retrieval.similarity import service as similarity
+from recollect.retrieval.similarity.model import NearDuplicate
 
 
 async def remember(
@@ -37,7 +38,7 @@ async def remember(
             revision.graph.require_kind(item.kind, f"items.{index}.kind")
     named, similar_names = await _ensure_entities(tx, revision, items)
     entity_ids = [named[item.about[0]].id if item.about else None for item in items]
-    near = await recall.find_near_duplicates(tx, revision.graph, questions, entity_ids)
+    near = await similarity.find_near_duplicates(tx, revision.graph, questions, entity_ids)
     close = [
         [*_close(item, memories), *_names_like(unique(named[name].id for name in item.about), similar_names)]
         for item, memories in zip(items, near, strict=True)

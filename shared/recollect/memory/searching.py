@@ -30,6 +30,7 @@ from recollect.retrieval.recall.terms import counted_words, label_words
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.fusion import fuse
 from recollect.retrieval.search.model import LabelQuery
+from recollect.retrieval.similarity import service as similarity
 from recollect.text.unicode_forms import plainly
 from recollect.words.analysis import asked_words
 
@@ -102,7 +103,7 @@ async def find_similar(
     Only embedded facts are found, and none where the node is not embedded.
     """
     await require_nodes(view, [node_id])
-    scores = dict(await recall.find_similar(view, node_id, min_score=threshold, limit=limit))
+    scores = dict(await similarity.find_similar(view, node_id, min_score=threshold, limit=limit))
     found = await lineages.get_nodes(view, list(scores))
     own_edges: list[Edge] = []
     if edges and found:

@@ -24,6 +24,7 @@ from recollect.postgres.database import Database
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, RecallFilter
+from recollect.retrieval.similarity import store as similarity_store
 from tests.support.memories import Agent, count_words, embedded_questions
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -156,7 +157,7 @@ async def test_near_duplicates_are_reported(agent: Agent) -> None:
 async def test_near_duplicates_are_found_by_rare_words_and_among_the_entitys_memories(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MAX_COMPARED_WITH_NEW", 1)
+    monkeypatch.setattr(similarity_store, "MAX_COMPARED_WITH_NEW", 1)
     of_grace = NewMemory("prefers strong black tea", about=("Grace",))
     others = ("the boat sails at dawn", "the engine was never built", "it rained in London")
     await agent.remember("Ada prefers strong black tea", of_grace, *others)
@@ -182,7 +183,7 @@ async def test_near_duplicates_exclude_archived_and_expired_memories(agent: Agen
     await owner.execute("UPDATE nodes SET expires_at = now() + interval '1 day' WHERE id = $1", later)
     for most in (50, 3):  # With 3, no more are looked at than are returned, after exclusions.
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(store, "APPROXIMATE_CANDIDATES", most)
+            patched.setattr(similarity_store, "APPROXIMATE_CANDIDATES", most)
             (new,) = await agent.remember(f"the harbour crane lifts timber, which is new {most}")
         assert {close.memory_id for close in new.close} == {one.id for one in first[2:]}
 

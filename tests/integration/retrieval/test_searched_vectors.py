@@ -38,7 +38,7 @@ ASKED = (
         "retrieval.recall",
         "find_candidates find_indexed_candidates find_narrowed_candidates find_narrowed_candidates_at",
     ),
-    ("retrieval.recall", "find_near_duplicates find_similar find_similar_entities"),
+    ("retrieval.similarity", "find_near_duplicates find_similar find_similar_entities"),
     ("retention.erasure", "clear_windows"),
     ("accounts.usage", "list_stored"),
 )

@@ -22,6 +22,7 @@ from recollect.postgres.sql import Query, QueryPlan
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, QuestionWords, RecallFilter, SearchScope
+from recollect.retrieval.similarity import service as similarity
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.retrieval.vector_indexes.model import ORDINARY, THOROUGHNESS, Thoroughness, VectorIndex, create_statement
 from recollect.settings import Settings
@@ -259,7 +260,7 @@ class TestIndexes:
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, None)
             fact = await tx.fetchval(Query.compile("SELECT id FROM nodes WHERE name IS NULL LIMIT 1"))
-            await recall.find_similar(view, fact, min_score=0.0, limit=5)
+            await similarity.find_similar(view, fact, min_score=0.0, limit=5)
             assert await tx.fetchval(set_width) == width
 
     @pytest.mark.parametrize("width", [40, 200])

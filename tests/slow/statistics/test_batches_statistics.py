@@ -24,7 +24,7 @@ COUNT = 1_000
 ROWS_OF_ONE = 40
 """The most rows that a statement may look at for each item: those of its nodes and indexes, and those of checks."""
 
-SEARCHES = {"recall.find_near_duplicates"}
+SEARCHES = {"similarity.find_near_duplicates"}
 """It compares each new memory with a bounded number of others."""
 
 TEXTS = [f"observation {n} of one entity" for n in range(COUNT)]

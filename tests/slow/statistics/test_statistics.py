@@ -40,7 +40,6 @@ from recollect.retention.compaction import service as retention
 from recollect.retention.erasure import service as erasure
 from recollect.retention.expiry import service as expiry
 from recollect.retrieval.recall import service as recall
-from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import (
@@ -51,6 +50,8 @@ from recollect.retrieval.search.model import (
     RankedQuery,
     SubstringQuery,
 )
+from recollect.retrieval.similarity import service as similarity
+from recollect.retrieval.similarity import store
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
 from recollect.transfer.formats.decoding import ParsedRecord as Imported
@@ -195,7 +196,7 @@ async def test_a_new_memory_is_compared_with_few_others(
     work.watch.clear()
     told = (turn(number) for number in range(FEW))
     await work.agent.remember(*(NewMemory(f"{turn.text} again", about=about) for turn in told))
-    assert work.watch.rows["recall.find_near_duplicates"] > 0
+    assert work.watch.rows["similarity.find_near_duplicates"] > 0
     assert {name: rows / FEW for name, rows in work.watch.rows.items() if rows / FEW > PER_ITEM} == {}
 
 
@@ -357,7 +358,7 @@ class Calls:
             "SELECT id FROM nodes WHERE tenant_id = $1 AND name IS NULL ORDER BY id LIMIT 1",
             self.work.agent.caller.tenant_id,
         )
-        await self.asking(recall.find_similar, fact, min_score=0.5, limit=10, as_of=as_of)
+        await self.asking(similarity.find_similar, fact, min_score=0.5, limit=10, as_of=as_of)
 
     async def trying(self, use_case: Callable[..., Awaitable[object]], *arguments: object, **named: object) -> None:
         async with self.work.agent.db.transaction(self.work.agent.caller, read_only=True) as tx:
@@ -433,7 +434,7 @@ async def _looked_at_by_item(work: Work) -> dict[str, float]:
     much = {name: per_item for name, per_item in found.items() if per_item > PER_ITEM}
     assert much.pop("embed: passages.find_windows") <= PER_EMBEDDED
     assert much.pop("embed: passages.settle", 0) <= PER_EMBEDDED
-    assert much.pop("link facts: recall.find_similar_entities") <= PER_LINKED
+    assert much.pop("link facts: similarity.find_similar_entities") <= PER_LINKED
     assert much.pop("compact: compaction.compact_observations", 0) <= PER_COMPACTED
     return much
 
@@ -465,5 +466,5 @@ async def test_remembering_looks_at_no_more_expiring_rows_than_it_compares(
     work.watch.clear()
     [new] = await agent.remember(f"{turn(7).text} again")
     assert turn(7).text in [close.text for close in new.close]
-    for statement in ("find_near_duplicates", "has_unusual_nodes"):
-        assert 0 < looked_at[f"recall.{statement}"] < BATCH / 4, statement
+    for statement in ("similarity.find_near_duplicates", "recall.has_unusual_nodes"):
+        assert 0 < looked_at[statement] < BATCH / 4, statement

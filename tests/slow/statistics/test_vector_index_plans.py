@@ -8,8 +8,8 @@ import pytest
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.operator_sessions import Operator
-from recollect.retrieval.recall import service as recall
-from recollect.retrieval.recall.model import MAX_COMPARED
+from recollect.retrieval.similarity import service as similarity
+from recollect.retrieval.similarity.model import MAX_COMPARED
 from recollect.retrieval.vector_indexes import service as vector_indexes
 from tests.support.column_statistics import Work
 
@@ -58,10 +58,10 @@ async def test_nearest_vectors_are_read_from_the_index(large: Work) -> None:
     large.watch.clear()
     assert (await agent.recall("when was the crane repaired")).hits
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert await recall.find_similar(await graphs.view(tx, None), fact, min_score=-1.0, limit=5)
+        assert await similarity.find_similar(await graphs.view(tx, None), fact, min_score=-1.0, limit=5)
     async with agent.writing() as (tx, revision):
-        assert await recall.find_similar_entities(tx, revision.graph, {fact: -1.0}, limit=5)
+        assert await similarity.find_similar_entities(tx, revision.graph, {fact: -1.0}, limit=5)
     for statement in ("nearest_by_index", "find_by_words", "find_indexed_candidates"):
         assert looked_at[f"recall.{statement}"] < SIZE / 2, statement
     for statement in ("find_similar", "find_similar_entities"):  # Each compares up to 20 passages of the fact.
-        assert looked_at[f"recall.{statement}"] / MAX_COMPARED < SIZE / 2, statement
+        assert looked_at[f"similarity.{statement}"] / MAX_COMPARED < SIZE / 2, statement

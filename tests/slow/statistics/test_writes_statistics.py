@@ -119,7 +119,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
 }
 """How each tool is called, without those that go through a whole graph by design."""
 
-SEARCHES = {"recall.find_near_duplicates"}
+SEARCHES = {"similarity.find_near_duplicates"}
 """Statements that search a graph for near duplicates of a new memory."""
 
 MAX_ROWS = 400

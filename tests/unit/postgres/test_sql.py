@@ -40,7 +40,7 @@ def test_a_duplicate_name_is_an_error(what: str) -> None:
 
 def test_a_query_may_say_how_it_is_planned() -> None:
     queries = Queries("recollect.retrieval.recall")
-    assert queries.find_near_duplicates.plan is QueryPlan.WITH_VALUES
+    assert Queries("recollect.retrieval.similarity").find_near_duplicates.plan is QueryPlan.WITH_VALUES
     assert queries.find_narrowed_candidates.with_types(vector="halfvec").plan is QueryPlan.WITH_VALUES
     assert queries.find_candidates.plan is None
 

@@ -19,27 +19,9 @@ from recollect.retrieval.recall.terms import CountedWord
 from recollect.retrieval.search import fusion
 from recollect.times import zone_of
 
-MIN_NEAR_DUPLICATE_SIMILARITY = 0.75
-"""Cosine from which an older memory is reported as a near duplicate of a new one."""
-
-MAX_NEAR_DUPLICATES = 3
-"""Near duplicates that `remember` reports for each item, at most."""
-
-MAX_COMPARED_WITH_NEW = 2_000
-"""Passages with a rare word of a new memory that are compared with it, at most; and as many others of its entity."""
-
 COMPARED_WHEN_NARROWED = 3_000
 """Where a filter leaves fewer passages than this, each is compared. Where it leaves more, the passages of the graph are
 read by distance until enough pass the filter: where 3,000 of 200,000 do, the nearest 3,000 or so."""
-
-APPROXIMATE_CANDIDATES = 50
-"""Passages that a search by the contextual vector finds first; their own vectors are then compared exactly."""
-
-MAX_COMPARED = 20
-"""Vectors of one node with which similar nodes are searched, at most: those of its newest passages."""
-
-MAX_LOOKED_AT = 500
-"""Passages of the node that are read for these vectors, at most: the newest may not be embedded yet."""
 
 _STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『』（）؟،؛।"
 """Punctuation that ends or encloses words, in many scripts."""
@@ -259,16 +241,6 @@ Listed = tuple[Hit, ListPosition]
 """A memory of a list, as a hit without a score, and its place there."""
 
 
-@dataclass(frozen=True, slots=True)
-class NearDuplicate:
-    """An older memory that says nearly the same. `superseded`: the new one probably replaces it."""
-
-    memory_id: UUID
-    text: str
-    score: float
-    superseded: bool = False
-
-
 def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     """Several rankings as one, by reciprocal-rank fusion; ties in order of first appearance."""
     first: dict[tuple[UUID, UUID | None], Hit] = {}
@@ -370,3 +342,8 @@ def with_whole_texts(
 
 def _tokens(text: str) -> int:
     return len(text) // CHARACTERS_PER_TOKEN + 1
+
+
+def vector_type(dimensions: int | None) -> str:
+    """The type of vectors of this length in SQL, as which a vector index holds them; None: of any length."""
+    return "halfvec" if dimensions is None else f"halfvec({dimensions})"

@@ -1,6 +1,6 @@
 """Use cases of recall."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from uuid import UUID
@@ -11,7 +11,6 @@ from recollect.fairness.computing import interleave, map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
-from recollect.graph.passages import service as passages
 from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.cache import Lookup
@@ -32,7 +31,6 @@ from recollect.retrieval.recall.model import (
     GraphState,
     Listed,
     MemoryAttributes,
-    NearDuplicate,
     Question,
     QuestionWords,
     Recalled,
@@ -56,11 +54,10 @@ from recollect.retrieval.recall.ranking import (
     scaled_across,
 )
 from recollect.retrieval.recall.spelling_correction import correct, nearest_words
-from recollect.retrieval.recall.terms import counted_words, question_terms
-from recollect.retrieval.recall.updates import in_order_of_time, probably_replaces
+from recollect.retrieval.recall.terms import question_terms
+from recollect.retrieval.recall.updates import in_order_of_time
 from recollect.telemetry.metrics import record_audit, record_waiting
 from recollect.times import zone_of
-from recollect.words.analysis import asked_words
 
 MAX_RECALLED = 100
 """Hits of one recall, at most."""
@@ -313,44 +310,9 @@ async def _match(
     return scaled_across(with_wins, question.similarity_thresholds.other_scale)
 
 
-async def find_near_duplicates(
-    tx: Transaction, graph: Graph, questions: Sequence[Question], node_ids: Sequence[UUID | None]
-) -> list[list[NearDuplicate]]:
-    """For each new text, older memories that say nearly the same, nearest first."""
-    if any(question.older is not None for question in questions):
-        serving_model = (await store.find_state(tx, graph)).model
-        questions = [question.for_model(serving_model) for question in questions]
-    asked = [await interleave(asked_words(question.text)) for question in questions]
-    counts = await passages.count_words(tx, graph.id, [word for words in asked for word in words])
-    # Only the order of words by rarity is needed here, not their weights.
-    terms = [question_terms(counted_words(words, counts), 0, all_known=False) for words in asked]
-    duplicates = await store.find_near_duplicates(tx, graph, questions, terms, node_ids)
-    return [
-        [replace(older, superseded=probably_replaces(question.text, older.text)) for older in found]
-        for question, found in zip(questions, duplicates, strict=True)
-    ]
-
-
-async def find_similar(view: GraphView, node_id: UUID, *, min_score: float, limit: int) -> list[tuple[UUID, float]]:
-    """Active facts that mean nearly the same as a node, with their cosines, nearest first.
-
-    Facts that are not embedded yet are left out, in the past also those that were removed before they were embedded;
-    where a vector index serves the graph, also those that are embedded by another model than that of the index.
-    """
-    if view.at is not None:
-        return await store.find_past_similar(view, node_id, min_score=min_score, limit=limit)
-    state = await store.find_state(view.tx, view.graph)
-    return await store.find_similar(view, state, node_id, min_score=min_score, limit=limit)
-
-
-async def find_similar_entities(
-    tx: Transaction, graph: Graph, facts: Mapping[UUID, float], *, limit: int
-) -> list[tuple[UUID, UUID]]:
-    """Pairs of an active fact and an entity with a memory that means nearly the same, nearest first.
-
-    `facts`: the least cosine of each fact; at most `limit` entities a fact. Facts that are not embedded are left out.
-    """
-    return await store.find_similar_entities(tx, graph, await store.find_state(tx, graph), facts, limit=limit)
+async def find_state(tx: Transaction, graph: Graph) -> GraphState:
+    """The state of a graph that answers depend on."""
+    return await store.find_state(tx, graph)
 
 
 async def vectors_ready(tx: Transaction) -> bool:

@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import date, timedelta
 from itertools import chain
@@ -23,22 +23,16 @@ from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall.dated_candidates import NO_DAYS, NamedDays
 from recollect.retrieval.recall.matching import PassageEvidence
 from recollect.retrieval.recall.model import (
-    APPROXIMATE_CANDIDATES,
     COMPARED_WHEN_NARROWED,
-    MAX_COMPARED,
-    MAX_COMPARED_WITH_NEW,
-    MAX_LOOKED_AT,
-    MAX_NEAR_DUPLICATES,
-    MIN_NEAR_DUPLICATE_SIMILARITY,
     Basis,
     GraphState,
     Listed,
     MemoryAttributes,
-    NearDuplicate,
     Question,
     QuestionWords,
     RecallFilter,
     SearchScope,
+    vector_type,
 )
 from recollect.retrieval.recall.pages import (
     BEFORE_ALL,
@@ -117,11 +111,12 @@ async def find_candidates(
     }
     dimensions = scope.dimensions(question.model)
     if filters.narrows or scope.view.at is not None:
-        narrowed = queries.find_narrowed_candidates.with_types(vector=_vector_type(scope, question.model))
+        indexed = None if scope.view.at else dimensions
+        narrowed = queries.find_narrowed_candidates.with_types(vector=vector_type(indexed))
         few = _compared_below(scope, question.model)
         rows = await scope.view.fetch(narrowed, **parameters, few=few, **_filter(scope))
     elif dimensions is None or question.vector is None:
-        everywhere = queries.find_candidates.with_types(vector=_halfvec(None))
+        everywhere = queries.find_candidates.with_types(vector=vector_type(None))
         rows = await scope.view.fetch(everywhere, **parameters, max_by_alias=MAX_BY_ALIAS)
     else:
         rows = await scope.view.fetch(
@@ -189,90 +184,6 @@ def _days(ranges: Sequence["asyncpg.Range[date]"] | None) -> list[DateRange]:
     """Ranges of days from PostgreSQL's, whose upper bounds are the days after the last."""
     bounds = [(days.lower, days.upper) for days in ranges or ()]
     return [DateRange(lower, upper - timedelta(days=1)) for lower, upper in bounds if lower and upper]
-
-
-async def find_near_duplicates(
-    tx: Transaction,
-    graph: Graph,
-    questions: Sequence[Question],
-    terms: Sequence[Sequence[Term]],
-    node_ids: Sequence[UUID | None],
-) -> list[list[NearDuplicate]]:
-    """For each text, older memories that say nearly the same, nearest first; of its node, where one is given.
-
-    `terms`: the words of each text. Where no node is given, memories are found by the rare words alone.
-    """
-    duplicates: list[list[NearDuplicate]] = [[] for _ in questions]
-    positions = [position for position, question in enumerate(questions) if question.vector is not None]
-    if not positions:
-        return duplicates
-    rows = await tx.fetch(
-        queries.find_near_duplicates,
-        graph_id=graph.id,
-        positions=positions,
-        texts=[questions[position].text for position in positions],
-        vectors=[_half(questions[position].vector) for position in positions],
-        node_ids=[node_ids[position] for position in positions],
-        model=questions[positions[0]].model,
-        max_duplicates=MAX_NEAR_DUPLICATES,
-        min_similarity=MIN_NEAR_DUPLICATE_SIMILARITY,
-        candidates=APPROXIMATE_CANDIDATES,
-        words=[any_of(rarest_terms(terms[position], MAX_COMPARED_WITH_NEW)) for position in positions],
-        max_others=MAX_COMPARED_WITH_NEW,
-    )
-    for row in rows:
-        duplicates[row["position"]].append(NearDuplicate(row["memory_id"], row["text"], row["score"]))
-    return duplicates
-
-
-async def find_similar(
-    view: GraphView, state: GraphState, node_id: UUID, *, min_score: float, limit: int
-) -> list[tuple[UUID, float]]:
-    """Active facts that mean nearly the same as a node, with their cosines, nearest first."""
-    rows = await view.fetch(
-        queries.find_similar.with_types(vector=_halfvec(state.indexed_dimensions)),
-        indexed_model=state.indexed_model,
-        node_id=node_id,
-        min_score=min_score,
-        limit=limit,
-        candidates=APPROXIMATE_CANDIDATES + limit,
-        max_compared=MAX_COMPARED,
-        max_looked_at=MAX_LOOKED_AT,
-    )
-    return [(row["id"], row["score"]) for row in rows]
-
-
-async def find_past_similar(
-    view: GraphView, node_id: UUID, *, min_score: float, limit: int
-) -> list[tuple[UUID, float]]:
-    """`find_similar` in a view of the past."""
-    rows = await view.fetch(
-        queries.find_past_similar,
-        node_id=node_id,
-        min_score=min_score,
-        limit=limit,
-        max_compared=MAX_COMPARED,
-        max_looked_at=MAX_LOOKED_AT,
-    )
-    return [(row["id"], row["score"]) for row in rows]
-
-
-async def find_similar_entities(
-    tx: Transaction, graph: Graph, state: GraphState, facts: Mapping[UUID, float], *, limit: int
-) -> list[tuple[UUID, UUID]]:
-    """Pairs of an active fact and an entity with a memory that means nearly the same, nearest first."""
-    rows = await tx.fetch(
-        queries.find_similar_entities.with_types(vector=_halfvec(state.indexed_dimensions)),
-        indexed_model=state.indexed_model,
-        graph_id=graph.id,
-        fact_ids=list(facts),
-        min_scores=list(facts.values()),
-        limit=limit,
-        candidates=APPROXIMATE_CANDIDATES + limit,
-        max_compared=MAX_COMPARED,
-        max_looked_at=MAX_LOOKED_AT,
-    )
-    return [(row["fact_id"], row["entity_id"]) for row in rows]
 
 
 async def attributes_of(
@@ -406,15 +317,6 @@ def _compared_below(scope: SearchScope, model: str) -> int | None:
     if scope.view.at is not None:
         return None
     return COMPARED_WHEN_NARROWED if scope.dimensions(model) is None else 0
-
-
-def _vector_type(scope: SearchScope, model: str) -> str:
-    """The type of vectors that the graph's index needs, which holds vectors of one length."""
-    return _halfvec(None if scope.view.at else scope.dimensions(model))
-
-
-def _halfvec(dimensions: int | None) -> str:
-    return "halfvec" if dimensions is None else f"halfvec({dimensions})"
 
 
 def _half(vector: NDArray[np.float32] | None) -> HalfVector | None:

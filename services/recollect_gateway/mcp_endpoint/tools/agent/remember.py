@@ -7,7 +7,7 @@ from msgspec import Meta, field
 
 from recollect.errors import InvalidInput
 from recollect.memory.model import Remembered
-from recollect.retrieval.recall.model import NearDuplicate
+from recollect.retrieval.similarity.model import NearDuplicate
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.agent.lines import in_one_line
