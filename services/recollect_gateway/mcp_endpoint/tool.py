@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from inspect import signature
+from typing import Any, ClassVar, get_type_hints
 
 import msgspec
 from mcp_types import CallToolResult, InputRequiredResult, Tool
@@ -111,11 +112,17 @@ class LongWork:
         return job.kind == self.kind and self.mode in (None, job.arguments.get("mode"))
 
 
+OF_HANDLER = msgspec.Struct
+"""The arguments of a tool: those that its handler takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """One tool of the catalogue.
 
-    Its scope follows from whether it writes, unless it `needs` another: the one of the route that does the same.
+    Its scope follows from whether it writes, unless it `needs` another: the one of the route that does the same. Its
+    `arguments` are those that its handler takes, its `title` is its name in words, and it is `idempotent` if it only
+    reads, unless these say otherwise.
 
     `render_error` renders errors in the dialect of its toolset. `substitute`: for a tool that reports an unavailable
     database by a result that is no error. `dialects`: the tool as other toolsets offer it, in which it is a guest; each
@@ -126,12 +133,12 @@ class ToolSpec:
     """
 
     name: str
-    title: str
     description: str
     toolsets: frozenset[str]
-    arguments: type[msgspec.Struct]
     result: type[msgspec.Struct]
     handler: Handler
+    arguments: type[msgspec.Struct] = OF_HANDLER
+    title: str = ""
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -145,6 +152,15 @@ class ToolSpec:
     large: bool = False
     listed: Tool | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        derived = {
+            "arguments": _taken_by(self.handler) if self.arguments is OF_HANDLER else self.arguments,
+            "title": self.title or self.name.replace("_", " ").title(),
+            "idempotent": self.idempotent or self.read_only,
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+
     def dialect_for(self, chosen: frozenset[str]) -> "ToolSpec":
         """The tool in the dialect of the chosen toolsets: its own if one of its own toolsets is among them."""
         guest_toolsets = frozenset[str]().union(*(dialect.toolsets for dialect in self.dialects))
@@ -156,6 +172,12 @@ class ToolSpec:
     def scope(self) -> Scope:
         """The scope that a credential needs for it."""
         return self.needs or (Scope.MEMORY_READ if self.read_only else Scope.MEMORY_WRITE)
+
+
+def _taken_by(handler: Handler) -> type[msgspec.Struct]:
+    """The type of a handler's second parameter."""
+    taken: type[msgspec.Struct] = get_type_hints(handler)[list(signature(handler).parameters)[1]]
+    return taken
 
 
 @dataclass(frozen=True, slots=True)

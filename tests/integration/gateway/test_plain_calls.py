@@ -77,10 +77,10 @@ def _fail_to_tell(error: Exception) -> Any:
 
 
 def _offer() -> ServerCatalogue:
-    def tool(name: str, handler: Any, arguments: type[Struct] = Nothing) -> ToolSpec:
-        return ToolSpec(name, name, name, RECOLLECT.default_toolsets, arguments, Nothing, handler, read_only=True)
+    def tool(name: str, handler: Any) -> ToolSpec:
+        return ToolSpec(name, name, RECOLLECT.default_toolsets, Nothing, handler, read_only=True)
 
-    tools = [tool("take", _take, Moments), tool("tell", _tell), tool("fail", _fail)]
+    tools = [tool("take", _take), tool("tell", _tell), tool("fail", _fail)]
     tools[-1] = replace(tools[-1], render_error=_fail_to_tell)
     return replace(RECOLLECT, tools={**RECOLLECT.tools, **{tool.name: tool for tool in tools}})
 

@@ -23,10 +23,8 @@ async def cancel_job(call: Call, arguments: CancelJob) -> Reply:
 
 CANCEL_JOB = ToolSpec(
     name="cancel_job",
-    title="Cancel Job",
     description="Cancel a job after its current step. What it has done stays. A job that has ended is left as it is.",
     toolsets=frozenset({"organize", "admin"}),
-    arguments=CancelJob,
     result=JobOut,
     handler=cancel_job,
     idempotent=True,

@@ -83,11 +83,9 @@ async def _count_compacted(call: Call, arguments: Compact) -> int:
 
 COMPACT = ToolSpec(
     name="compact",
-    title="Compact",
     description="Permanently remove what was deleted or superseded longer ago than the retention, and report what "
     "was freed.",
     toolsets=frozenset({"memory", "admin"}),
-    arguments=Compact,
     result=Compacted,
     handler=compact,
     ask=confirm("removes {size} entries from the history of the graph {graph} for good", _count_compacted),

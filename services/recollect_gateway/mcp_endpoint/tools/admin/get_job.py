@@ -67,16 +67,13 @@ async def get_job(call: Call, arguments: GetJob) -> Reply:
 
 GET_JOB = ToolSpec(
     name="get_job",
-    title="Get Job",
     description="Get a job's progress and result. It can wait for the job to end, and read the job's output piece "
     "by piece.",
     toolsets=frozenset({"organize", "admin"}),
-    arguments=GetJob,
     result=JobOut,
     handler=get_job,
     read_only=True,
     large=True,
-    idempotent=True,
 )
 
 _FRAME = 100

@@ -62,12 +62,9 @@ async def list_jobs(call: Call, arguments: ListJobs) -> Reply | PagedReply:
 
 LIST_JOBS = ToolSpec(
     name="list_jobs",
-    title="List Jobs",
     description="List waiting, running and ended jobs, newest first.",
     toolsets=frozenset({"admin"}),
-    arguments=ListJobs,
     result=Jobs,
     handler=list_jobs,
     read_only=True,
-    idempotent=True,
 )

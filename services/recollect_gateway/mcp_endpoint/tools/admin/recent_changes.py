@@ -55,14 +55,11 @@ async def recent_changes(call: Call, arguments: RecentChanges) -> Reply | PagedR
 
 RECENT_CHANGES = ToolSpec(
     name="recent_changes",
-    title="Recent Changes",
     description="List the changes of a graph after a revision, oldest first, each with its operation, actor and ids.",
     toolsets=frozenset({"admin"}),
-    arguments=RecentChanges,
     result=Changes,
     handler=recent_changes,
     read_only=True,
-    idempotent=True,
 )
 
 

@@ -19,11 +19,9 @@ async def reindex(call: Call, arguments: Reindex) -> Reply:
 
 REINDEX = ToolSpec(
     name="reindex",
-    title="Reindex",
     description="Start a job that rebuilds the search index of a graph from its memories. Returns the job; if one "
     "is under way already, that one.",
     toolsets=frozenset({"admin"}),
-    arguments=Reindex,
     result=JobOut,
     handler=reindex,
     work=LongWork(REINDEX_PASSAGES, succeeded_job),

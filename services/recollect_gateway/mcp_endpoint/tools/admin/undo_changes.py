@@ -87,12 +87,10 @@ async def _count_undone(call: Call, arguments: UndoChanges) -> int:
 
 UNDO_CHANGES = ToolSpec(
     name="undo_changes",
-    title="Undo Changes",
     description="Undo the changes after a revision, of one actor or of everybody, including merges. Not undone, "
     "but reported: what others changed later, names that are taken by now, what compaction removed, and the "
     "graph's configuration.",
     toolsets=frozenset({"admin"}),
-    arguments=UndoChanges,
     result=Undone,
     handler=undo_changes,
     ask=confirm("undoes changes of {size} nodes, observations and relations in the graph {graph}", _count_undone),

@@ -65,16 +65,13 @@ async def read_usage(call: Call, arguments: Usage) -> Reply | PagedReply:
 
 USAGE = ToolSpec(
     name="usage",
-    title="Usage",
     description="Report how often the organisation called each tool and route, hourly or summed, with errors and "
     "embedded passages; what its graphs hold now; and what its plan leaves of each quota. The last seconds may be "
     "missing.",
     toolsets=frozenset({"admin"}),
-    arguments=Usage,
     result=UsageReport,
     handler=read_usage,
     read_only=True,
-    idempotent=True,
 )
 
 

@@ -29,14 +29,11 @@ async def explore_graph(call: Call, arguments: Explore) -> Reply | PagedReply:
 
 EXPLORE = ToolSpec(
     name="explore",
-    title="Explore",
     description="Show what surrounds a node, or the paths between two.",
     toolsets=frozenset({"agent"}),
-    arguments=Explore,
     result=ExploredGraph,
     handler=explore_graph,
     read_only=True,
-    idempotent=True,
     view=GRAPH_VIEW,
 )
 

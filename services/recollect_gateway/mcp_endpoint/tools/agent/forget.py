@@ -29,10 +29,8 @@ async def _count_forgotten(_: Call, arguments: Forget) -> int:
 
 FORGET = ToolSpec(
     name="forget",
-    title="Forget",
     description="Mark memories or nodes outdated (kept, recalled only with include_outdated), or delete them.",
     toolsets=frozenset({"agent"}),
-    arguments=Forget,
     result=ForgottenMemories,
     handler=forget_memories,
     ask=confirm("deletes up to {size} memories and nodes of the graph {graph}", _count_forgotten),

@@ -44,16 +44,13 @@ async def recall_memories(call: Call, arguments: Recall) -> Reply | PagedReply:
 
 RECALL = ToolSpec(
     name="recall",
-    title="Recall",
     description="Find memories by words and by meaning. Call it before you answer from memory. Filters apply to a "
     "memory's own properties, or else its entity's; any of several values counts (all_tags: all of them), in any "
     "case. A filter alone lists the newest, as do queries like everything.",
     toolsets=frozenset({"agent"}),
-    arguments=Recall,
     result=RecalledMemories,
     handler=recall_memories,
     read_only=True,
-    idempotent=True,
 )
 
 

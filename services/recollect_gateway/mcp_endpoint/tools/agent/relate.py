@@ -22,11 +22,9 @@ async def relate_entities(call: Call, arguments: Relate) -> Reply:
 
 RELATE = ToolSpec(
     name="relate",
-    title="Relate",
     description="Store how entities relate, as triples in active voice. They need not exist yet. Metadata "
     "replaces that of a known triple.",
     toolsets=frozenset({"agent"}),
-    arguments=Relate,
     result=RelatedTriples,
     handler=relate_entities,
     idempotent=True,

@@ -54,11 +54,9 @@ async def remember_items(call: Call, arguments: Remember) -> Reply:
 
 REMEMBER = ToolSpec(
     name="remember",
-    title="Remember",
     description="Store facts for later, with the entities that each is about. A known fact is updated, not "
     "duplicated. Similar memories are returned: revise one instead.",
     toolsets=frozenset({"agent"}),
-    arguments=Remember,
     result=RememberedMemories,
     handler=remember_items,
 )

@@ -23,10 +23,8 @@ async def revise_memory(call: Call, arguments: Revise) -> Reply:
 
 REVISE = ToolSpec(
     name="revise",
-    title="Revise",
     description="Correct a memory or node. The earlier version stays in history.",
     toolsets=frozenset({"agent"}),
-    arguments=Revise,
     result=RevisedMemory,
     handler=revise_memory,
 )

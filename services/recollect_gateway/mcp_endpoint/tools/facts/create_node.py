@@ -127,12 +127,10 @@ async def create_node(call: Call, arguments: CreateNode) -> Reply:
 
 CREATE_NODE = ToolSpec(
     name="create_node",
-    title="Create Node",
     description="Create a Fact, or an Entity whose name is the text. A known one (same text and status, or same "
     "name) is not duplicated: what you give becomes its new version (`updated`), what you omit stays. A fact is "
     "related to the entities that it names (MENTIONS_ENTITY).",
     toolsets=frozenset({"facts"}),
-    arguments=CreateNode,
     result=CreatedNode,
     handler=create_node,
     idempotent=True,

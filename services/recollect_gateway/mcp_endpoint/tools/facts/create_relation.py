@@ -52,10 +52,8 @@ async def create_relation(call: Call, arguments: CreateRelation) -> Reply:
 
 CREATE_RELATION = ToolSpec(
     name="create_relation",
-    title="Create Relation",
     description="Relate two nodes by their ids. Properties given for an existing relation replace its own (`updated`).",
     toolsets=frozenset({"facts"}),
-    arguments=CreateRelation,
     result=OneRelation,
     handler=create_relation,
     idempotent=True,

@@ -45,10 +45,8 @@ async def create_summary_fact(call: Call, arguments: CreateSummaryFact) -> Reply
 
 CREATE_SUMMARY_FACT = ToolSpec(
     name="create_summary_fact",
-    title="Create Summary Fact",
     description="Create a fact that summarizes other facts, with a relation to each (SUMMARIZES).",
     toolsets=frozenset({"facts"}),
-    arguments=CreateSummaryFact,
     result=OneNode,
     handler=create_summary_fact,
     idempotent=True,

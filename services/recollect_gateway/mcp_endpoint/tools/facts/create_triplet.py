@@ -58,11 +58,9 @@ async def create_triplet(call: Call, arguments: CreateTriplet) -> Reply:
 
 CREATE_TRIPLET = ToolSpec(
     name="create_triplet",
-    title="Create Triplet",
     description="Relate two entities by name, in active voice. Unknown entities are created. Metadata given for "
     "an existing relation replaces its own (`updated`).",
     toolsets=frozenset({"facts"}),
-    arguments=CreateTriplet,
     result=OneTriplet,
     handler=create_triplet,
     idempotent=True,

@@ -22,10 +22,8 @@ async def delete_node(call: Call, arguments: DeleteNode) -> Reply:
 
 DELETE_NODE = ToolSpec(
     name="delete_node",
-    title="Delete Node",
     description="Delete a fact or an entity with its relations.",
     toolsets=frozenset({"facts"}),
-    arguments=DeleteNode,
     result=Succeeded,
     handler=delete_node,
     destructive=True,

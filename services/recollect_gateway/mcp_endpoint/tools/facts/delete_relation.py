@@ -37,10 +37,8 @@ async def delete_relation(call: Call, arguments: DeleteRelation) -> Reply:
 
 DELETE_RELATION = ToolSpec(
     name="delete_relation",
-    title="Delete Relation",
     description="Delete the relations from one node to another, of one type or of all types.",
     toolsets=frozenset({"facts"}),
-    arguments=DeleteRelation,
     result=Succeeded,
     handler=delete_relation,
     destructive=True,

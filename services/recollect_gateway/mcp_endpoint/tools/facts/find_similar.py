@@ -80,14 +80,11 @@ async def find_similar(call: Call, arguments: FindSimilar) -> Reply | PagedReply
 
 FIND_SIMILAR = ToolSpec(
     name="find_similar",
-    title="Find Similar",
     description="Find facts similar in meaning to a given fact, most similar first. Both must have been embedded.",
     toolsets=frozenset({"facts"}),
-    arguments=FindSimilar,
     result=SimilarNodes,
     handler=find_similar,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
 )
 

@@ -69,13 +69,10 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | PagedReply:
 
 GET_CONTEXT = ToolSpec(
     name="get_context",
-    title="Get Context",
     description="Show the nodes and relations around a node.",
     toolsets=frozenset({"facts"}),
-    arguments=GetContext,
     result=NodeContext,
     handler=get_context,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
 )

@@ -60,13 +60,10 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
 
 GET_NODE = ToolSpec(
     name="get_node",
-    title="Get Node",
     description="Get a fact or an entity by its id.",
     toolsets=frozenset({"facts"}),
-    arguments=GetNode,
     result=OneNode,
     handler=get_node,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
 )

@@ -73,14 +73,11 @@ async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -
 
 GET_NODE_CHANGE_HISTORY = ToolSpec(
     name="get_node_change_history",
-    title="Get Node Change History",
     description="List every version of a fact or an entity, newest first. Works for deleted ones, too.",
     toolsets=frozenset({"facts"}),
-    arguments=GetNodeChangeHistory,
     result=Versions,
     handler=get_node_change_history,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
 )
 

@@ -71,13 +71,10 @@ async def get_stats(call: Call, arguments: GetStats) -> Reply | PagedReply:
 
 GET_STATS = ToolSpec(
     name="get_stats",
-    title="Get Stats",
     description="Count what the graph holds.",
     toolsets=frozenset({"facts"}),
-    arguments=GetStats,
     result=StatsResult,
     handler=get_stats,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
 )

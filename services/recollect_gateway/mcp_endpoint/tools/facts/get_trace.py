@@ -71,14 +71,11 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply | PagedReply:
 
 GET_TRACE = ToolSpec(
     name="get_trace",
-    title="Get Trace",
     description="Show the paths between two nodes, shortest first, whichever way the relations point.",
     toolsets=frozenset({"facts"}),
-    arguments=GetTrace,
     result=Trace,
     handler=get_trace,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
 )
 

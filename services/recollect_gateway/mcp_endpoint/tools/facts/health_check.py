@@ -73,14 +73,11 @@ async def test_connection(call: Call, arguments: CheckHealth) -> Reply:
 
 TEST_CONNECTION = ToolSpec(
     name="test_connection",
-    title="Test Connection",
     description="Check whether the database answers.",
     toolsets=frozenset({"facts"}),
-    arguments=CheckHealth,
     result=Connection,
     handler=test_connection,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
 )
 
@@ -113,14 +110,11 @@ async def without_database(services: Services) -> Reply:
 
 HEALTH_CHECK = ToolSpec(
     name="health_check",
-    title="Health Check",
     description="Check whether database, embeddings and vector index answer, and report the state of the caches.",
     toolsets=frozenset({"facts"}),
-    arguments=CheckHealth,
     result=Health,
     handler=health_check,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
     substitute=without_database,
 )

@@ -39,10 +39,8 @@ async def mark_outdated(call: Call, arguments: MarkOutdated) -> Reply:
 
 MARK_OUTDATED = ToolSpec(
     name="mark_outdated",
-    title="Mark Outdated",
     description="Mark a fact as no longer true. It is kept, and found when a search asks for outdated facts.",
     toolsets=frozenset({"facts"}),
-    arguments=MarkOutdated,
     result=OneNode,
     handler=mark_outdated,
     idempotent=True,

@@ -92,14 +92,11 @@ async def search(call: Call, arguments: Search) -> Reply | PagedReply:
 
 SEARCH = ToolSpec(
     name="search",
-    title="Search",
     description="Find facts and entities by words, by meaning and by name.",
     toolsets=frozenset({"facts", "openai"}),
-    arguments=Search,
     result=SearchResults,
     handler=search,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
     dialects=(SEARCH_IN_OPENAI,),
 )

@@ -68,13 +68,10 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | Page
 
 SEARCH_TRIPLETS = ToolSpec(
     name="search_triplets",
-    title="Search Triplets",
     description="Find triplets by exact subject, predicate or object, oldest first.",
     toolsets=frozenset({"facts"}),
-    arguments=SearchTriplets,
     result=Triplets,
     handler=search_triplets,
     read_only=True,
-    idempotent=True,
     render_error=render_error,
 )

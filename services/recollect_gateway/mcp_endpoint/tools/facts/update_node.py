@@ -68,10 +68,8 @@ async def update_node(call: Call, arguments: UpdateNode) -> Reply:
 
 UPDATE_NODE = ToolSpec(
     name="update_node",
-    title="Update Node",
     description="Change a fact or an entity. Omitted fields stay, and every earlier version is kept.",
     toolsets=frozenset({"facts"}),
-    arguments=UpdateNode,
     result=OneNode,
     handler=update_node,
     render_error=render_error,

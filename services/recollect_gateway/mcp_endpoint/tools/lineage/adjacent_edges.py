@@ -44,11 +44,9 @@ OUTGOING = ToolSpec(
     title="Outgoing edges",
     description="List the edges that start at a node.",
     toolsets=frozenset({"lineage"}),
-    arguments=Adjacent,
     result=EdgeList,
     handler=outgoing,
     read_only=True,
-    idempotent=True,
 )
 
 
@@ -62,11 +60,9 @@ INCOMING = ToolSpec(
     title="Incoming edges",
     description="List the edges that end at a node, including those from other graphs.",
     toolsets=frozenset({"lineage"}),
-    arguments=Adjacent,
     result=EdgeList,
     handler=incoming,
     read_only=True,
-    idempotent=True,
 )
 
 

@@ -113,11 +113,9 @@ BATCH_SEARCH = ToolSpec(
     description="Search with up to eight variants of a question at once. Results are fused by rank; each node "
     "comes once, with the queries that found it.",
     toolsets=frozenset({"lineage"}),
-    arguments=BatchSearch,
     result=BatchHits,
     handler=batch_search,
     read_only=True,
-    idempotent=True,
 )
 
 

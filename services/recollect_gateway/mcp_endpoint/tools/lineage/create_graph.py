@@ -63,7 +63,6 @@ CREATE_GRAPH = ToolSpec(
     description="Create a graph with its conflict policy and the kinds that it allows. If the same graph exists "
     "with the same configuration, it is returned as it is.",
     toolsets=frozenset({"lineage"}),
-    arguments=CreateGraph,
     result=CreatedGraph,
     handler=create_graph,
     idempotent=True,

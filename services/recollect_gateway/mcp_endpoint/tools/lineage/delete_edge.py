@@ -35,7 +35,6 @@ DELETE_EDGE = ToolSpec(
     title="Delete an edge",
     description="Delete an edge of a graph by its id. The edge stays in history.",
     toolsets=frozenset({"lineage"}),
-    arguments=DeleteEdge,
     result=DeletedEdge,
     handler=delete_edge,
     destructive=True,

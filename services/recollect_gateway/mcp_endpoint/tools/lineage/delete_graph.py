@@ -50,7 +50,6 @@ DELETE_GRAPH = ToolSpec(
     description="Delete a graph with everything in it, including its history. This cannot be undone. Its name "
     "becomes free again.",
     toolsets=frozenset({"lineage"}),
-    arguments=DeleteGraph,
     result=DeletedGraph,
     handler=delete_graph,
     ask=confirm(

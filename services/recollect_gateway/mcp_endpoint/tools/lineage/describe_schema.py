@@ -96,11 +96,9 @@ DESCRIBE_SCHEMA = ToolSpec(
     description="Show which kinds and tags the nodes and observations of a graph have. Call it before you write, "
     "and reuse existing kinds and tags.",
     toolsets=frozenset({"lineage"}),
-    arguments=DescribeSchema,
     result=DescribedSchema,
     handler=describe_schema,
     read_only=True,
-    idempotent=True,
 )
 
 
@@ -137,11 +135,9 @@ LIST_TAGS = ToolSpec(
     title="List tags",
     description="List the tags of nodes and observations, most used first.",
     toolsets=frozenset({"lineage"}),
-    arguments=ListTags,
     result=TagList,
     handler=list_tags,
     read_only=True,
-    idempotent=True,
 )
 
 

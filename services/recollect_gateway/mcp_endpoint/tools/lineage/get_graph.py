@@ -36,11 +36,9 @@ GET_GRAPH = ToolSpec(
     title="Get a graph",
     description="Get a graph's configuration, its newest revision and how much it holds.",
     toolsets=frozenset({"lineage"}),
-    arguments=GetGraph,
     result=GraphDetail,
     handler=get_graph,
     read_only=True,
-    idempotent=True,
 )
 
 

@@ -49,11 +49,9 @@ GET_NODE_BY_ID = ToolSpec(
     title="Get a version by its id",
     description="Get one version of a node, exactly as it was written.",
     toolsets=frozenset({"lineage"}),
-    arguments=GetNodeById,
     result=OneNodeVersion,
     handler=get_node_by_id,
     read_only=True,
-    idempotent=True,
 )
 
 
@@ -80,9 +78,7 @@ GET_NODE_BY_LINEAGE = ToolSpec(
     title="Get a node by its lineage",
     description="Get the current version of a node, or its version by number or time.",
     toolsets=frozenset({"lineage"}),
-    arguments=GetNodeByLineage,
     result=OneNodeVersion,
     handler=get_node_by_lineage,
     read_only=True,
-    idempotent=True,
 )

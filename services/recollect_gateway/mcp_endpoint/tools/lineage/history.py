@@ -46,9 +46,7 @@ HISTORY = ToolSpec(
     title="History of a node",
     description="List every version of a node, newest first. Works for deleted nodes, too.",
     toolsets=frozenset({"lineage"}),
-    arguments=History,
     result=VersionHistory,
     handler=history,
     read_only=True,
-    idempotent=True,
 )

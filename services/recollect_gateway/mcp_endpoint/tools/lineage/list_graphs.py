@@ -46,9 +46,7 @@ LIST_GRAPHS = ToolSpec(
     title="List graphs",
     description="List the graphs that you may use, sorted by name.",
     toolsets=frozenset({"lineage"}),
-    arguments=ListGraphs,
     result=Graphs,
     handler=list_graphs,
     read_only=True,
-    idempotent=True,
 )

@@ -57,9 +57,7 @@ LIST_NODES = ToolSpec(
     title="List nodes",
     description="List the current nodes of a graph, oldest first, filtered by kinds and tags.",
     toolsets=frozenset({"lineage"}),
-    arguments=ListNodes,
     result=Nodes,
     handler=list_nodes,
     read_only=True,
-    idempotent=True,
 )

@@ -75,7 +75,6 @@ PUT_EDGE = ToolSpec(
     "a symlink into another graph. An existing edge is not duplicated: given metadata and ordinal replace its own "
     "(`updated`), omitted ones stay.",
     toolsets=frozenset({"lineage"}),
-    arguments=PutEdge,
     result=OneEdge,
     handler=put_edge,
     idempotent=True,

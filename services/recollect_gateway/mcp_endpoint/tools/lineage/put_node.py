@@ -89,7 +89,6 @@ PUT_NODE = ToolSpec(
     "gives; one equal to the newest is not written (`unchanged`). Pass the version that you read "
     "(based_on_version), so that concurrent writes are detected.",
     toolsets=frozenset({"lineage"}),
-    arguments=PutNode,
     result=PutResult,
     handler=put_node,
 )

@@ -165,7 +165,6 @@ PUT_SUBGRAPH = ToolSpec(
     "that you send again only those that failed. A version equal to the newest is not written; an existing edge "
     "is updated as by put_edge.",
     toolsets=frozenset({"lineage"}),
-    arguments=PutSubgraph,
     result=SubgraphResult,
     handler=put_subgraph,
 )

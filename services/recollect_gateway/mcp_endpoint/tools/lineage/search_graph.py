@@ -85,9 +85,7 @@ SEARCH_GRAPH = ToolSpec(
     title="Search a graph",
     description="Find nodes by words and by meaning, best first.",
     toolsets=frozenset({"lineage"}),
-    arguments=SearchGraph,
     result=SearchHits,
     handler=search_graph,
     read_only=True,
-    idempotent=True,
 )

@@ -84,11 +84,9 @@ SYMLINK_MANIFEST = ToolSpec(
     title="Symlinks of a graph",
     description="List the edges that lead from a graph into other graphs, and those whose target no longer exists.",
     toolsets=frozenset({"lineage"}),
-    arguments=SymlinkManifest,
     result=Symlinks,
     handler=symlink_manifest,
     read_only=True,
-    idempotent=True,
 )
 
 

@@ -89,13 +89,10 @@ async def traverse(call: Call, arguments: Traverse) -> Reply | PagedReply:
 
 TRAVERSE = ToolSpec(
     name="traverse",
-    title="Traverse",
     description="Walk from a node along its edges, nearest nodes first. It enters other graphs only with "
     "follow_symlinks.",
     toolsets=frozenset({"lineage"}),
-    arguments=Traverse,
     result=Traversal,
     handler=traverse,
     read_only=True,
-    idempotent=True,
 )

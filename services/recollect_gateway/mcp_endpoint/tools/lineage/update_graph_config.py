@@ -60,7 +60,6 @@ UPDATE_GRAPH_CONFIG = ToolSpec(
     description="Change a graph's name, conflict policy, allowed kinds or metadata. Omitted fields stay; an empty "
     "list or object clears a field.",
     toolsets=frozenset({"lineage"}),
-    arguments=UpdateGraphConfig,
     result=OneGraph,
     handler=update_graph_config,
     idempotent=True,

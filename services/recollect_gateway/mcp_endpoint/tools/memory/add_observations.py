@@ -54,10 +54,8 @@ async def add_observations(call: Call, arguments: AddObservations) -> Reply:
 
 ADD_OBSERVATIONS_IN_ORGANIZE = ToolSpec(
     name="add_observations",
-    title="Add Observations",
     description="Add observations to existing entities. Existing observations are skipped.",
     toolsets=frozenset({"organize"}),
-    arguments=AddObservations,
     result=Results,
     handler=add_observations,
     idempotent=True,
@@ -66,10 +64,8 @@ ADD_OBSERVATIONS_IN_ORGANIZE = ToolSpec(
 
 ADD_OBSERVATIONS = ToolSpec(
     name="add_observations",
-    title="Add Observations",
     description="Add new observations to existing entities in the knowledge graph. Existing ones are skipped.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=AddObservations,
     result=Results,
     handler=add_observations,
     idempotent=True,

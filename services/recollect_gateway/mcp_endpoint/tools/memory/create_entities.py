@@ -68,10 +68,8 @@ async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
 
 CREATE_ENTITIES = ToolSpec(
     name="create_entities",
-    title="Create Entities",
     description="Create multiple new entities in the knowledge graph. Existing names are skipped.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=CreateEntities,
     result=Entities,
     handler=create_entities,
     idempotent=True,

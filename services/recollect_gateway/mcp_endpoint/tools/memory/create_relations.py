@@ -49,10 +49,8 @@ async def create_organized_relations(call: Call, arguments: CreateRelations) -> 
 
 CREATE_RELATIONS_IN_ORGANIZE = ToolSpec(
     name="create_relations",
-    title="Create Relations",
     description="Create relations between entities, which need not exist yet. Existing relations are skipped.",
     toolsets=frozenset({"organize"}),
-    arguments=CreateRelations,
     result=CreatedRelations,
     handler=create_organized_relations,
     idempotent=True,
@@ -61,11 +59,9 @@ CREATE_RELATIONS_IN_ORGANIZE = ToolSpec(
 
 CREATE_RELATIONS = ToolSpec(
     name="create_relations",
-    title="Create Relations",
     description="Create multiple new relations between entities in the knowledge graph, in active voice. "
     "Entities need not exist yet; existing relations are skipped.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=CreateRelations,
     result=Relations,
     handler=create_relations,
     idempotent=True,

@@ -40,10 +40,8 @@ async def _count_deleted(_: Call, arguments: DeleteEntities) -> int:
 
 DELETE_ENTITIES_IN_ORGANIZE = ToolSpec(
     name="delete_entities",
-    title="Delete Entities",
     description="Delete entities and their relations.",
     toolsets=frozenset({"organize"}),
-    arguments=DeleteEntities,
     result=Done,
     handler=delete_entities,
     ask=confirm(
@@ -56,10 +54,8 @@ DELETE_ENTITIES_IN_ORGANIZE = ToolSpec(
 
 DELETE_ENTITIES = ToolSpec(
     name="delete_entities",
-    title="Delete Entities",
     description="Delete multiple entities and their associated relations from the knowledge graph.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=DeleteEntities,
     result=Done,
     handler=delete_entities,
     ask=confirm(

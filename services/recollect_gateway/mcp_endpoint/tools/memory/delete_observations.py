@@ -44,10 +44,8 @@ async def delete_observations(call: Call, arguments: DeleteObservations) -> Repl
 
 DELETE_OBSERVATIONS_IN_ORGANIZE = ToolSpec(
     name="delete_observations",
-    title="Delete Observations",
     description="Delete observations from entities.",
     toolsets=frozenset({"organize"}),
-    arguments=DeleteObservations,
     result=Done,
     handler=delete_observations,
     destructive=True,
@@ -57,10 +55,8 @@ DELETE_OBSERVATIONS_IN_ORGANIZE = ToolSpec(
 
 DELETE_OBSERVATIONS = ToolSpec(
     name="delete_observations",
-    title="Delete Observations",
     description="Delete specific observations from entities in the knowledge graph.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=DeleteObservations,
     result=Done,
     handler=delete_observations,
     destructive=True,

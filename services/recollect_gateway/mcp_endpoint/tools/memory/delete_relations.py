@@ -32,10 +32,8 @@ async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
 
 DELETE_RELATIONS_IN_ORGANIZE = ToolSpec(
     name="delete_relations",
-    title="Delete Relations",
     description="Delete relations.",
     toolsets=frozenset({"organize"}),
-    arguments=DeleteRelations,
     result=Done,
     handler=delete_relations,
     destructive=True,
@@ -45,10 +43,8 @@ DELETE_RELATIONS_IN_ORGANIZE = ToolSpec(
 
 DELETE_RELATIONS = ToolSpec(
     name="delete_relations",
-    title="Delete Relations",
     description="Delete multiple relations from the knowledge graph.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=DeleteRelations,
     result=Done,
     handler=delete_relations,
     destructive=True,

@@ -48,12 +48,9 @@ async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | Page
 
 DESCRIBE_ENTITY = ToolSpec(
     name="describe_entity",
-    title="Describe Entity",
     description="Get an entity with its relations, neighbours and degree.",
     toolsets=frozenset({"memory"}),
-    arguments=DescribeEntity,
     result=DescribedEntity,
     handler=describe_entity,
     read_only=True,
-    idempotent=True,
 )

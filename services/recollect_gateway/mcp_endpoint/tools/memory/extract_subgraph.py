@@ -59,12 +59,9 @@ async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Pa
 
 EXTRACT_SUBGRAPH = ToolSpec(
     name="extract_subgraph",
-    title="Extract Subgraph",
     description="Get the entities within a number of relations of the named ones, and the relations among them.",
     toolsets=frozenset({"memory"}),
-    arguments=ExtractSubgraph,
     result=ExtractedGraph,
     handler=extract_subgraph,
     read_only=True,
-    idempotent=True,
 )

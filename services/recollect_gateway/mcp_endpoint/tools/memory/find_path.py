@@ -66,14 +66,11 @@ async def find_path(call: Call, arguments: FindPath) -> Reply:
 
 FIND_PATH = ToolSpec(
     name="find_path",
-    title="Find Path",
     description="Find a shortest path between two entities, in any direction.",
     toolsets=frozenset({"memory"}),
-    arguments=FindPath,
     result=FoundPath,
     handler=find_path,
     read_only=True,
-    idempotent=True,
 )
 
 
@@ -98,14 +95,11 @@ async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | PagedRe
 
 FIND_ALL_PATHS = ToolSpec(
     name="find_all_paths",
-    title="Find All Paths",
     description="Find the paths between two entities, shortest first, in any direction.",
     toolsets=frozenset({"memory"}),
-    arguments=FindAllPaths,
     result=FoundPaths,
     handler=find_all_paths,
     read_only=True,
-    idempotent=True,
 )
 
 

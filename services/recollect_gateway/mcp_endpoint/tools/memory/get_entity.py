@@ -42,15 +42,12 @@ async def get_entity(call: Call, arguments: GetEntity) -> Reply:
 
 GET_ENTITY = ToolSpec(
     name="get_entity",
-    title="Get Entity",
     description="Get one entity with its observations by name.",
     toolsets=frozenset({"memory"}),
-    arguments=GetEntity,
     result=EntityOut,
     handler=get_entity,
     read_only=True,
     large=True,
-    idempotent=True,
 )
 
 
@@ -63,13 +60,10 @@ async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
 
 BATCH_GET_ENTITIES = ToolSpec(
     name="batch_get_entities",
-    title="Batch Get Entities",
     description="Get several entities by name, in the same order; null for unknown names.",
     toolsets=frozenset({"memory"}),
-    arguments=BatchGetEntities,
     result=FoundEntities,
     handler=batch_get_entities,
     read_only=True,
     large=True,
-    idempotent=True,
 )

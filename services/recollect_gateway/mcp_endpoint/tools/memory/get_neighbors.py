@@ -80,12 +80,9 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | PagedRep
 
 GET_NEIGHBORS = ToolSpec(
     name="get_neighbors",
-    title="Get Neighbors",
     description="Get the entities one relation away from an entity, and the relations that lead to them.",
     toolsets=frozenset({"memory"}),
-    arguments=GetNeighbors,
     result=Neighbors,
     handler=get_neighbors,
     read_only=True,
-    idempotent=True,
 )

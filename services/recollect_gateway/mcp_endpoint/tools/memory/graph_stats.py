@@ -33,12 +33,9 @@ async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
 
 GRAPH_STATS = ToolSpec(
     name="graph_stats",
-    title="Graph Stats",
     description="Count the entities, relations and observations of the knowledge graph.",
     toolsets=frozenset({"memory"}),
-    arguments=GraphStats,
     result=Stats,
     handler=graph_stats,
     read_only=True,
-    idempotent=True,
 )

@@ -57,14 +57,11 @@ async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply | P
 
 LIST_ENTITY_TYPES = ToolSpec(
     name="list_entity_types",
-    title="List Entity Types",
     description="Count the entities of each type, most first.",
     toolsets=frozenset({"memory"}),
-    arguments=ListEntityTypes,
     result=TypeCounts,
     handler=list_entity_types,
     read_only=True,
-    idempotent=True,
 )
 
 
@@ -77,14 +74,11 @@ async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply
 
 LIST_RELATION_TYPES = ToolSpec(
     name="list_relation_types",
-    title="List Relation Types",
     description="Count the relations of each type, most first.",
     toolsets=frozenset({"memory"}),
-    arguments=ListRelationTypes,
     result=TypeCounts,
     handler=list_relation_types,
     read_only=True,
-    idempotent=True,
 )
 
 

@@ -35,28 +35,22 @@ async def open_organized_nodes(call: Call, arguments: OpenNodes) -> Reply:
 
 OPEN_NODES_IN_ORGANIZE = ToolSpec(
     name="open_nodes",
-    title="Open Nodes",
     description="Open entities by name. Archived entities are included, and marked as archived.",
     toolsets=frozenset({"organize"}),
-    arguments=OpenNodes,
     result=FoundGraph,
     handler=open_organized_nodes,
     read_only=True,
     large=True,
-    idempotent=True,
     render_error=organize_error,
 )
 
 OPEN_NODES = ToolSpec(
     name="open_nodes",
-    title="Open Nodes",
     description="Open specific nodes in the knowledge graph by their names.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=OpenNodes,
     result=KnowledgeGraph,
     handler=open_nodes,
     read_only=True,
     large=True,
-    idempotent=True,
     dialects=(OPEN_NODES_IN_ORGANIZE,),
 )

@@ -45,28 +45,22 @@ async def read_organized_graph(call: Call, arguments: ReadGraph) -> Reply:
 
 READ_GRAPH_IN_ORGANIZE = ToolSpec(
     name="read_graph",
-    title="Read Graph",
     description="Read the graph, or a page of it, without archived entities.",
     toolsets=frozenset({"organize"}),
-    arguments=ReadGraph,
     result=FoundGraph,
     handler=read_organized_graph,
     read_only=True,
     large=True,
-    idempotent=True,
     render_error=organize_error,
 )
 
 READ_GRAPH = ToolSpec(
     name="read_graph",
-    title="Read Graph",
     description="Read the entire knowledge graph, or a page of it.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=ReadGraph,
     result=KnowledgeGraph,
     handler=read_graph,
     read_only=True,
     large=True,
-    idempotent=True,
     dialects=(READ_GRAPH_IN_ORGANIZE,),
 )

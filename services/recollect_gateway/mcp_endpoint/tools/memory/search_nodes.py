@@ -58,14 +58,11 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | PagedReply
 
 SEARCH_NODES = ToolSpec(
     name="search_nodes",
-    title="Search Nodes",
     description="Search for nodes in the knowledge graph by text in their names, types or observations.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=SearchNodes,
     result=KnowledgeGraph,
     handler=search_nodes,
     read_only=True,
-    idempotent=True,
     dialects=(SEARCH_NODES_IN_ORGANIZE,),
 )
 

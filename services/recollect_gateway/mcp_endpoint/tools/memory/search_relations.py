@@ -52,12 +52,9 @@ async def search_relations(call: Call, arguments: SearchRelations) -> Reply | Pa
 
 SEARCH_RELATIONS = ToolSpec(
     name="search_relations",
-    title="Search Relations",
     description="Find relations by start, end and type.",
     toolsets=frozenset({"memory"}),
-    arguments=SearchRelations,
     result=FoundRelations,
     handler=search_relations,
     read_only=True,
-    idempotent=True,
 )

@@ -63,10 +63,8 @@ async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
 
 UPSERT_ENTITIES = ToolSpec(
     name="upsert_entities",
-    title="Upsert Entities",
     description="Create entities, or add observations to existing ones, which keep their type. Safe to repeat.",
     toolsets=frozenset({"memory"}),
-    arguments=UpsertEntities,
     result=UpsertedEntities,
     handler=upsert_entities,
     idempotent=True,

@@ -60,14 +60,11 @@ async def fetch(call: Call, arguments: Fetch) -> Reply:
 
 FETCH = ToolSpec(
     name="fetch",
-    title="Fetch",
     description="Get the whole text of a memory that search found.",
     toolsets=frozenset({"openai"}),
-    arguments=Fetch,
     result=FetchedDocument,
     handler=fetch,
     read_only=True,
-    idempotent=True,
 )
 
 

@@ -45,12 +45,9 @@ async def search(call: Call, arguments: Search) -> PagedReply:
 
 SEARCH_IN_OPENAI = ToolSpec(
     name="search",
-    title="Search",
     description="Find memories by words and by meaning. Returns their ids and titles, for fetch.",
     toolsets=frozenset({"openai"}),
-    arguments=Search,
     result=FoundDocuments,
     handler=search,
     read_only=True,
-    idempotent=True,
 )

@@ -49,11 +49,9 @@ async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
 
 ARCHIVE_ENTITIES = ToolSpec(
     name="archive_entities",
-    title="Archive Entities",
     description="Archive the entities that match all given criteria. Recall leaves out archived entities; they "
     "can still be opened by name.",
     toolsets=frozenset({"organize"}),
-    arguments=ArchiveEntities,
     result=ArchivedEntities,
     handler=archive_entities,
     idempotent=True,

@@ -39,14 +39,11 @@ async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply | PagedR
 
 BOOLEAN_SEARCH = ToolSpec(
     name="boolean_search",
-    title="Boolean Search",
     description="Find entities by substrings of their texts, combined with AND, OR and NOT, parentheses and "
     "quotes. Before a term, name:, type:, observation: or tag: limits it to that field.",
     toolsets=frozenset({"organize"}),
-    arguments=BooleanSearch,
     result=FoundGraph,
     handler=boolean_search,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )

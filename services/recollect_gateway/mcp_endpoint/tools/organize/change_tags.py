@@ -45,10 +45,8 @@ async def add_tags(call: Call, arguments: ChangeTags) -> Reply:
 
 ADD_TAGS = ToolSpec(
     name="add_tags",
-    title="Add Tags",
     description="Add tags to an entity.",
     toolsets=frozenset({"organize"}),
-    arguments=ChangeTags,
     result=AddedTags,
     handler=add_tags,
     idempotent=True,
@@ -66,10 +64,8 @@ async def remove_tags(call: Call, arguments: ChangeTags) -> Reply:
 
 REMOVE_TAGS = ToolSpec(
     name="remove_tags",
-    title="Remove Tags",
     description="Remove tags from an entity.",
     toolsets=frozenset({"organize"}),
-    arguments=ChangeTags,
     result=RemovedTags,
     handler=remove_tags,
     destructive=True,

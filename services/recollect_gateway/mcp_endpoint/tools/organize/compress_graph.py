@@ -66,11 +66,9 @@ async def compressed(_: Call, job: Job) -> Reply:
 
 COMPRESS_GRAPH = ToolSpec(
     name="compress_graph",
-    title="Compress Graph",
     description="Merge similar entities into the oldest of each group. The others stay in history, and "
     "undo_changes restores them. In a large graph a job does the work, and the job is returned.",
     toolsets=frozenset({"organize"}),
-    arguments=CompressGraph,
     result=Compression,
     handler=compress_graph,
     work=LongWork(DEDUPLICATE, compressed, mode="merge"),

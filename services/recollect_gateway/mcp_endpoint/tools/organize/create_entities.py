@@ -55,10 +55,8 @@ async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Rep
 
 CREATE_ENTITIES_IN_ORGANIZE = ToolSpec(
     name="create_entities",
-    title="Create Entities",
     description="Create entities with their observations, tags, importance and parent. Existing names are skipped.",
     toolsets=frozenset({"organize"}),
-    arguments=CreateOrganizedEntities,
     result=CreatedEntities,
     handler=create_entities,
     idempotent=True,

@@ -85,15 +85,12 @@ async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
 
 EXPORT_GRAPH = ToolSpec(
     name="export_graph",
-    title="Export Graph",
     description="Return the knowledge graph as text. For a graph too large for a reply, use start_export.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=ExportGraph,
     result=ExportedGraph,
     handler=export_graph,
     read_only=True,
     large=True,
-    idempotent=True,
     render_error=organize_error,
 )
 
@@ -111,12 +108,10 @@ async def start_export(call: Call, arguments: StartExport) -> Reply:
 
 START_EXPORT = ToolSpec(
     name="start_export",
-    title="Start Export",
     description="Start a job that exports a graph of any size to a file. Use it where a graph is too large for "
     "export_graph. Returns the job; if an equal job is under way, that one. get_job waits for it and reads the "
     "file.",
     toolsets=frozenset({"organize", "admin"}),
-    arguments=StartExport,
     result=JobOut,
     handler=start_export,
     work=LongWork(kinds.EXPORT_GRAPH, succeeded_job),

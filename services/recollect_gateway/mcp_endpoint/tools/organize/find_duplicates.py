@@ -48,14 +48,11 @@ async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | Page
 
 FIND_DUPLICATES = ToolSpec(
     name="find_duplicates",
-    title="Find Duplicates",
     description="Find entities of the same type with similar names, observations and tags. For a large graph, it "
     "returns what propose_duplicates found last.",
     toolsets=frozenset({"organize"}),
-    arguments=FindDuplicates,
     result=Duplicates,
     handler=find_duplicates,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )

@@ -34,14 +34,11 @@ async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply | PagedReply
 
 FUZZY_SEARCH = ToolSpec(
     name="fuzzy_search",
-    title="Fuzzy Search",
     description="Find entities whose name, type or an observation is similar to the query. Use it where a name "
     "may be misspelled.",
     toolsets=frozenset({"organize"}),
-    arguments=FuzzySearch,
     result=FoundGraph,
     handler=fuzzy_search,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )

@@ -30,14 +30,11 @@ async def get_parent(call: Call, arguments: OfEntity) -> Reply:
 
 GET_PARENT = ToolSpec(
     name="get_parent",
-    title="Get Parent",
     description="Get the parent of an entity.",
     toolsets=frozenset({"organize"}),
-    arguments=OfEntity,
     result=OrganizedParent,
     handler=get_parent,
     read_only=True,
     large=True,
-    idempotent=True,
     render_error=organize_error,
 )

@@ -63,14 +63,11 @@ async def get_ancestors(call: Call, arguments: Around) -> Reply | PagedReply:
 
 GET_ANCESTORS = ToolSpec(
     name="get_ancestors",
-    title="Get Ancestors",
     description="Get the ancestors of an entity, nearest first.",
     toolsets=frozenset({"organize"}),
-    arguments=Around,
     result=OrganizedEntities,
     handler=get_ancestors,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )
 
@@ -83,14 +80,11 @@ async def get_children(call: Call, arguments: Around) -> Reply | PagedReply:
 
 GET_CHILDREN = ToolSpec(
     name="get_children",
-    title="Get Children",
     description="Get the children of an entity.",
     toolsets=frozenset({"organize"}),
-    arguments=Around,
     result=OrganizedEntities,
     handler=get_children,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )
 
@@ -103,14 +97,11 @@ async def get_descendants(call: Call, arguments: Around) -> Reply | PagedReply:
 
 GET_DESCENDANTS = ToolSpec(
     name="get_descendants",
-    title="Get Descendants",
     description="Get all descendants of an entity, depth first.",
     toolsets=frozenset({"organize"}),
-    arguments=Around,
     result=OrganizedEntities,
     handler=get_descendants,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )
 
@@ -123,14 +114,11 @@ async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | P
 
 GET_ROOT_ENTITIES = ToolSpec(
     name="get_root_entities",
-    title="Get Root Entities",
     description="Get the entities that have no parent.",
     toolsets=frozenset({"organize"}),
-    arguments=GetRootEntities,
     result=OrganizedEntities,
     handler=get_root_entities,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )
 
@@ -144,14 +132,11 @@ async def get_subtree(call: Call, arguments: Around) -> Reply | PagedReply:
 
 GET_SUBTREE = ToolSpec(
     name="get_subtree",
-    title="Get Subtree",
     description="Get an entity with all its descendants, and the relations among them.",
     toolsets=frozenset({"organize"}),
-    arguments=Around,
     result=Subtree,
     handler=get_subtree,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )
 

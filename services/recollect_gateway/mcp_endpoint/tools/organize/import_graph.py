@@ -126,11 +126,9 @@ async def imported(call: Call, job: Job) -> Reply:
 
 IMPORT_GRAPH = ToolSpec(
     name="import_graph",
-    title="Import Graph",
     description="Import entities, their observations and relations from json, jsonl, csv or graphml. If the data "
     "is too much for one call, a job imports it, and the job is returned.",
     toolsets=frozenset({"organize"}),
-    arguments=ImportGraph,
     result=ImportedGraph,
     handler=import_graph,
     work=LongWork(kinds.IMPORT_GRAPH, imported),

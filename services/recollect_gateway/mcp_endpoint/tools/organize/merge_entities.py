@@ -73,11 +73,9 @@ async def _count_merged(_: Call, arguments: MergeEntities) -> int:
 
 MERGE_ENTITIES_IN_ORGANIZE = ToolSpec(
     name="merge_entities",
-    title="Merge Entities",
     description="Merge entities into one, which takes over their observations, tags and relations. The others "
     "stay in history.",
     toolsets=frozenset({"organize"}),
-    arguments=MergeEntities,
     result=MergedEntities,
     handler=merge_entities,
     ask=confirm("merges {size} entities of the graph {graph} into one", _count_merged),
@@ -88,11 +86,9 @@ MERGE_ENTITIES_IN_ORGANIZE = ToolSpec(
 
 MERGE_ENTITIES = ToolSpec(
     name="merge_entities",
-    title="Merge Entities",
     description="Merge entities into one, which takes over their observations, tags and relations. The others "
     "stay in history.",
     toolsets=frozenset({"memory", "organize"}),
-    arguments=MergeEntities,
     result=MergedEntities,
     handler=merge_entities,
     ask=confirm("merges {size} entities of the graph {graph} into one", _count_merged),

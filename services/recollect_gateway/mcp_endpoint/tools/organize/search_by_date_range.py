@@ -46,13 +46,10 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
 
 SEARCH_BY_DATE_RANGE = ToolSpec(
     name="search_by_date_range",
-    title="Search By Date Range",
     description="Find entities that were created or last changed between two dates, both included.",
     toolsets=frozenset({"organize"}),
-    arguments=SearchByDateRange,
     result=FoundGraph,
     handler=search_by_date_range,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )

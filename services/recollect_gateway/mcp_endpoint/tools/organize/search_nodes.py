@@ -37,13 +37,10 @@ async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | P
 
 SEARCH_NODES_IN_ORGANIZE = ToolSpec(
     name="search_nodes",
-    title="Search Nodes",
     description="Find entities by text in their names, types or observations. Archived entities are left out.",
     toolsets=frozenset({"organize"}),
-    arguments=SearchOrganizedNodes,
     result=FoundGraph,
     handler=search_nodes,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )

@@ -72,15 +72,12 @@ async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply
 
 SEARCH_NODES_RANKED = ToolSpec(
     name="search_nodes_ranked",
-    title="Search Nodes Ranked",
     description="Find entities by words in their names, types and observations, ranked by TF-IDF, so that rare "
     "words count most.",
     toolsets=frozenset({"organize"}),
-    arguments=SearchNodesRanked,
     result=RankedResults,
     handler=search_nodes_ranked,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )
 

@@ -27,10 +27,8 @@ async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
 
 SET_ENTITY_PARENT = ToolSpec(
     name="set_entity_parent",
-    title="Set Entity Parent",
     description="Move an entity, with all its descendants, under another entity; null makes it a root.",
     toolsets=frozenset({"organize"}),
-    arguments=SetEntityParent,
     result=OrganizedEntity,
     handler=set_entity_parent,
     idempotent=True,

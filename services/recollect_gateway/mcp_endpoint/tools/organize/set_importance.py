@@ -32,10 +32,8 @@ async def set_importance(call: Call, arguments: SetImportance) -> Reply:
 
 SET_IMPORTANCE = ToolSpec(
     name="set_importance",
-    title="Set Importance",
     description="Set how much an entity matters, from 0 to 10.",
     toolsets=frozenset({"organize"}),
-    arguments=SetImportance,
     result=ChangedImportance,
     handler=set_importance,
     idempotent=True,

@@ -104,15 +104,12 @@ async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | PagedR
 
 VALIDATE_GRAPH = ToolSpec(
     name="validate_graph",
-    title="Validate Graph",
     description="List the faults of a graph: relations and parents that lead nowhere, and entities without a "
     "type, observations or relations.",
     toolsets=frozenset({"organize"}),
-    arguments=ValidateGraph,
     result=Validation,
     handler=validate_graph,
     read_only=True,
-    idempotent=True,
     render_error=organize_error,
 )
 
