@@ -49,8 +49,7 @@ async def find_departures(
 
 async def end_switch(session: Session, departure: TenantDeparture) -> bool:
     """Begin to serve a tenant in this cell, to which it departed; False where this cell does not know the secret."""
-    is_here: bool = await session.fetchval(queries.end_switch, moving=departure.tenant_id, secret=departure.secret)
-    return is_here
+    return await session.fetchval(queries.end_switch, moving=departure.tenant_id, secret=departure.secret)
 
 
 async def follow_move(session: Session, departure: TenantDeparture) -> None:

@@ -20,15 +20,14 @@ async def tenants_with_due(session: Session) -> list[UUID]:
 
 async def find_equal(tx: Transaction, digest: bytes) -> UUID | None:
     """The job under way that has this digest."""
-    job_id: UUID | None = await tx.fetchval(queries.find_equal, digest=digest)
-    return job_id
+    return await tx.fetchval(queries.find_equal, digest=digest)
 
 
 async def insert_job(
     tx: Transaction, new: NewJob, *, most: int, held_for: timedelta, traceparent: str | None
 ) -> UUID | None:
     """Create a job; None if an equal one is under way, or `most` jobs are."""
-    job_id: UUID | None = await tx.fetchval(
+    return await tx.fetchval(
         queries.insert_job,
         id=new_id(),
         graph_id=new.graph_id,
@@ -43,7 +42,6 @@ async def insert_job(
         traceparent=traceparent,
         subject=tx.caller.subject,
     )
-    return job_id
 
 
 async def find_jobs(tx: Transaction, job_ids: Sequence[UUID]) -> list[Job]:
@@ -79,8 +77,7 @@ async def start_job(tx: Transaction, job_id: UUID) -> bool:
 
 async def cancel_job(tx: Transaction, job_id: UUID, *, retention: timedelta) -> bool | None:
     """Request a job to end; whether it has ended. None if it had finished before, or does not exist."""
-    has_ended: bool | None = await tx.fetchval(queries.cancel_job, job_id=job_id, retention=retention)
-    return has_ended
+    return await tx.fetchval(queries.cancel_job, job_id=job_id, retention=retention)
 
 
 async def lock_claims(tx: Transaction) -> None:
@@ -90,15 +87,14 @@ async def lock_claims(tx: Transaction) -> None:
 
 async def claim_job(tx: Transaction, kinds: Sequence[str], bounds: JobBounds) -> UUID | None:
     """Claim the tenant's next due job."""
-    job_id: UUID | None = await tx.fetchval(
+    return await tx.fetchval(
         queries.claim_job, kinds=kinds, max_running=bounds.most_running, lease_id=new_id(), lease=bounds.lease
     )
-    return job_id
 
 
 async def record_step(tx: Transaction, job: Job, step: StepResult, *, lease: timedelta) -> bool | None:
     """Store the progress of a job; whether its cancellation was requested. None if another worker has the lease."""
-    cancel_requested: bool | None = await tx.fetchval(
+    return await tx.fetchval(
         queries.record_step,
         job_id=job.id,
         lease_id=job.lease,
@@ -107,7 +103,6 @@ async def record_step(tx: Transaction, job: Job, step: StepResult, *, lease: tim
         total=step.total,
         lease=lease,
     )
-    return cancel_requested
 
 
 async def finish_job(
@@ -164,14 +159,12 @@ async def insert_outputs(tx: Transaction, job_id: UUID, chunks: Sequence[bytes])
 
 async def find_input(tx: Transaction, job_id: UUID, ordinal: int) -> bytes | None:
     """One chunk of a job's input, counted from 0."""
-    chunk: bytes | None = await tx.fetchval(queries.find_input, job_id=job_id, ordinal=ordinal)
-    return chunk
+    return await tx.fetchval(queries.find_input, job_id=job_id, ordinal=ordinal)
 
 
 async def find_output(tx: Transaction, job_id: UUID, ordinal: int) -> bytes | None:
     """One chunk of a job's output, counted from 0."""
-    chunk: bytes | None = await tx.fetchval(queries.find_output, job_id=job_id, ordinal=ordinal)
-    return chunk
+    return await tx.fetchval(queries.find_output, job_id=job_id, ordinal=ordinal)
 
 
 async def find_output_piece(tx: Transaction, job_id: UUID, start: int, size: int) -> bytes:
@@ -208,8 +201,7 @@ async def lock_stored_files(tx: Transaction, kind: str) -> None:
 
 async def count_stored_files(tx: Transaction, kind: str) -> int:
     """How many jobs of this kind that the caller started are under way or keep a file."""
-    count: int = await tx.fetchval(queries.count_stored_files, subject=tx.caller.subject, kind=kind)
-    return count
+    return await tx.fetchval(queries.count_stored_files, subject=tx.caller.subject, kind=kind)
 
 
 async def drop_stored(tx: Transaction, job_id: UUID, *, output: bool) -> None:

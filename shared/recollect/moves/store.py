@@ -32,8 +32,7 @@ queries = Queries(__package__)
 
 async def try_lock(home: Operator, slug: str) -> bool:
     """Lock the move of a tenant; False if another connection moves it."""
-    is_locked: bool = await home.fetchval(queries.try_lock, slug=slug)
-    return is_locked
+    return await home.fetchval(queries.try_lock, slug=slug)
 
 
 async def insert_move(home: Operator, tenant_id: UUID, slug: str, *, source: str, target: str) -> Move | None:
@@ -92,8 +91,7 @@ async def set_tenant_state(cell: Operator, tenant_id: UUID, state: TenantState, 
 
 async def hold(source: Operator, tenant_id: UUID, most: timedelta) -> datetime | None:
     """Refuse the tenant's writes for at most this time; return until when, None if the source does not serve it."""
-    held_until: datetime | None = await source.fetchval(queries.hold, id=tenant_id, most=most)
-    return held_until
+    return await source.fetchval(queries.hold, id=tenant_id, most=most)
 
 
 async def keep_switch_secret(target: Operator, tenant_id: UUID, secret: UUID) -> bool:
@@ -124,8 +122,7 @@ async def unmark_moving(cell: Operator, tenant_id: UUID) -> None:
 
 async def read_tenant(cell: Operator, tenant_id: UUID) -> str:
     """The tenant's own row, as JSON."""
-    tenant: str = await cell.fetchval(queries.read_tenant, id=tenant_id)
-    return tenant
+    return await cell.fetchval(queries.read_tenant, id=tenant_id)
 
 
 async def put_tenant(cell: Operator, tenant: str) -> bool:
@@ -135,8 +132,7 @@ async def put_tenant(cell: Operator, tenant: str) -> bool:
 
 async def plan_of(cell: Operator, tenant_id: UUID) -> str:
     """The name of a tenant's plan."""
-    name: str = await cell.fetchval(queries.plan_of, id=tenant_id)
-    return name
+    return await cell.fetchval(queries.plan_of, id=tenant_id)
 
 
 async def list_members(cell: Operator, tenant_id: UUID) -> list[UUID]:
@@ -146,14 +142,12 @@ async def list_members(cell: Operator, tenant_id: UUID) -> list[UUID]:
 
 async def read_people(home: Operator, ids: Sequence[UUID]) -> str:
     """People who sign in at home, as JSON, without their passwords."""
-    people: str = await home.fetchval(queries.read_people, ids=ids)
-    return people
+    return await home.fetchval(queries.read_people, ids=ids)
 
 
 async def read_own_people(cell: Operator, tenant_id: UUID) -> str:
     """The people who are of a tenant alone, as JSON."""
-    people: str = await cell.fetchval(queries.read_own_people, id=tenant_id)
-    return people
+    return await cell.fetchval(queries.read_own_people, id=tenant_id)
 
 
 async def put_people(cell: Operator, people: str) -> None:
@@ -163,8 +157,7 @@ async def put_people(cell: Operator, people: str) -> None:
 
 async def read_passkeys(cell: Operator, tenant_id: UUID) -> str:
     """The passkeys of people who are of a tenant alone, as JSON."""
-    found: str = await cell.fetchval(queries.read_passkeys, id=tenant_id)
-    return found
+    return await cell.fetchval(queries.read_passkeys, id=tenant_id)
 
 
 async def put_passkeys(cell: Operator, tenant_id: UUID, passkeys: str) -> None:
@@ -176,8 +169,7 @@ async def put_passkeys(cell: Operator, tenant_id: UUID, passkeys: str) -> None:
 
 async def read_sessions(cell: Operator, tenant_id: UUID) -> str:
     """The valid sessions that a tenant's own identity providers began, as JSON."""
-    sessions: str = await cell.fetchval(queries.read_sessions, id=tenant_id)
-    return sessions
+    return await cell.fetchval(queries.read_sessions, id=tenant_id)
 
 
 async def put_sessions(cell: Operator, tenant_id: UUID, sessions: str) -> None:
@@ -194,8 +186,7 @@ async def list_session_people(cell: Operator, tenant_id: UUID) -> list[UUID]:
 
 async def read_password_changes(home: Operator, ids: Sequence[UUID]) -> str:
     """When and how often these people changed their password, as JSON; people who did not are left out."""
-    changes: str = await home.fetchval(queries.read_password_changes, ids=ids)
-    return changes
+    return await home.fetchval(queries.read_password_changes, ids=ids)
 
 
 async def end_sessions(cell: Operator, tenant_id: UUID, changes: str) -> None:
@@ -225,8 +216,7 @@ async def list_migrations(cell: Operator) -> list[str]:
 
 async def tables_of_tenants(cell: Operator) -> list[str]:
     """The tables whose rows name their tenant."""
-    tables: list[str] = await cell.fetchval(queries.tables_of_tenants)
-    return tables
+    return await cell.fetchval(queries.tables_of_tenants)
 
 
 async def digest_of_tenant(cell: Operator, tenant_id: UUID) -> list[Contents]:
@@ -269,8 +259,7 @@ async def stop_following(target: Operator, tenant_id: UUID) -> None:
 
 async def find_subscription(target: Operator, tenant_id: UUID) -> bool:
     """Whether the target has the subscription."""
-    found: bool = await target.fetchval(queries.find_subscription, name=name_of(tenant_id))
-    return found
+    return await target.fetchval(queries.find_subscription, name=name_of(tenant_id))
 
 
 async def count_workers(target: Operator, tenant_id: UUID) -> SubscriptionWorkers | None:
@@ -318,8 +307,7 @@ async def copying(target: Operator, tenant_id: UUID) -> Copying | None:
 
 async def mark_log(source: Operator) -> str:
     """Write a mark to the source's log, after all commits; return its place in the log."""
-    at: str = await source.fetchval(queries.mark_log)
-    return at
+    return await source.fetchval(queries.mark_log)
 
 
 async def log_of(source: Operator, tenant_id: UUID, *, at: str | None = None) -> Log | None:
@@ -330,5 +318,4 @@ async def log_of(source: Operator, tenant_id: UUID, *, at: str | None = None) ->
 
 async def erase_moved_step(cell: Operator, tenant_id: UUID, *, rows: int) -> bool:
     """Erase up to `rows` rows of a tenant that is not served here; return whether none is left."""
-    is_done: bool = await cell.fetchval(queries.erase_moved_step, id=tenant_id, rows=rows)
-    return is_done
+    return await cell.fetchval(queries.erase_moved_step, id=tenant_id, rows=rows)

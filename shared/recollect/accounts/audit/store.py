@@ -90,5 +90,4 @@ async def tenants_with_old_audit(session: Session, *, retention: timedelta) -> l
 
 async def forget_audit(tx: Transaction, *, retention: timedelta, limit: int) -> int:
     """Delete the oldest entries that are older than `retention`; return their number."""
-    deleted: int = await tx.fetchval(queries.forget_audit, retention=retention, limit=limit)
-    return deleted
+    return await tx.fetchval(queries.forget_audit, retention=retention, limit=limit)

@@ -54,7 +54,4 @@ async def tenants_with_due_deletion(session: Session) -> list[UUID]:
 
 async def delete_requested_tenant(session: Session, tenant_id: UUID) -> datetime | None:
     """Delete such a tenant; return when it is erased, None where it is not to be deleted (any more)."""
-    erase_at: datetime | None = await session.fetchval(
-        queries.delete_requested_tenant, tenant=tenant_id, entry=new_id()
-    )
-    return erase_at
+    return await session.fetchval(queries.delete_requested_tenant, tenant=tenant_id, entry=new_id())

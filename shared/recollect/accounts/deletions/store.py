@@ -16,8 +16,7 @@ queries = Queries(__package__)
 
 async def is_moving(operator: Operator, tenant_id: UUID) -> bool:
     """Whether another cell has, or may have, rows of a tenant, too."""
-    moving: bool = await operator.fetchval(queries.is_moving, tenant_id=tenant_id)
-    return moving
+    return await operator.fetchval(queries.is_moving, tenant_id=tenant_id)
 
 
 async def insert_deletion(operator: Operator, tenant_id: UUID) -> None:
@@ -50,8 +49,7 @@ async def tenants_to_erase(session: Session) -> list[UUID]:
 
 async def erase_tenant_step(session: Session, tenant_id: UUID, *, rows: int) -> str | None:
     """Run one step of an erasure; return its outcome, None if the tenant is not to be erased."""
-    outcome: str | None = await session.fetchval(queries.erase_tenant_step, tenant_id=tenant_id, rows=rows)
-    return outcome
+    return await session.fetchval(queries.erase_tenant_step, tenant_id=tenant_id, rows=rows)
 
 
 async def count_of_tenant(operator: Operator, tenant_id: UUID) -> dict[str, int]:

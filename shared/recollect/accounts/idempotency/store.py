@@ -91,5 +91,4 @@ async def tenants_with_expired_keys(session: Session) -> list[UUID]:
 
 async def forget_expired(tx: Transaction, *, limit: int) -> int:
     """Delete keys that have expired; return their number."""
-    deleted: int = await tx.fetchval(queries.forget_expired, limit=limit)
-    return deleted
+    return await tx.fetchval(queries.forget_expired, limit=limit)

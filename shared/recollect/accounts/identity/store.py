@@ -79,14 +79,12 @@ async def lock_keys(tx: Transaction) -> None:
 
 async def count_keys(tx: Transaction, *, most: int) -> int:
     """The number of the tenant's keys, void ones included, counted up to `most`."""
-    number: int = await tx.fetchval(queries.count_keys, most=most)
-    return number
+    return await tx.fetchval(queries.count_keys, most=most)
 
 
 async def forget_void_key(tx: Transaction) -> bool:
     """Delete the key that has been void for the longest time; False if none is void."""
-    was_one: bool = await tx.fetchval(queries.forget_void_key)
-    return was_one
+    return await tx.fetchval(queries.forget_void_key)
 
 
 async def list_keys(tx: Transaction, *, after: UUID | None, limit: int) -> list[ApiKey]:
@@ -124,8 +122,7 @@ async def touch_keys(tx: Transaction, keys: Mapping[UUID, datetime], *, every: t
 
 async def is_default_graph(tx: Transaction, graph_id: UUID) -> bool:
     """Whether a valid key has this graph as its default."""
-    is_default: bool = await tx.fetchval(queries.is_default_graph, graph_id=graph_id)
-    return is_default
+    return await tx.fetchval(queries.is_default_graph, graph_id=graph_id)
 
 
 async def find_subject_state(

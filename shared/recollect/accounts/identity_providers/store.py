@@ -122,8 +122,7 @@ async def insert_sign_in(
 
 async def find_sign_in(session: Session, state_hash: bytes) -> UUID | None:
     """The tenant of the sign-in in progress with this hash; None if there is no such sign-in."""
-    tenant_id: UUID | None = await session.fetchval(queries.find_sign_in, hash=state_hash)
-    return tenant_id
+    return await session.fetchval(queries.find_sign_in, hash=state_hash)
 
 
 async def use_sign_in(tx: Transaction, provider_id: UUID, secrets: SignInSecrets) -> Purpose | None:
@@ -136,8 +135,7 @@ async def use_sign_in(tx: Transaction, provider_id: UUID, secrets: SignInSecrets
 
 async def find_identity(tx: Transaction, provider_id: UUID, subject: str) -> UUID | None:
     """The person with this subject at the provider, or None."""
-    person_id: UUID | None = await tx.fetchval(queries.find_identity, provider_id=provider_id, subject=subject)
-    return person_id
+    return await tx.fetchval(queries.find_identity, provider_id=provider_id, subject=subject)
 
 
 async def insert_identity(tx: Transaction, provider_id: UUID, subject: str, person_id: UUID) -> bool:

@@ -62,8 +62,7 @@ async def lock_number(tx: Transaction) -> None:
 
 async def count_members(tx: Transaction, *, most: int) -> int:
     """The number of members, counted up to `most`."""
-    number: int = await tx.fetchval(queries.count_members, most=most)
-    return number
+    return await tx.fetchval(queries.count_members, most=most)
 
 
 async def insert_member(tx: Transaction, person_id: UUID, role: Role) -> bool:
@@ -107,8 +106,7 @@ async def count_invitations(tx: Transaction, email: str, *, most: int) -> tuple[
 
 async def forget_void_invitation(tx: Transaction) -> bool:
     """Delete the oldest invitation that is not valid; False if none may be deleted."""
-    was_one: bool = await tx.fetchval(queries.forget_void_invitation)
-    return was_one
+    return await tx.fetchval(queries.forget_void_invitation)
 
 
 async def revoke_earlier_invitations(tx: Transaction, invitation_id: UUID) -> None:
@@ -163,8 +161,7 @@ async def find_invitation(session: Session, secret_hash: bytes) -> InvitationRec
 
 async def find_invited(tx: Transaction, invitation_id: UUID) -> str | None:
     """The e-mail address of an invitation of the tenant; None if there is no such invitation."""
-    email: str | None = await tx.fetchval(queries.find_invited, id=invitation_id)
-    return email
+    return await tx.fetchval(queries.find_invited, id=invitation_id)
 
 
 async def accept_invitation(tx: Transaction, invitation_id: UUID) -> Role | None:

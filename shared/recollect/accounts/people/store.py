@@ -161,8 +161,7 @@ async def insert_session(
 
 async def count_password_changes(home: Session, person_id: UUID) -> int | None:
     """A person's number of password changes; None where their account is not at home."""
-    count: int | None = await home.fetchval(queries.count_password_changes, person_id=person_id)
-    return count
+    return await home.fetchval(queries.count_password_changes, person_id=person_id)
 
 
 async def find_session(session: Session, secret_hash: bytes) -> SessionRecord | None:

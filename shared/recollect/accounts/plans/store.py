@@ -24,8 +24,7 @@ async def lock_plan(operator: Operator, name: str) -> Plan | None:
 
 async def has_plan(operator: Operator, name: str) -> bool:
     """Whether there is a plan of that name."""
-    exists: bool = await operator.fetchval(queries.has_plan, name=name)
-    return exists
+    return await operator.fetchval(queries.has_plan, name=name)
 
 
 async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | None]) -> Plan:

@@ -33,12 +33,10 @@ async def count_totals(tx: Transaction) -> TenantTotals:
 
 async def count_embedded(tx: Transaction, since: datetime) -> int:
     """The number of passages of the tenant that were embedded in the day that begins at `since`."""
-    embedded: int = await tx.fetchval(queries.count_embedded, since=since)
-    return embedded
+    return await tx.fetchval(queries.count_embedded, since=since)
 
 
 async def most_nodes(tx: Transaction) -> int:
     """The number of nodes in the largest graph among those that the caller may use."""
     allowed: list[UUID] | None = None if tx.caller.graphs is None else list(tx.caller.graphs)
-    nodes: int = await tx.fetchval(queries.most_nodes, allowed=allowed)
-    return nodes
+    return await tx.fetchval(queries.most_nodes, allowed=allowed)

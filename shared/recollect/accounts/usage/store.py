@@ -39,8 +39,7 @@ async def add_usage(tx: Transaction, counted: Mapping[Counter, Counts]) -> None:
 
 async def count_calls(tx: Transaction, name: str, *, since: datetime) -> int:
     """The number of times that the worker did something for the tenant since a time."""
-    calls: int = await tx.fetchval(queries.count_calls, name=name, since=since)
-    return calls
+    return await tx.fetchval(queries.count_calls, name=name, since=since)
 
 
 async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> list[UsageRow]:
@@ -83,8 +82,7 @@ async def tenants_with_old_usage(session: Session, *, retention: timedelta) -> l
 
 async def forget_usage(tx: Transaction, *, retention: timedelta, limit: int) -> int:
     """Delete the oldest usage that is older than `retention`; return the number of rows."""
-    deleted: int = await tx.fetchval(queries.forget_usage, retention=retention, limit=limit)
-    return deleted
+    return await tx.fetchval(queries.forget_usage, retention=retention, limit=limit)
 
 
 def _usage_row(row: asyncpg.Record) -> UsageRow:

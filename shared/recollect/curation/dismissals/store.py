@@ -14,8 +14,7 @@ queries = Queries(__package__)
 
 async def lock_dismissals(tx: Transaction, graph: Graph) -> int:
     """Let no other transaction dismiss pairs of a graph until this one ends; return how many are dismissed."""
-    count: int = await tx.fetchval(queries.lock_dismissals, graph_id=graph.id)
-    return count
+    return await tx.fetchval(queries.lock_dismissals, graph_id=graph.id)
 
 
 async def insert_dismissal(tx: Transaction, graph: Graph, pair: Pair, *, likeness: float | None, by: str) -> bool:

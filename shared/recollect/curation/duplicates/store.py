@@ -19,14 +19,12 @@ queries = Queries(__package__)
 
 async def count_comparable(view: GraphView, *, limit: int) -> int:
     """The number of entities to compare with each other, counted up to `limit`."""
-    count: int = await view.fetchval(queries.count_comparable, limit=limit)
-    return count
+    return await view.fetchval(queries.count_comparable, limit=limit)
 
 
 async def count_of_kind(tx: Transaction, graph: Graph, kind: str, *, limit: int) -> int:
     """The number of entities of a type ('': without one) to compare with each other, counted up to `limit`."""
-    count: int = await tx.fetchval(queries.count_of_kind, graph_id=graph.id, limit=limit, kind=kind)
-    return count
+    return await tx.fetchval(queries.count_of_kind, graph_id=graph.id, limit=limit, kind=kind)
 
 
 async def list_profiles(view: GraphView, *, kind: str | None = None) -> list[Profile]:
@@ -83,16 +81,12 @@ async def list_duplicates(tx: Transaction, graph: Graph, *, least: float, offset
 
 async def count_duplicates(tx: Transaction, graph_id: UUID, *, searched: int, limit: int) -> int:
     """The number of proposed pairs, counted up to `limit` among the first `searched` that are stored."""
-    count: int = await tx.fetchval(queries.count_duplicates, graph_id=graph_id, searched=searched, limit=limit)
-    return count
+    return await tx.fetchval(queries.count_duplicates, graph_id=graph_id, searched=searched, limit=limit)
 
 
 async def remove_duplicate(tx: Transaction, graph: Graph, pair: Pair) -> float | None:
     """Delete the proposal of a pair; return how similar its entities are, None if there was none."""
-    likeness: float | None = await tx.fetchval(
-        queries.remove_duplicate, graph_id=graph.id, node_id=pair[0], other_id=pair[1]
-    )
-    return likeness
+    return await tx.fetchval(queries.remove_duplicate, graph_id=graph.id, node_id=pair[0], other_id=pair[1])
 
 
 async def raise_compared_from(tx: Transaction, graph: Graph, threshold: float) -> None:
@@ -107,8 +101,7 @@ async def finish_deduplication(tx: Transaction, graph: Graph, *, threshold: floa
 
 async def find_compared_from(tx: Transaction, graph: Graph) -> float | None:
     """The threshold from which all entities of a graph were compared; None if no pass did that."""
-    threshold: float | None = await tx.fetchval(queries.find_compared_from, graph_id=graph.id)
-    return threshold
+    return await tx.fetchval(queries.find_compared_from, graph_id=graph.id)
 
 
 async def tenants_with_deduplication_due(session: Session) -> list[UUID]:

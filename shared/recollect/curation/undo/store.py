@@ -29,10 +29,9 @@ T = TypeVar("T", Observation, Edge)
 
 async def count_touched(tx: Transaction, graph: Graph, span: ChangeRange) -> int:
     """How many ids the changes of a span touched."""
-    count: int = await tx.fetchval(
+    return await tx.fetchval(
         queries.count_touched, graph_id=graph.id, since=span.since, until=span.until, actor=span.actor
     )
-    return count
 
 
 async def count_metadata(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> int:
@@ -42,8 +41,7 @@ async def count_metadata(tx: Transaction, graph: Graph, ids: Sequence[UUID]) -> 
 
 async def has_changed(tx: Transaction, graph: Graph, actor: str) -> bool:
     """Whether the log has a change by this actor."""
-    found: bool = await tx.fetchval(queries.has_changed, graph_id=graph.id, actor=actor)
-    return found
+    return await tx.fetchval(queries.has_changed, graph_id=graph.id, actor=actor)
 
 
 async def find_touched(tx: Transaction, graph: Graph, span: ChangeRange) -> tuple[list[int], list[UUID]]:

@@ -28,8 +28,7 @@ async def list_turns_before(
 
 async def count_turns(tx: Transaction, graph: Graph, sequence: UUID, *, after: UUID) -> int:
     """The number of turns of a thread after the id `after`."""
-    count: int = await tx.fetchval(queries.count_turns, graph_id=graph.id, sequence=sequence, after=after)
-    return count
+    return await tx.fetchval(queries.count_turns, graph_id=graph.id, sequence=sequence, after=after)
 
 
 async def find_facts(
@@ -45,8 +44,7 @@ async def find_facts(
 
 async def find_progress(tx: Transaction, graph: Graph, sequence: UUID) -> UUID | None:
     """The turn up to which a thread was read; None: it was not."""
-    found: UUID | None = await tx.fetchval(queries.find_progress, graph_id=graph.id, sequence=sequence)
-    return found
+    return await tx.fetchval(queries.find_progress, graph_id=graph.id, sequence=sequence)
 
 
 async def insert_progress(tx: Transaction, graph: Graph, sequence: UUID, until_turn: UUID) -> None:

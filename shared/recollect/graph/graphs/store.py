@@ -34,14 +34,12 @@ async def find_graph(tx: Transaction, name: str) -> KnownGraph | None:
 
 async def find_time_zone(tx: Transaction, name: str) -> str | None:
     """The time zone of the graph of that name or id, else that of the tenant."""
-    zone: str | None = await tx.fetchval(queries.find_time_zone, name=name, id=spelled_id(name))
-    return zone
+    return await tx.fetchval(queries.find_time_zone, name=name, id=spelled_id(name))
 
 
 async def find_graph_name(tx: Transaction, graph_id: UUID) -> str | None:
     """The name that a graph has now; None if there is no such graph."""
-    name: str | None = await tx.fetchval(queries.find_graph_name, graph_id=graph_id)
-    return name
+    return await tx.fetchval(queries.find_graph_name, graph_id=graph_id)
 
 
 async def find_graph_ids(tx: Transaction, names: Sequence[str]) -> dict[str, UUID]:
@@ -103,8 +101,7 @@ async def raise_horizon(tx: Transaction, graph: Graph, horizon: Moment) -> None:
 
 async def find_change(tx: Transaction, graph: Graph, revision: int) -> datetime | None:
     """When a revision was written; None if the graph has no such revision."""
-    at: datetime | None = await tx.fetchval(queries.find_change, graph_id=graph.id, revision=revision)
-    return at
+    return await tx.fetchval(queries.find_change, graph_id=graph.id, revision=revision)
 
 
 async def list_changes(tx: Transaction, graph_id: UUID, *, since: int, ids: int, limit: int) -> list[Change]:
@@ -189,8 +186,7 @@ async def renew_head(tx: Transaction, graph: Graph) -> None:
 
 async def delete_nodes(tx: Transaction, graph: Graph, *, after: UUID, limit: int) -> UUID | None:
     """Delete nodes of a graph with all that belongs to them, in the order of their ids; the last of them, or None."""
-    last: UUID | None = await tx.fetchval(queries.delete_nodes, graph_id=graph.id, after=after, limit=limit)
-    return last
+    return await tx.fetchval(queries.delete_nodes, graph_id=graph.id, after=after, limit=limit)
 
 
 async def delete_graph(tx: Transaction, graph: Graph) -> None:

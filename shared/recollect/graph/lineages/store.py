@@ -100,8 +100,7 @@ async def count_tag_prefixes(view: GraphView, *, values: int, limit: int) -> lis
 
 async def lineage_exists(tx: Transaction, graph: Graph, node_id: UUID) -> bool:
     """Whether the graph has, or had, that lineage."""
-    exists: bool = await tx.fetchval(queries.lineage_exists, graph_id=graph.id, node_id=node_id)
-    return exists
+    return await tx.fetchval(queries.lineage_exists, graph_id=graph.id, node_id=node_id)
 
 
 def _version(row: asyncpg.Record | None) -> Version | None:

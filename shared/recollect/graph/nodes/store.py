@@ -119,8 +119,7 @@ async def read_heads(
 
 async def count_bytes(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> int:
     """The bytes of the texts, tags and metadata of these nodes."""
-    count: int = await tx.fetchval(queries.count_bytes, graph_id=graph.id, node_ids=node_ids)
-    return count
+    return await tx.fetchval(queries.count_bytes, graph_id=graph.id, node_ids=node_ids)
 
 
 async def find_named_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:

@@ -168,8 +168,7 @@ async def claim_pending(
 
 async def any_pending(tx: Transaction) -> bool:
     """Whether any passage of the tenant waits."""
-    pending: bool = await tx.fetchval(queries.any_pending)
-    return pending
+    return await tx.fetchval(queries.any_pending)
 
 
 async def lock_claimed_graphs(tx: Transaction, ids: Sequence[UUID], *, model: str, previous: str | None) -> list[UUID]:
@@ -254,8 +253,7 @@ async def list_refused(tx: Transaction, graph_id: UUID, *, after: UUID | None, l
 
 async def count_refused(tx: Transaction, graph_ids: Sequence[UUID] | None, *, limit: int) -> int:
     """How many live passages of these graphs, or of all of the tenant, were set aside, counted up to `limit`."""
-    count: int = await tx.fetchval(queries.count_refused, graph_ids=graph_ids, limit=limit)
-    return count
+    return await tx.fetchval(queries.count_refused, graph_ids=graph_ids, limit=limit)
 
 
 async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
@@ -281,8 +279,7 @@ async def list_without_vectors(
 
 async def count_live(tx: Transaction, graph_id: UUID) -> int:
     """How many live passages a graph has."""
-    count: int = await tx.fetchval(queries.count_live, graph_id=graph_id)
-    return count
+    return await tx.fetchval(queries.count_live, graph_id=graph_id)
 
 
 async def set_serving_model(tx: Transaction, graph_id: UUID, *, model: str) -> None:
@@ -313,16 +310,12 @@ async def note_dropped(tx: Transaction, graph_id: UUID) -> None:
 
 async def find_replaced(tx: Transaction, graph_id: UUID, *, before: datetime) -> str | None:
     """The model of a graph whose vectors of others were unused since a time; None: some may be used, or none exist."""
-    model: str | None = await tx.fetchval(queries.find_replaced, graph_id=graph_id, before=before)
-    return model
+    return await tx.fetchval(queries.find_replaced, graph_id=graph_id, before=before)
 
 
 async def count_vectors_of_other_models(tx: Transaction, graph_id: UUID, *, model: str, horizon: int) -> int:
     """How many vectors of other models a graph's passages have, without passages that were removed by `horizon`."""
-    count: int = await tx.fetchval(
-        queries.count_vectors_of_other_models, graph_id=graph_id, model=model, horizon=horizon
-    )
-    return count
+    return await tx.fetchval(queries.count_vectors_of_other_models, graph_id=graph_id, model=model, horizon=horizon)
 
 
 async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
@@ -335,10 +328,7 @@ async def count_words(tx: Transaction, graph_id: UUID, lexemes: Sequence[str], *
 
     `looked_at`: passages that are looked at for lexemes that were not counted, at most; 0: these are left out.
     """
-    counts: dict[str, int] = await tx.fetchval(
-        queries.count_words, graph_id=graph_id, lexemes=lexemes, max_looked_at=looked_at
-    )
-    return counts
+    return await tx.fetchval(queries.count_words, graph_id=graph_id, lexemes=lexemes, max_looked_at=looked_at)
 
 
 async def tenants_with_other_words(session: Session) -> list[UUID]:
@@ -367,8 +357,7 @@ async def replace_words(tx: Transaction, graph_id: UUID, analysed: Sequence[Rean
 
 async def any_other_words(tx: Transaction, graph_id: UUID) -> bool:
     """Whether a graph has passages that a former analysis made."""
-    exist: bool = await tx.fetchval(queries.any_other_words, graph_id=graph_id, words_version=WORDS_VERSION)
-    return exist
+    return await tx.fetchval(queries.any_other_words, graph_id=graph_id, words_version=WORDS_VERSION)
 
 
 async def forget_counts(tx: Transaction, graph_id: UUID) -> None:
@@ -383,8 +372,7 @@ async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
 
 async def lock_changed_graph(tx: Transaction, graph_id: UUID) -> int | None:
     """Lock the word counts of a graph; return its number of memories, None where others counted or are counting."""
-    memories: int | None = await tx.fetchval(queries.lock_changed_graph, graph_id=graph_id)
-    return memories
+    return await tx.fetchval(queries.lock_changed_graph, graph_id=graph_id)
 
 
 async def lock_term_counts(tx: Transaction, graph_id: UUID) -> None:
@@ -394,8 +382,7 @@ async def lock_term_counts(tx: Transaction, graph_id: UUID) -> None:
 
 async def count_memories(tx: Transaction, graph_id: UUID) -> int:
     """How many memories a graph has, as of its newest revision."""
-    count: int = await tx.fetchval(queries.count_memories, graph_id=graph_id)
-    return count
+    return await tx.fetchval(queries.count_memories, graph_id=graph_id)
 
 
 async def recount_terms(tx: Transaction, graph_id: UUID, *, every: int, memories: int) -> None:
@@ -412,5 +399,4 @@ async def recount_terms(tx: Transaction, graph_id: UUID, *, every: int, memories
 
 async def count_waiting(tx: Transaction, graph_id: UUID, *, limit: int) -> int:
     """How many live passages of a graph have no vector yet, counted up to `limit`."""
-    count: int = await tx.fetchval(queries.count_waiting, graph_id=graph_id, limit=limit)
-    return count
+    return await tx.fetchval(queries.count_waiting, graph_id=graph_id, limit=limit)

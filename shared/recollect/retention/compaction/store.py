@@ -38,20 +38,17 @@ async def note_checked(tx: Transaction, graph_ids: Sequence[UUID], *, again_afte
 
 async def compact_observations(tx: Transaction, graph: Graph, horizon: int, *, limit: int) -> int:
     """Delete versions of observations that had ended by a revision; return how many."""
-    count: int = await tx.fetchval(queries.compact_observations, graph_id=graph.id, horizon=horizon, limit=limit)
-    return count
+    return await tx.fetchval(queries.compact_observations, graph_id=graph.id, horizon=horizon, limit=limit)
 
 
 async def compact_relations(tx: Transaction, graph: Graph, horizon: int, *, limit: int) -> int:
     """Delete relations that had ended by a revision; return how many."""
-    count: int = await tx.fetchval(queries.compact_relations, graph_id=graph.id, horizon=horizon, limit=limit)
-    return count
+    return await tx.fetchval(queries.compact_relations, graph_id=graph.id, horizon=horizon, limit=limit)
 
 
 async def compact_aliases(tx: Transaction, graph: Graph, horizon: int, *, limit: int) -> int:
     """Delete aliases that had ended by a revision; return how many."""
-    count: int = await tx.fetchval(queries.compact_aliases, graph_id=graph.id, horizon=horizon, limit=limit)
-    return count
+    return await tx.fetchval(queries.compact_aliases, graph_id=graph.id, horizon=horizon, limit=limit)
 
 
 async def compact_passages(tx: Transaction, graph: Graph, horizon: int, *, limit: int) -> tuple[int, int]:
@@ -63,8 +60,7 @@ async def compact_passages(tx: Transaction, graph: Graph, horizon: int, *, limit
 
 async def compact_versions(tx: Transaction, graph: Graph, horizon: int, *, limit: int) -> int:
     """Delete versions superseded by a revision, except the newest of each lineage at that revision; return how many."""
-    count: int = await tx.fetchval(queries.compact_versions, graph_id=graph.id, horizon=horizon, limit=limit)
-    return count
+    return await tx.fetchval(queries.compact_versions, graph_id=graph.id, horizon=horizon, limit=limit)
 
 
 async def compact_nodes(tx: Transaction, graph: Graph, horizon: int, *, limit: int) -> tuple[int, int]:

@@ -123,8 +123,7 @@ async def count_of_graph(tx: Transaction, graph_id: UUID) -> dict[str, int]:
 
 async def forget_statistics(tx: Transaction, only: Sequence[str] | None) -> list[str]:
     """Renew the planner's statistics of all tables with texts of users, or of these; return the skipped ones."""
-    left_out: list[str] = await tx.fetchval(queries.forget_statistics, tables=only)
-    return left_out
+    return await tx.fetchval(queries.forget_statistics, tables=only)
 
 
 def _about(targets: ErasureTargets) -> dict[str, Any]:

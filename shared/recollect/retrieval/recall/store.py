@@ -209,8 +209,7 @@ async def attributes_of(
 
 async def vectors_ready(tx: Transaction) -> bool:
     """Whether the database can compare vectors."""
-    ready: bool = await tx.fetchval(queries.vectors_ready)
-    return ready
+    return await tx.fetchval(queries.vectors_ready)
 
 
 async def find_state(tx: Transaction, graph: Graph) -> GraphState:

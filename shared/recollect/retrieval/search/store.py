@@ -199,7 +199,7 @@ async def complete_names(view: GraphView, prefix: str, *, examined: int, limit: 
 
 async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *, limit: int) -> list[UUID]:
     """Live entities with one of these names, or with such an alias, oldest first."""
-    found: list[UUID] = await tx.fetchval(
+    return await tx.fetchval(
         queries.find_mentioned,
         graph_id=graph.id,
         names=names,
@@ -207,7 +207,6 @@ async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *,
         min_length=MIN_ANY_CASE,
         limit=limit,
     )
-    return found
 
 
 def _filter(query: SearchFilter) -> dict[str, Any]:

@@ -27,8 +27,7 @@ LOCK_MILLISECONDS = 200
 
 async def try_lock(session: Session) -> bool:
     """Try to take the lock on the indexes for this connection; return whether it has it."""
-    is_locked: bool = await session.fetchval(queries.try_lock)
-    return is_locked
+    return await session.fetchval(queries.try_lock)
 
 
 async def unlock(session: Session) -> None:
@@ -54,8 +53,7 @@ async def find_large(session: Session, *, memories: int, limit: int) -> list[Lar
 
 async def find_partition(session: Session, tenant_id: UUID) -> int:
     """The number of the partition that holds the vectors of a tenant."""
-    number: int = await session.fetchval(queries.find_partition, tenant_id=tenant_id, partitions=PARTITIONS)
-    return number
+    return await session.fetchval(queries.find_partition, tenant_id=tenant_id, partitions=PARTITIONS)
 
 
 async def find_model(session: Session, tenant_id: UUID, graph_id: UUID) -> VectorIndex | None:

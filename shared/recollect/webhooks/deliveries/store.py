@@ -24,8 +24,7 @@ async def tenants_with_old(session: Session, *, retention: timedelta) -> list[UU
 
 async def count_pending(tx: Transaction, webhook_id: UUID, *, max_pending: int) -> int:
     """How many deliveries of a webhook are still to be sent; no more than so many are counted."""
-    count: int = await tx.fetchval(queries.count_pending, webhook_id=webhook_id, max_pending=max_pending)
-    return count
+    return await tx.fetchval(queries.count_pending, webhook_id=webhook_id, max_pending=max_pending)
 
 
 async def insert_deliveries(tx: Transaction, webhook_id: UUID, new: Sequence[NewDelivery]) -> list[Delivery]:
@@ -98,14 +97,12 @@ async def note_success(tx: Transaction, webhook_id: UUID) -> None:
 
 async def note_failure(tx: Transaction, webhook_id: UUID, *, gone: bool, failing: timedelta) -> str | None:
     """Record that an attempt at a webhook failed; the reason if that disabled it, else None."""
-    reason: str | None = await tx.fetchval(queries.note_failure, webhook_id=webhook_id, gone=gone, failing=failing)
-    return reason
+    return await tx.fetchval(queries.note_failure, webhook_id=webhook_id, gone=gone, failing=failing)
 
 
 async def remove_old(tx: Transaction, *, retention: timedelta, limit: int) -> bool:
     """Remove deliveries older than `retention`; whether there may be more."""
-    more: bool = await tx.fetchval(queries.remove_old, retention=retention, limit=limit)
-    return more
+    return await tx.fetchval(queries.remove_old, retention=retention, limit=limit)
 
 
 async def remove_surplus(tx: Transaction, webhook_id: UUID, *, max_stored: int) -> None:

@@ -76,8 +76,7 @@ async def find_access_token(session: Session, token_hash: bytes) -> AccessRecord
 
 async def find_tenant(session: Session, secret_hash: bytes) -> UUID | None:
     """The tenant of the code or token with this hash, or None."""
-    tenant_id: UUID | None = await session.fetchval(queries.find_tenant, hash=secret_hash)
-    return tenant_id
+    return await session.fetchval(queries.find_tenant, hash=secret_hash)
 
 
 async def insert_grant(tx: Transaction, approval: Approval, *, lifetime: timedelta) -> UUID:
