@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from litestar import Controller, Request, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -14,7 +14,7 @@ from recollect_gateway.operations import batches
 from recollect_gateway.operations.batches import NodesIn, RelationsIn, WrittenNodesBody, WrittenRelationsBody
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
-from recollect_http.problems import ACT_RESPONSES
+from recollect_http.openapi.routes import post
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -27,7 +27,6 @@ class BatchController(Controller):
 
     @post(
         "/nodes/batch",
-        responses=ACT_RESPONSES,
         response_description="What became of each item, in their order.",
         summary="Write nodes",
         opt=mirrors("remember", "revise", tokens=True),
@@ -49,7 +48,6 @@ class BatchController(Controller):
 
     @post(
         "/relations/batch",
-        responses=ACT_RESPONSES,
         response_description="What became of each item, in their order.",
         summary="Write relations",
         opt=mirrors("relate", tokens=True),

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Request, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
@@ -27,8 +27,8 @@ from recollect_gateway.management.memory.nodes import Kinds, Tags
 from recollect_gateway.streaming import server_sent_events
 from recollect_gateway.streaming.streams import DRAINING, PollResult, Renew, Stream
 from recollect_http.fields import SUBJECT, GraphInPath
+from recollect_http.openapi.routes import get
 from recollect_http.pages import Cursor, Limit, NextCursor, position_of
-from recollect_http.problems import RESPONSES
 from recollect_http.requests.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
@@ -94,7 +94,6 @@ class ChangeController(Controller):
 
     @get(
         "/changes",
-        responses=RESPONSES,
         response_description="A page of changes or, if requested, a stream of them.",
         summary="List changes",
         opt=mirrors("recent_changes", tokens=True),

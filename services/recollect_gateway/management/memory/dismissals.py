@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get, put
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import PathParameter
@@ -18,8 +18,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
 from recollect_gateway.management.guards import belongs_to, mirrors
 from recollect_http.fields import SUBJECT, GraphInPath
+from recollect_http.openapi.routes import delete, get, put
 from recollect_http.pages import Cursor, Limit, Page, integer, position_of
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 NodeId = Annotated[UUID, PathParameter(description="Id of one entity")]
@@ -45,7 +45,6 @@ class DismissalController(Controller):
 
     @get(
         "/",
-        responses=RESPONSES,
         response_description="A page of dismissed pairs.",
         summary="List dismissed pairs",
         opt=mirrors("find_duplicates"),
@@ -68,7 +67,6 @@ class DismissalController(Controller):
 
     @put(
         "/{node_id:uuid}/{other_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The pair is dismissed.",
         summary="Dismiss a pair",
         opt=belongs_to("organize", scope=Scope.MEMORY_WRITE),
@@ -91,7 +89,6 @@ class DismissalController(Controller):
 
     @delete(
         "/{node_id:uuid}/{other_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The pair is no longer dismissed.",
         summary="Take back the dismissal of a pair",
         opt=belongs_to("organize", scope=Scope.MEMORY_WRITE),

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get, post, put
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
@@ -21,7 +21,7 @@ from recollect_gateway.management.guards import BY_SCOPE, mirrors, requires_admi
 from recollect_gateway.management.memory.jobs import JobBody, job_body
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
+from recollect_http.openapi.routes import delete, get, post, put
 
 AnyRequest = Request[Caller, Any, State]
 MAX_THREAD = 256
@@ -95,7 +95,6 @@ class DistillingController(Controller):
 
     @post(
         "/distil",
-        responses=ACT_RESPONSES,
         response_description="The job that was started, or the one of this thread that was under way already.",
         summary="Start a distilling job",
         opt=mirrors("remember"),
@@ -122,7 +121,6 @@ class DistillingController(Controller):
 
     @delete(
         "/distilled",
-        responses=ACT_RESPONSES,
         response_description="How many facts were forgotten.",
         summary="Revoke distilled facts",
         opt=mirrors("forget"),
@@ -155,12 +153,7 @@ class LanguageModelController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get(
-        "/",
-        responses=RESPONSES,
-        response_description="The language model, without its key.",
-        summary="Get the language model",
-    )
+    @get("/", response_description="The language model, without its key.", summary="Get the language model")
     async def get_language_model(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> LanguageModelBody:
@@ -170,7 +163,6 @@ class LanguageModelController(Controller):
 
     @put(
         "/",
-        responses=ACT_RESPONSES,
         response_description="The language model that was set, without its key.",
         summary="Set the language model",
         before_request=valid_body(SetLanguageModel),
@@ -189,10 +181,7 @@ class LanguageModelController(Controller):
         return _body(stored, state.settings)
 
     @delete(
-        "/",
-        responses=ACT_RESPONSES,
-        response_description="The tenant has no language model of its own.",
-        summary="Remove the language model",
+        "/", response_description="The tenant has no language model of its own.", summary="Remove the language model"
     )
     async def remove_language_model(self, request: AnyRequest, db: NamedDependency[Database]) -> None:
         """Remove the tenant's own language model with its key. Facts that it found stay."""

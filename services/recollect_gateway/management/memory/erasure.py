@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from litestar import Controller, Request, delete, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
@@ -17,8 +17,9 @@ from recollect_gateway.management.memory.graphs import configuration
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import SUBJECT, GraphInPath
+from recollect_http.openapi.routes import delete, post
 from recollect_http.preconditions import unchanged
-from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES
+from recollect_http.problems import CHANGE_RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 PersonEntity = Annotated[
@@ -75,7 +76,6 @@ class ErasureController(Controller):
 
     @post(
         "/erase",
-        responses=ACT_RESPONSES,
         response_description="The receipt of the erasure or, of a dry run, what it would erase.",
         summary="Erase a person from a graph",
         opt=BY_SCOPE | KEEPS_NO_ANSWER,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 import anyio
-from litestar import Controller, Request, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -37,7 +37,8 @@ from recollect_gateway.management.memory.transfer import (
 from recollect_gateway.requests.idempotency import TAKES_NO_KEY
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
+from recollect_http.openapi.routes import post
+from recollect_http.problems import RESPONSES
 from recollect_http.requests.argument_types import AsOf, as_text
 
 AnyRequest = Request[Caller, Any, State]
@@ -127,7 +128,6 @@ class GraphJobController(Controller):
 
     @post(
         "/deduplicate",
-        responses=ACT_RESPONSES,
         response_description=_STARTED,
         summary="Start a deduplication job",
         opt=mirrors("propose_duplicates"),
@@ -145,7 +145,6 @@ class GraphJobController(Controller):
 
     @post(
         "/reindex",
-        responses=ACT_RESPONSES,
         response_description=_STARTED,
         summary="Start a reindexing job",
         opt=mirrors("reindex"),
@@ -159,7 +158,6 @@ class GraphJobController(Controller):
 
     @post(
         "/reembed",
-        responses=ACT_RESPONSES,
         response_description=_STARTED,
         summary="Start a re-embedding job",
         opt=mirrors("reembed"),
@@ -184,7 +182,6 @@ class GraphJobController(Controller):
 
     @post(
         "/exports",
-        responses=ACT_RESPONSES,
         response_description=_STARTED,
         summary="Start an export job",
         opt=mirrors("start_export") | {SCOPE_OPT: Scope.MEMORY_READ},

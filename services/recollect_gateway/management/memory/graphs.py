@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from litestar import Controller, Request, Response, get, patch, post
+from litestar import Controller, Request, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
@@ -27,9 +27,10 @@ from recollect_http.fields import (
     Metadata,
     Revision,
 )
+from recollect_http.openapi.routes import get, patch, post
 from recollect_http.pages import AsOf, Limit, Page, page_of
 from recollect_http.preconditions import tagged, unchanged
-from recollect_http.problems import ACT_RESPONSES, REPLACE_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.problems import REPLACE_RESPONSES, TAGGED_RESPONSES
 from recollect_http.requests.argument_types import END, GraphName, check_metadata
 from recollect_http.requests.parsing import check_text
 
@@ -124,13 +125,7 @@ class GraphController(Controller):
     path = "/graphs"
     tags = ("graphs",)
 
-    @get(
-        "/",
-        responses=RESPONSES,
-        response_description="A page of graphs.",
-        summary="List graphs",
-        opt=mirrors("list_graphs", tokens=True),
-    )
+    @get("/", response_description="A page of graphs.", summary="List graphs", opt=mirrors("list_graphs", tokens=True))
     async def list_graphs(
         self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[GraphBody]:
@@ -164,7 +159,6 @@ class GraphController(Controller):
 
     @post(
         "/",
-        responses=ACT_RESPONSES,
         response_description="The graph that was created.",
         summary="Create a graph",
         opt=mirrors("create_graph"),

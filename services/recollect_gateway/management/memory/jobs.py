@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from litestar import Controller, Request, Response, delete, get, post
+from litestar import Controller, Request, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIResponse, Operation
@@ -24,9 +24,10 @@ from recollect_gateway.management.guards import SCOPE_OPT, mirrors, while_authen
 from recollect_gateway.management.memory.transfer import file_content
 from recollect_http.fields import CreatedAt, CreatedBy, JobInPath
 from recollect_http.openapi.headers import DISPOSITION, disposition_of
+from recollect_http.openapi.routes import delete, get, post
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.preconditions import tagged
-from recollect_http.problems import ACT_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.problems import TAGGED_RESPONSES
 from recollect_http.requests.argument_types import GRAPH_NAME
 
 AnyRequest = Request[Caller, Any, State]
@@ -91,13 +92,7 @@ class JobController(Controller):
     path = "/jobs"
     tags = ("jobs",)
 
-    @get(
-        "/",
-        responses=RESPONSES,
-        response_description="A page of jobs.",
-        summary="List jobs",
-        opt=mirrors("list_jobs"),
-    )
+    @get("/", response_description="A page of jobs.", summary="List jobs", opt=mirrors("list_jobs"))
     async def list_jobs(
         self,
         request: AnyRequest,
@@ -131,7 +126,6 @@ class JobController(Controller):
 
     @post(
         "/{job_id:uuid}/cancel",
-        responses=ACT_RESPONSES,
         response_description="The job, which is cancelled now, or will be after its current step.",
         summary="Cancel a job",
         opt=mirrors("cancel_job") | {SCOPE_OPT: Scope.MEMORY_READ},
@@ -149,7 +143,6 @@ class JobController(Controller):
 
     @get(
         "/{job_id:uuid}/output",
-        responses=RESPONSES,
         response_description="The output as a file, whose type depends on the job.",
         summary="Get a job's output",
         opt=mirrors("get_job"),
@@ -176,7 +169,6 @@ class JobController(Controller):
 
     @delete(
         "/{job_id:uuid}/output",
-        responses=ACT_RESPONSES,
         response_description="The job, whose output is deleted now.",
         summary="Delete a job's output",
         opt=mirrors("get_job"),

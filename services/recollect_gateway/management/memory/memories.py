@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from litestar import Controller, Request, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -24,7 +24,8 @@ from recollect_gateway.operations.remember import RememberBody, RememberedMemori
 from recollect_gateway.operations.revise import ReviseBody, RevisedMemory, revise, revised_body
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
+from recollect_http.openapi.routes import post
+from recollect_http.problems import RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -37,7 +38,6 @@ class MemoryController(Controller):
 
     @post(
         "/memories",
-        responses=ACT_RESPONSES,
         response_description="What became of each item, in their order.",
         summary="Store memories",
         opt=mirrors("remember", tokens=True),
@@ -60,7 +60,6 @@ class MemoryController(Controller):
 
     @post(
         "/conversations",
-        responses=ACT_RESPONSES,
         response_description="What became of each turn, in their order.",
         summary="Store a conversation",
         opt=mirrors("remember", tokens=True),
@@ -106,7 +105,6 @@ class MemoryController(Controller):
 
     @post(
         "/relate",
-        responses=ACT_RESPONSES,
         response_description="What became of each triple, in their order.",
         summary="Relate entities",
         opt=mirrors("relate", tokens=True),
@@ -125,7 +123,6 @@ class MemoryController(Controller):
 
     @post(
         "/revise",
-        responses=ACT_RESPONSES,
         response_description="The newest version of the memory or node, and whether the change was made.",
         summary="Correct a memory or node",
         opt=mirrors("revise", tokens=True),
@@ -145,7 +142,6 @@ class MemoryController(Controller):
 
     @post(
         "/forget",
-        responses=ACT_RESPONSES,
         response_description="What was forgotten, and what does not exist.",
         summary="Forget memories or nodes",
         opt=mirrors("forget", tokens=True),

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
-from litestar import Controller, Request, get
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
@@ -29,8 +29,8 @@ from recollect_gateway.operations.nodes import (
 )
 from recollect_gateway.operations.relations import RelationBody, relation_bodies_of
 from recollect_http.fields import GraphInPath, NodeInPath
+from recollect_http.openapi.routes import get
 from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, position_of
-from recollect_http.problems import RESPONSES
 from recollect_http.requests.argument_types import MAX_OBSERVATIONS_OFFSET, OBSERVATIONS_TO_SKIP
 from recollect_http.requests.parsing import check_text
 
@@ -80,7 +80,6 @@ class NodeController(Controller):
 
     @get(
         "/",
-        responses=RESPONSES,
         response_description="A page of entities and facts.",
         summary="List nodes",
         opt=mirrors("list_nodes", tokens=True),
@@ -114,7 +113,6 @@ class NodeController(Controller):
 
     @get(
         "/{node:str}",
-        responses=RESPONSES,
         response_description="The newest version of the node, with its observations.",
         summary="Get a node",
         opt=mirrors("get_node", "get_node_by_lineage", tokens=True),
@@ -143,7 +141,6 @@ class NodeController(Controller):
 
     @get(
         "/{node:str}/history",
-        responses=RESPONSES,
         response_description="A page of the node's versions.",
         summary="List a node's versions",
         opt=mirrors("history", tokens=True),
@@ -169,7 +166,6 @@ class NodeController(Controller):
 
     @get(
         "/{node:str}/relations",
-        responses=RESPONSES,
         response_description="A page of the node's relations.",
         summary="List a node's relations",
         opt=mirrors("outgoing", "incoming", tokens=True),

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from litestar import Controller, Request, get
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from msgspec import Meta, Struct
@@ -15,8 +15,8 @@ from recollect.graph.passages.model import RefusedPassage
 from recollect.postgres.database import Database
 from recollect_gateway.management.guards import belongs_to
 from recollect_http.fields import GraphInPath
+from recollect_http.openapi.routes import get
 from recollect_http.pages import IdCursor, Limit, Page, page_of
-from recollect_http.problems import RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 
@@ -42,7 +42,6 @@ class PassageController(Controller):
 
     @get(
         "/refused",
-        responses=RESPONSES,
         response_description="A page of refused passages.",
         summary="List refused passages",
         opt=belongs_to("admin"),

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from litestar import Controller, Request, get
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
@@ -19,8 +19,8 @@ from recollect_gateway.management.guards import mirrors
 from recollect_gateway.management.memory.nodes import Kinds, StatusFilter, Tags
 from recollect_gateway.operations.nodes import NodeItemBody, node_item
 from recollect_http.fields import GraphInPath
+from recollect_http.openapi.routes import get
 from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, position_of
-from recollect_http.problems import RESPONSES
 from recollect_http.requests.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
@@ -54,7 +54,6 @@ class SearchController(Controller):
 
     @get(
         "/search",
-        responses=RESPONSES,
         response_description="A page of the nodes that were found, best first.",
         summary="Search nodes",
         opt=mirrors("search", tokens=True),

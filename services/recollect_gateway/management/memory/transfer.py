@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
-from litestar import Controller, Request, get, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.exceptions import ClientException
@@ -39,7 +39,8 @@ from recollect_gateway.management.guards import mirrors, while_authenticated
 from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.headers import header_of
-from recollect_http.problems import ACT_RESPONSES, MEDIA_TYPE, RESPONSES, Problem
+from recollect_http.openapi.routes import get, post
+from recollect_http.problems import ACT_RESPONSES, MEDIA_TYPE, Problem
 from recollect_http.requests.parsing import check_text, utc, utc_through
 
 FORM = "application/x-www-form-urlencoded"
@@ -191,7 +192,6 @@ class TransferController(Controller):
 
     @get(
         "/export",
-        responses=RESPONSES,
         response_description="The graph as a file in the requested format.",
         summary="Export a graph",
         opt=mirrors("export_graph"),

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Controller, Request, get
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
@@ -24,8 +24,8 @@ from recollect_gateway.management.guards import BY_SCOPE, requires_admin, while_
 from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.fields import ActDetails, ClientAddress, TraceId
 from recollect_http.openapi.headers import DISPOSITION, disposition_of
+from recollect_http.openapi.routes import get
 from recollect_http.pages import IdCursor, Limit, Page, page_of
-from recollect_http.problems import RESPONSES
 from recollect_http.requests.parsing import check_text, utc
 
 NDJSON = "application/x-ndjson"
@@ -88,7 +88,7 @@ class AuditController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, response_description="A page of the audit log.", summary="Read the audit log")
+    @get("/", response_description="A page of the audit log.", summary="Read the audit log")
     async def list_audit_entries(
         self,
         request: AnyRequest,
@@ -110,7 +110,6 @@ class AuditController(Controller):
 
     @get(
         "/export",
-        responses=RESPONSES,
         response_description="The entries of the audit log, one JSON object per line.",
         summary="Export the audit log",
         operation_class=AuditExportOperation,

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get, patch, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -17,8 +17,8 @@ from recollect.postgres.database import Database
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy
+from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import Page
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 Domain = Annotated[
@@ -68,12 +68,7 @@ class EmailDomainController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get(
-        "/",
-        responses=RESPONSES,
-        response_description="All e-mail domains that the tenant claims.",
-        summary="List e-mail domains",
-    )
+    @get("/", response_description="All e-mail domains that the tenant claims.", summary="List e-mail domains")
     async def list_email_domains(self, request: AnyRequest, db: NamedDependency[Database]) -> Page[DomainBody]:
         """List the e-mail domains that the tenant claims. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -81,7 +76,6 @@ class EmailDomainController(Controller):
 
     @post(
         "/",
-        responses=ACT_RESPONSES,
         response_description="The claim, with the TXT record that proves it.",
         summary="Claim an e-mail domain",
         before_request=valid_body(ClaimDomain),
@@ -98,7 +92,6 @@ class EmailDomainController(Controller):
 
     @post(
         "/{domain_id:uuid}/verify",
-        responses=ACT_RESPONSES,
         response_description="The claim, which is verified now.",
         summary="Verify an e-mail domain",
         status_code=200,
@@ -114,7 +107,6 @@ class EmailDomainController(Controller):
 
     @patch(
         "/{domain_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The claim with the new role.",
         summary="Change the role of people who join",
         before_request=valid_body(DomainRole),
@@ -126,12 +118,7 @@ class EmailDomainController(Controller):
         async with db.transaction(request.user) as tx:
             return _body(await domains.change_role(tx, domain_id, data.role))
 
-    @delete(
-        "/{domain_id:uuid}",
-        responses=ACT_RESPONSES,
-        response_description="The claim was deleted.",
-        summary="Delete an e-mail domain",
-    )
+    @delete("/{domain_id:uuid}", response_description="The claim was deleted.", summary="Delete an e-mail domain")
     async def delete_email_domain(
         self, request: AnyRequest, db: NamedDependency[Database], domain_id: DomainInPath
     ) -> None:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter
@@ -25,8 +25,8 @@ from recollect_http.fields import (
     ScopeNames,
     Toolsets,
 )
+from recollect_http.openapi.routes import delete, get
 from recollect_http.pages import IdCursor, Limit, Page, page_of
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 OfPerson = Annotated[UUID | None, QueryParameter(description="Only grants of the person with this id")]
@@ -74,7 +74,7 @@ class GrantController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, response_description="A page of the tenant's grants.", summary="List grants")
+    @get("/", response_description="A page of the tenant's grants.", summary="List grants")
     async def list_grants(
         self,
         request: AnyRequest,
@@ -90,7 +90,6 @@ class GrantController(Controller):
 
     @delete(
         "/{grant_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The grant, which is revoked now.",
         summary="Revoke a grant",
         status_code=200,

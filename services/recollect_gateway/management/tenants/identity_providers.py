@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get, patch, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -27,8 +27,8 @@ from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_gateway.web.providers import callback_of
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt
+from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import Page
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 ProviderName = Annotated[str, Meta(description="Name of the provider on the sign-in page", examples=["Acme Login"])]
@@ -96,12 +96,7 @@ class IdentityProviderController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get(
-        "/",
-        responses=RESPONSES,
-        response_description="All identity providers of the tenant.",
-        summary="List identity providers",
-    )
+    @get("/", response_description="All identity providers of the tenant.", summary="List identity providers")
     async def list_identity_providers(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Page[ProviderBody]:
@@ -111,7 +106,6 @@ class IdentityProviderController(Controller):
 
     @post(
         "/",
-        responses=ACT_RESPONSES,
         response_description="The identity provider that was set up, with the redirect URI to register there.",
         summary="Set up an identity provider",
         before_request=valid_body(AddProvider),
@@ -127,7 +121,6 @@ class IdentityProviderController(Controller):
 
     @patch(
         "/{provider_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The identity provider after the change.",
         summary="Update an identity provider",
         before_request=valid_body(ChangeProvider),
@@ -150,7 +143,6 @@ class IdentityProviderController(Controller):
 
     @delete(
         "/{provider_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The identity provider was deleted.",
         summary="Delete an identity provider",
     )

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from litestar import Controller, Request, Response, delete, get, post
+from litestar import Controller, Request, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -31,9 +31,10 @@ from recollect_http.fields import (
     ScopeNames,
     Toolsets,
 )
+from recollect_http.openapi.routes import delete, get, post
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.preconditions import tagged, unchanged
-from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.problems import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_http.requests.argument_types import GraphName
 
 MAX_REPORT_BYTES = 1024
@@ -142,7 +143,7 @@ class KeyController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, response_description="A page of the tenant's API keys.", summary="List keys")
+    @get("/", response_description="A page of the tenant's API keys.", summary="List keys")
     async def list_keys(
         self,
         request: AnyRequest,
@@ -168,7 +169,6 @@ class KeyController(Controller):
 
     @post(
         "/",
-        responses=ACT_RESPONSES,
         response_description="The API key that was created, with its secret, which is shown only here.",
         summary="Create a key",
         before_request=valid_body(CreateKey),

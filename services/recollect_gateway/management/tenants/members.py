@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, Response, delete, get, patch, post
+from litestar import Controller, Request, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -27,9 +27,10 @@ from recollect_http.fields import (
     PersonName,
     RevokedAt,
 )
+from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.preconditions import tagged, unchanged
-from recollect_http.problems import ACT_RESPONSES, CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
+from recollect_http.problems import CHANGE_RESPONSES, TAGGED_RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 InvitedEmail = Annotated[str, Meta(description="E-mail address that is invited", examples=["ada@example.com"])]
@@ -96,7 +97,7 @@ class MemberController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, response_description="A page of the tenant's members.", summary="List members")
+    @get("/", response_description="A page of the tenant's members.", summary="List members")
     async def list_members(
         self,
         request: AnyRequest,
@@ -155,9 +156,7 @@ class InvitationController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get(
-        "/", responses=RESPONSES, response_description="A page of the tenant's invitations.", summary="List invitations"
-    )
+    @get("/", response_description="A page of the tenant's invitations.", summary="List invitations")
     async def list_invitations(
         self,
         request: AnyRequest,
@@ -172,7 +171,6 @@ class InvitationController(Controller):
 
     @post(
         "/",
-        responses=ACT_RESPONSES,
         response_description="The invitation, with its link, which is shown only here, unless it was sent by mail.",
         summary="Invite somebody",
         before_request=valid_body(InviteBody),
@@ -193,7 +191,6 @@ class InvitationController(Controller):
 
     @delete(
         "/{invitation_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The invitation, which is revoked now.",
         summary="Revoke an invitation",
         status_code=200,

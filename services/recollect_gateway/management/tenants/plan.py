@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Request, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 
@@ -12,6 +12,7 @@ from recollect.postgres.database import Database
 from recollect_gateway.management.guards import BY_SCOPE
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
+from recollect_http.openapi.routes import get
 from recollect_http.preconditions import tagged
 from recollect_http.problems import TAGGED_RESPONSES
 

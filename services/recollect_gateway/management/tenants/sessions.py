@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import PathParameter
@@ -23,6 +23,7 @@ from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.management.guards import BY_SCOPE
 from recollect_gateway.requests.idempotency import NEEDS_NO_KEY
 from recollect_http.client_addresses import site_of_client
+from recollect_http.openapi.routes import delete, get
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.problems import RESPONSES
 
@@ -50,12 +51,7 @@ class SessionController(Controller):
     tags = ("sessions",)
     opt = BY_SCOPE
 
-    @get(
-        "/",
-        responses=RESPONSES,
-        response_description="A page of the person's valid sessions.",
-        summary="List your sessions",
-    )
+    @get("/", response_description="A page of the person's valid sessions.", summary="List your sessions")
     async def list_sessions(
         self,
         request: AnyRequest,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from litestar import Controller, Request, Response, get, patch
+from litestar import Controller, Request, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -16,6 +16,7 @@ from recollect.times import MAX_ZONE
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, TenantId, TenantName, TenantPlan, TenantSlug
+from recollect_http.openapi.routes import get, patch
 from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import CHANGE_RESPONSES, TAGGED_RESPONSES
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get, patch, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -34,8 +34,8 @@ from recollect.postgres.transactions import Transaction
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt, GraphIds, GraphNames
+from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import Page
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 IssuerName = Annotated[str, Meta(description="Name of the issuer for people", examples=["Acme"])]
@@ -129,12 +129,7 @@ class TrustedIssuerController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get(
-        "/",
-        responses=RESPONSES,
-        response_description="All issuers that the tenant trusts.",
-        summary="List trusted issuers",
-    )
+    @get("/", response_description="All issuers that the tenant trusts.", summary="List trusted issuers")
     async def list_trusted_issuers(
         self, request: AnyRequest, db: NamedDependency[Database], state: State
     ) -> Page[IssuerBody]:
@@ -144,7 +139,6 @@ class TrustedIssuerController(Controller):
 
     @post(
         "/",
-        responses=ACT_RESPONSES,
         response_description="The issuer, which is trusted now.",
         summary="Trust an issuer",
         before_request=valid_body(TrustIssuer),
@@ -165,7 +159,6 @@ class TrustedIssuerController(Controller):
 
     @patch(
         "/{issuer_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The trusted issuer after the change.",
         summary="Update a trusted issuer",
         before_request=valid_body(ChangeIssuer),
@@ -185,10 +178,7 @@ class TrustedIssuerController(Controller):
             return _body(await trusted.change_issuer(tx, issuer_id, change), request.user, state)
 
     @delete(
-        "/{issuer_id:uuid}",
-        responses=ACT_RESPONSES,
-        response_description="The issuer is no longer trusted.",
-        summary="Delete a trusted issuer",
+        "/{issuer_id:uuid}", response_description="The issuer is no longer trusted.", summary="Delete a trusted issuer"
     )
     async def delete_trusted_issuer(
         self, request: AnyRequest, db: NamedDependency[Database], issuer_id: IssuerInPath

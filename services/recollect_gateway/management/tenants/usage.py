@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from litestar import Controller, Request, get
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
@@ -25,8 +25,8 @@ from recollect.postgres.database import Database
 from recollect_gateway.management.guards import mirrors
 from recollect_gateway.management.memory.graphs import Cursor
 from recollect_gateway.management.memory.times import require_written_times
+from recollect_http.openapi.routes import get
 from recollect_http.pages import Limit, Page
-from recollect_http.problems import RESPONSES
 from recollect_http.requests.parsing import check_text
 
 AnyRequest = Request[Caller, Any, State]
@@ -76,13 +76,7 @@ class UsageController(Controller):
     path = "/usage"
     tags = ("usage",)
 
-    @get(
-        "/",
-        responses=RESPONSES,
-        response_description="A page of the sums of calls.",
-        summary="List calls",
-        opt=mirrors("usage"),
-    )
+    @get("/", response_description="A page of the sums of calls.", summary="List calls", opt=mirrors("usage"))
     async def list_usage(
         self,
         request: AnyRequest,
@@ -106,7 +100,6 @@ class UsageController(Controller):
 
     @get(
         "/series",
-        responses=RESPONSES,
         response_description="The sums of calls for each hour or day.",
         summary="Get usage over time",
         opt=mirrors("usage"),
@@ -133,7 +126,6 @@ class UsageController(Controller):
 
     @get(
         "/stored",
-        responses=RESPONSES,
         response_description="A page of the counts of each graph.",
         summary="List what graphs store",
         opt=mirrors("usage"),

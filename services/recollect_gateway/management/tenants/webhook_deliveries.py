@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, get, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter, QueryParameter
@@ -22,8 +22,8 @@ from recollect_http.fields import (
     CreatedAt,
     WebhookInPath,
 )
+from recollect_http.openapi.routes import get, post
 from recollect_http.pages import IdCursor, Limit, Page, page_of
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 OfStatus = Annotated[DeliveryStatus | None, QueryParameter(description="Only deliveries with this status")]
@@ -90,7 +90,6 @@ class DeliveryController(Controller):
 
     @post(
         "/test",
-        responses=ACT_RESPONSES,
         response_description="The delivery of the test event, which will be sent.",
         summary="Test a webhook",
         status_code=202,
@@ -105,12 +104,7 @@ class DeliveryController(Controller):
         async with db.transaction(request.user) as tx:
             return _delivery(await webhooks.test_webhook(tx, webhook_id))
 
-    @get(
-        "/deliveries",
-        responses=RESPONSES,
-        response_description="A page of deliveries to the webhook.",
-        summary="List deliveries",
-    )
+    @get("/deliveries", response_description="A page of deliveries to the webhook.", summary="List deliveries")
     async def list_deliveries(
         self,
         request: AnyRequest,
@@ -127,7 +121,6 @@ class DeliveryController(Controller):
 
     @post(
         "/deliveries/{delivery_id:uuid}/replay",
-        responses=ACT_RESPONSES,
         response_description="The delivery, which will be sent again.",
         summary="Replay a delivery",
         status_code=202,
@@ -145,7 +138,6 @@ class DeliveryController(Controller):
 
     @post(
         "/replay",
-        responses=ACT_RESPONSES,
         response_description="The number of deliveries that will be sent again.",
         summary="Replay failed deliveries",
         status_code=202,

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from litestar import Controller, Request, delete, get, patch, post
+from litestar import Controller, Request
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -28,8 +28,8 @@ from recollect_http.fields import (
     GraphNames,
     WebhookInPath,
 )
+from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import IdCursor, Limit, Page, page_of
-from recollect_http.problems import ACT_RESPONSES, RESPONSES
 
 AnyRequest = Request[Caller, Any, State]
 _OF_URL = "Address to which events are sent, which must begin with `https://`"
@@ -121,7 +121,7 @@ class WebhookController(Controller):
     guards = (requires_admin,)
     opt = BY_SCOPE
 
-    @get("/", responses=RESPONSES, response_description="A page of the tenant's webhooks.", summary="List webhooks")
+    @get("/", response_description="A page of the tenant's webhooks.", summary="List webhooks")
     async def list_webhooks(
         self,
         request: AnyRequest,
@@ -136,7 +136,6 @@ class WebhookController(Controller):
 
     @post(
         "/",
-        responses=ACT_RESPONSES,
         response_description="The webhook that was created, with its secret, which is shown only here.",
         summary="Create a webhook",
         before_request=valid_body(CreateWebhook),
@@ -154,12 +153,7 @@ class WebhookController(Controller):
             issued = await webhooks.create_webhook(tx, new, pepper=state.pepper)
         return IssuedWebhookBody(**_fields(issued.webhook), secret=issued.secret)
 
-    @get(
-        "/{webhook_id:uuid}",
-        responses=RESPONSES,
-        response_description="The webhook, without its secret.",
-        summary="Get a webhook",
-    )
+    @get("/{webhook_id:uuid}", response_description="The webhook, without its secret.", summary="Get a webhook")
     async def get_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
     ) -> WebhookBody:
@@ -169,7 +163,6 @@ class WebhookController(Controller):
 
     @patch(
         "/{webhook_id:uuid}",
-        responses=ACT_RESPONSES,
         response_description="The webhook after the change.",
         summary="Update a webhook",
         before_request=valid_body(ChangeWebhook),
@@ -191,12 +184,7 @@ class WebhookController(Controller):
         async with db.transaction(request.user) as tx:
             return WebhookBody(**_fields(await webhooks.change_webhook(tx, webhook_id, await _patch(tx, data))))
 
-    @delete(
-        "/{webhook_id:uuid}",
-        responses=ACT_RESPONSES,
-        response_description="The webhook was deleted.",
-        summary="Delete a webhook",
-    )
+    @delete("/{webhook_id:uuid}", response_description="The webhook was deleted.", summary="Delete a webhook")
     async def delete_webhook(
         self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
     ) -> None:
@@ -206,7 +194,6 @@ class WebhookController(Controller):
 
     @post(
         "/{webhook_id:uuid}/secret",
-        responses=ACT_RESPONSES,
         response_description="The webhook with its new secret, which is shown only here.",
         summary="Rotate a webhook's secret",
         before_request=valid_body(RotateSecret),
