@@ -35,6 +35,6 @@ class Measured:
 def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
     """New instruments, whose records only this test reads."""
     reader = InMemoryMetricReader()
-    made = metrics.instruments_of(MeterProvider(metric_readers=[reader], shutdown_on_exit=False).get_meter("test"))
+    made = metrics.Instruments(MeterProvider(metric_readers=[reader], shutdown_on_exit=False).get_meter("test"))
     monkeypatch.setattr(metrics, "_instruments", lambda: made)
     return Measured(reader)

@@ -15,8 +15,7 @@ from uuid import UUID
 
 from cachetools import LRUCache
 from opentelemetry import metrics
-from opentelemetry.metrics import Counter, Histogram, Meter, UpDownCounter
-from opentelemetry.metrics import _Gauge as Gauge
+from opentelemetry.metrics import Histogram, Meter
 
 T = TypeVar("T")
 
@@ -32,128 +31,96 @@ _TALLIED_TENANTS = 10_000
 _SHARES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1)
 
 
-@dataclass(frozen=True, slots=True)
 class Instruments:
-    """Every instrument, by what it measures."""
+    """Every instrument, by what it measures, made by a meter."""
 
-    cache_requests: Counter
-    mcp_request_seconds: Histogram
-    passages_embedded: Counter
-    passages_refused: Counter
-    passages_waiting: Histogram
-    recall_audit: Histogram
-    calls_uncounted: Counter
-    requests_refused: Counter
-    rate_fallbacks: Counter
-    redis_unreachable: Gauge
-    gateway_ready: Gauge
-    calls_waiting: UpDownCounter
-    call_wait_seconds: Histogram
-    job_seconds: Histogram
-    jobs_failed: Counter
-    embedding_lag: Histogram
-    queue_waiting: Gauge
-    queue_oldest: Gauge
-    moves: Gauge
-    move_step_ages: Gauge
-    embedder_seconds: Histogram
-    connections: UpDownCounter
-    connection_waits: Histogram
-    connection_timeouts: Counter
-    connection_failures: Counter
-    replica_reads: Counter
-    job_steps: Counter
-    job_step_seconds: Histogram
-    webhook_attempts: Counter
-    notifications: Counter
-    notification_lags: Histogram
-    open_streams: UpDownCounter
-    ended_streams: Counter
+    def __init__(self, meter: Meter) -> None:
+        def seconds(name: str, description: str, bounds: Sequence[float] = _SECONDS) -> Histogram:
+            return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=bounds)
+
+        self.cache_requests = meter.create_counter("recollect.cache.requests", "{request}", "Lookups in a cache")
+        self.mcp_request_seconds = seconds("mcp.server.operation.duration", "Duration of MCP requests")
+        self.passages_embedded = meter.create_counter("recollect.passages.embedded", "{passage}", "Passages embedded")
+        self.passages_refused = meter.create_counter(
+            "recollect.passages.refused", "{passage}", "Passages refused by the embedder"
+        )
+        self.passages_waiting = meter.create_histogram(
+            "recollect.passages.waiting",
+            "{passage}",
+            "Passages without a vector in the graph searched by a recall",
+            explicit_bucket_boundaries_advisory=_PASSAGES,
+        )
+        self.recall_audit = meter.create_histogram(
+            "recollect.recall.audit",
+            "1",
+            "recall@k of the vector index, of sampled recalls",
+            explicit_bucket_boundaries_advisory=_SHARES,
+        )
+        self.calls_uncounted = meter.create_counter(
+            "recollect.usage.uncounted", "{call}", "Calls missing from the usage of tenants"
+        )
+        self.requests_refused = meter.create_counter(
+            "recollect.requests.refused", "{request}", "Requests refused for a limit"
+        )
+        self.rate_fallbacks = meter.create_counter(
+            "recollect.rate.fallbacks", "{fallback}", "Times that counting fell back from Redis to the gateway"
+        )
+        self.redis_unreachable = meter.create_gauge(
+            "recollect.redis.away", "{process}", "1 while the process counts requests without Redis"
+        )
+        self.gateway_ready = meter.create_gauge("recollect.gateway.ready", "{process}", "1 while the gateway is ready")
+        self.calls_waiting = meter.create_up_down_counter(
+            "recollect.calls.waiting", "{call}", "Calls waiting for their turn"
+        )
+        self.call_wait_seconds = seconds("recollect.call.wait.duration", "Time that calls wait for their turn")
+        self.job_seconds = seconds(
+            "recollect.job.duration", "Duration of jobs from their first step to their end", _JOB_SECONDS
+        )
+        self.jobs_failed = meter.create_counter("recollect.jobs.failed", "{job}", "Jobs that failed")
+        self.embedding_lag = seconds(
+            "recollect.embedding.lag", "Time that passages waited for their vectors", _LAG_SECONDS
+        )
+        self.queue_waiting = meter.create_gauge(
+            "recollect.queue.waiting", "{item}", "Items that wait for workers, per queue"
+        )
+        self.queue_oldest = meter.create_gauge("recollect.queue.oldest.age", "s", "Age of the oldest item of a queue")
+        self.moves = meter.create_gauge("recollect.moves", "{move}", "Moves of tenants under way")
+        self.move_step_ages = meter.create_gauge(
+            "recollect.move.step.age", "s", "Time that the oldest move has been at a step"
+        )
+        self.embedder_seconds = seconds("gen_ai.client.operation.duration", "Duration of calls of the embedder")
+        self.connections = meter.create_up_down_counter(
+            "db.client.connection.count", "{connection}", "Connections in use"
+        )
+        self.connection_waits = seconds("db.client.connection.wait_time", "Time that calls wait for a connection")
+        self.connection_timeouts = meter.create_counter(
+            "db.client.connection.timeouts", "{timeout}", "Waits for a connection that timed out"
+        )
+        self.connection_failures = meter.create_counter(
+            "recollect.database.failures", "{failure}", "Failed connections to PostgreSQL"
+        )
+        self.replica_reads = meter.create_counter("recollect.replica.reads", "{read}", "Reads eligible for a replica")
+        self.job_steps = meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs")
+        self.job_step_seconds = seconds("recollect.job.step.duration", "Duration of steps of jobs", _STEP_SECONDS)
+        self.webhook_attempts = meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks")
+        self.notifications = meter.create_counter(
+            "recollect.notifications", "{notification}", "Changes of graphs reported to Redis, or dropped"
+        )
+        self.notification_lags = seconds(
+            "recollect.notification.lag", "Time from a write's report to Redis until listeners are woken"
+        )
+        self.open_streams = meter.create_up_down_counter(
+            "recollect.streams.open", "{stream}", "Open streams of change notifications"
+        )
+        self.ended_streams = meter.create_counter(
+            "recollect.streams.ended", "{stream}", "Streams of change notifications ended by the gateway"
+        )
 
 
 @cache
 def _instruments() -> Instruments:
     # Made on first use. The API returns proxies, which find the provider whether it is set earlier or later.
-    return instruments_of(metrics.get_meter("recollect"))
-
-
-def instruments_of(meter: Meter) -> Instruments:
-    """Every instrument, made by this meter."""
-
-    def seconds(name: str, description: str, bounds: Sequence[float] = _SECONDS) -> Histogram:
-        return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=bounds)
-
-    return Instruments(
-        cache_requests=meter.create_counter("recollect.cache.requests", "{request}", "Lookups in a cache"),
-        mcp_request_seconds=seconds("mcp.server.operation.duration", "Duration of MCP requests"),
-        passages_embedded=meter.create_counter("recollect.passages.embedded", "{passage}", "Passages embedded"),
-        passages_refused=meter.create_counter(
-            "recollect.passages.refused", "{passage}", "Passages refused by the embedder"
-        ),
-        passages_waiting=meter.create_histogram(
-            "recollect.passages.waiting",
-            "{passage}",
-            "Passages without a vector in the graph searched by a recall",
-            explicit_bucket_boundaries_advisory=_PASSAGES,
-        ),
-        recall_audit=meter.create_histogram(
-            "recollect.recall.audit",
-            "1",
-            "recall@k of the vector index, of sampled recalls",
-            explicit_bucket_boundaries_advisory=_SHARES,
-        ),
-        calls_uncounted=meter.create_counter(
-            "recollect.usage.uncounted", "{call}", "Calls missing from the usage of tenants"
-        ),
-        requests_refused=meter.create_counter(
-            "recollect.requests.refused", "{request}", "Requests refused for a limit"
-        ),
-        rate_fallbacks=meter.create_counter(
-            "recollect.rate.fallbacks", "{fallback}", "Times that counting fell back from Redis to the gateway"
-        ),
-        redis_unreachable=meter.create_gauge(
-            "recollect.redis.away", "{process}", "1 while the process counts requests without Redis"
-        ),
-        gateway_ready=meter.create_gauge("recollect.gateway.ready", "{process}", "1 while the gateway is ready"),
-        calls_waiting=meter.create_up_down_counter("recollect.calls.waiting", "{call}", "Calls waiting for their turn"),
-        call_wait_seconds=seconds("recollect.call.wait.duration", "Time that calls wait for their turn"),
-        job_seconds=seconds(
-            "recollect.job.duration", "Duration of jobs from their first step to their end", _JOB_SECONDS
-        ),
-        jobs_failed=meter.create_counter("recollect.jobs.failed", "{job}", "Jobs that failed"),
-        embedding_lag=seconds("recollect.embedding.lag", "Time that passages waited for their vectors", _LAG_SECONDS),
-        queue_waiting=meter.create_gauge("recollect.queue.waiting", "{item}", "Items that wait for workers, per queue"),
-        queue_oldest=meter.create_gauge("recollect.queue.oldest.age", "s", "Age of the oldest item of a queue"),
-        moves=meter.create_gauge("recollect.moves", "{move}", "Moves of tenants under way"),
-        move_step_ages=meter.create_gauge(
-            "recollect.move.step.age", "s", "Time that the oldest move has been at a step"
-        ),
-        embedder_seconds=seconds("gen_ai.client.operation.duration", "Duration of calls of the embedder"),
-        connections=meter.create_up_down_counter("db.client.connection.count", "{connection}", "Connections in use"),
-        connection_waits=seconds("db.client.connection.wait_time", "Time that calls wait for a connection"),
-        connection_timeouts=meter.create_counter(
-            "db.client.connection.timeouts", "{timeout}", "Waits for a connection that timed out"
-        ),
-        connection_failures=meter.create_counter(
-            "recollect.database.failures", "{failure}", "Failed connections to PostgreSQL"
-        ),
-        replica_reads=meter.create_counter("recollect.replica.reads", "{read}", "Reads eligible for a replica"),
-        job_steps=meter.create_counter("recollect.job.steps", "{step}", "Steps of jobs"),
-        job_step_seconds=seconds("recollect.job.step.duration", "Duration of steps of jobs", _STEP_SECONDS),
-        webhook_attempts=meter.create_counter("recollect.webhook.attempts", "{attempt}", "Requests to webhooks"),
-        notifications=meter.create_counter(
-            "recollect.notifications", "{notification}", "Changes of graphs reported to Redis, or dropped"
-        ),
-        notification_lags=seconds(
-            "recollect.notification.lag", "Time from a write's report to Redis until listeners are woken"
-        ),
-        open_streams=meter.create_up_down_counter(
-            "recollect.streams.open", "{stream}", "Open streams of change notifications"
-        ),
-        ended_streams=meter.create_counter(
-            "recollect.streams.ended", "{stream}", "Streams of change notifications ended by the gateway"
-        ),
-    )
+    return Instruments(metrics.get_meter("recollect"))
 
 
 @dataclass(slots=True)

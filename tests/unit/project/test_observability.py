@@ -40,7 +40,7 @@ async def exported(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names by which Prometheus knows every metric of ours."""
     registry = CollectorRegistry()
     reader = PrometheusMetricReader(scope_info_enabled=False, registry=registry)
-    made = metrics.instruments_of(MeterProvider(metric_readers=[reader], shutdown_on_exit=False).get_meter("test"))
+    made = metrics.Instruments(MeterProvider(metric_readers=[reader], shutdown_on_exit=False).get_meter("test"))
     monkeypatch.setattr(metrics, "_instruments", lambda: made)
     for record in RECORDS.values():
         record()
