@@ -69,18 +69,15 @@ $$;
 -- with the rows that it changed, and is planned once a session, not for every call. What a node says is in its
 -- versions, which never change. The functions name the schema: whoever maintains these tables may have no search
 -- path.
-
-CREATE FUNCTION nodes_bytes_insert() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
+DO $do$
+DECLARE
+    body constant text := $body$
 DECLARE change record;
 BEGIN
     FOR change IN
         SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
         FROM (
-            SELECT tenant_id, graph_id, 0::bigint,
-                recollect.row_bytes_of(ROW(r.*)::recollect.nodes)
-            FROM added r
+            %s
         ) AS c (tenant_id, graph_id, bytes, row_bytes)
         GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
         ORDER BY tenant_id, graph_id
@@ -91,289 +88,39 @@ BEGIN
     END LOOP;
     RETURN NULL;
 END
-$$;
-CREATE TRIGGER stored_bytes_insert AFTER INSERT ON nodes REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION nodes_bytes_insert();
-
-CREATE FUNCTION nodes_bytes_delete() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
+$body$;
+    changed constant text := $changed$SELECT tenant_id, graph_id, %1$s%2$s,
+                %1$srecollect.row_bytes_of(ROW(r.*)::recollect.%3$s)
+            FROM %4$s r$changed$;
+    made record;
+    added text;
+    gone text;
 BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, -0::bigint,
-                -recollect.row_bytes_of(ROW(r.*)::recollect.nodes)
-            FROM gone r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
+    FOR made IN
+        SELECT tables.name, tables.bytes, events.name AS event, events.rows
+        FROM (VALUES
+            ('nodes', '0::bigint', false),
+            ('node_versions', 'recollect.bytes_of(ROW(r.*)::recollect.node_versions)', false),
+            ('observations', 'recollect.bytes_of(ROW(r.*)::recollect.observations)', true),
+            ('relations', 'recollect.bytes_of(ROW(r.*)::recollect.relations)', true),
+            ('aliases', '0::bigint', false)
+        ) AS tables (name, bytes, is_updated)
+        JOIN (VALUES
+            ('insert', 'NEW TABLE AS added'),
+            ('delete', 'OLD TABLE AS gone'),
+            ('update', 'NEW TABLE AS added OLD TABLE AS gone')
+        ) AS events (name, rows) ON is_updated OR events.name <> 'update'
     LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_delete AFTER DELETE ON nodes REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION nodes_bytes_delete();
-
-CREATE FUNCTION node_versions_bytes_insert() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.node_versions),
-                recollect.row_bytes_of(ROW(r.*)::recollect.node_versions)
-            FROM added r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_insert AFTER INSERT ON node_versions REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION node_versions_bytes_insert();
-
-CREATE FUNCTION node_versions_bytes_delete() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.node_versions),
-                -recollect.row_bytes_of(ROW(r.*)::recollect.node_versions)
-            FROM gone r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_delete AFTER DELETE ON node_versions REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION node_versions_bytes_delete();
-
-CREATE FUNCTION observations_bytes_insert() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.observations),
-                recollect.row_bytes_of(ROW(r.*)::recollect.observations)
-            FROM added r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_insert AFTER INSERT ON observations REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION observations_bytes_insert();
-
-CREATE FUNCTION observations_bytes_delete() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.observations),
-                -recollect.row_bytes_of(ROW(r.*)::recollect.observations)
-            FROM gone r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_delete AFTER DELETE ON observations REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION observations_bytes_delete();
-
-CREATE FUNCTION observations_bytes_update() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.observations),
-                recollect.row_bytes_of(ROW(r.*)::recollect.observations)
-            FROM added r
+        added := format(changed, '', made.bytes, made.name, 'added');
+        gone := format(changed, '-', made.bytes, made.name, 'gone');
+        EXECUTE format('CREATE FUNCTION %I() RETURNS trigger LANGUAGE plpgsql
+            SET plan_cache_mode = force_generic_plan AS %L', made.name || '_bytes_' || made.event,
+            format(body, CASE made.event WHEN 'insert' THEN added WHEN 'delete' THEN gone
+                ELSE concat(added, $union$
             UNION ALL
-            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.observations),
-                -recollect.row_bytes_of(ROW(r.*)::recollect.observations)
-            FROM gone r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
+            $union$, gone) END));
+        EXECUTE format('CREATE TRIGGER %I AFTER %s ON %I REFERENCING %s FOR EACH STATEMENT EXECUTE FUNCTION %I()',
+            'stored_bytes_' || made.event, made.event, made.name, made.rows, made.name || '_bytes_' || made.event);
     END LOOP;
-    RETURN NULL;
 END
-$$;
-CREATE TRIGGER stored_bytes_update AFTER UPDATE ON observations REFERENCING NEW TABLE AS added OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION observations_bytes_update();
-
-CREATE FUNCTION relations_bytes_insert() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.relations),
-                recollect.row_bytes_of(ROW(r.*)::recollect.relations)
-            FROM added r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_insert AFTER INSERT ON relations REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION relations_bytes_insert();
-
-CREATE FUNCTION relations_bytes_delete() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.relations),
-                -recollect.row_bytes_of(ROW(r.*)::recollect.relations)
-            FROM gone r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_delete AFTER DELETE ON relations REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION relations_bytes_delete();
-
-CREATE FUNCTION relations_bytes_update() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, recollect.bytes_of(ROW(r.*)::recollect.relations),
-                recollect.row_bytes_of(ROW(r.*)::recollect.relations)
-            FROM added r
-            UNION ALL
-            SELECT tenant_id, graph_id, -recollect.bytes_of(ROW(r.*)::recollect.relations),
-                -recollect.row_bytes_of(ROW(r.*)::recollect.relations)
-            FROM gone r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_update AFTER UPDATE ON relations REFERENCING NEW TABLE AS added OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION relations_bytes_update();
-
-CREATE FUNCTION aliases_bytes_insert() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, 0::bigint,
-                recollect.row_bytes_of(ROW(r.*)::recollect.aliases)
-            FROM added r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_insert AFTER INSERT ON aliases REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION aliases_bytes_insert();
-
-CREATE FUNCTION aliases_bytes_delete() RETURNS trigger
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-AS $$
-DECLARE change record;
-BEGIN
-    FOR change IN
-        SELECT tenant_id, graph_id, sum(bytes) AS bytes, sum(row_bytes) AS row_bytes
-        FROM (
-            SELECT tenant_id, graph_id, -0::bigint,
-                -recollect.row_bytes_of(ROW(r.*)::recollect.aliases)
-            FROM gone r
-        ) AS c (tenant_id, graph_id, bytes, row_bytes)
-        GROUP BY tenant_id, graph_id HAVING sum(bytes) <> 0 OR sum(row_bytes) <> 0
-        ORDER BY tenant_id, graph_id
-    LOOP
-        UPDATE recollect.graph_heads SET stored_bytes = stored_bytes + change.bytes,
-            row_bytes = row_bytes + change.row_bytes
-        WHERE tenant_id = change.tenant_id AND graph_id = change.graph_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER stored_bytes_delete AFTER DELETE ON aliases REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION aliases_bytes_delete();
+$do$;
