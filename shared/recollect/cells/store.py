@@ -33,18 +33,18 @@ async def find_tenant_states(
     session: Session, *, tenants: Sequence[UUID] = (), slugs: Sequence[str] = (), hashes: Sequence[bytes] = ()
 ) -> list[str]:
     """The states that this cell has for these tenants, or for those with a credential of one of these hashes."""
-    rows = await session.fetch(
-        queries.find_tenant_states, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes)
+    return await session.fetch_column(
+        queries.find_tenant_states, "place", tenants=list(tenants), slugs=list(slugs), hashes=list(hashes)
     )
-    return [row["place"] for row in rows]
 
 
 async def find_departures(
     session: Session, *, tenants: Sequence[UUID] = (), slugs: Sequence[str] = (), hashes: Sequence[bytes] = ()
 ) -> list[TenantDeparture]:
     """Of these tenants, given as for `find_tenant_states`, those that departed from here and should have arrived."""
-    rows = await session.fetch(queries.find_departures, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes))
-    return [TenantDeparture(**row) for row in rows]
+    return await session.fetch_objects(
+        queries.find_departures, TenantDeparture, tenants=list(tenants), slugs=list(slugs), hashes=list(hashes)
+    )
 
 
 async def end_switch(session: Session, departure: TenantDeparture) -> bool:

@@ -46,14 +46,14 @@ async def insert_job(
 
 async def find_jobs(tx: Transaction, job_ids: Sequence[UUID]) -> list[Job]:
     """Those of these jobs that the caller may see."""
-    rows = await tx.fetch(queries.find_jobs, job_ids=job_ids, allowed_graphs=_allowed(tx))
-    return [Job(**row) for row in rows]
+    return await tx.fetch_objects(queries.find_jobs, Job, job_ids=job_ids, allowed_graphs=_allowed(tx))
 
 
 async def list_jobs(tx: Transaction, job_filter: JobFilter, *, before: UUID | None, limit: int) -> list[Job]:
     """Jobs that the caller may see, newest first, before the id `before`."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.list_jobs,
+        Job,
         before=before,
         limit=limit,
         allowed_graphs=_allowed(tx),
@@ -61,7 +61,6 @@ async def list_jobs(tx: Transaction, job_filter: JobFilter, *, before: UUID | No
         kind=job_filter.kind,
         status=job_filter.status,
     )
-    return [Job(**row) for row in rows]
 
 
 async def busy_graphs(tx: Transaction, kind: str, graph_ids: Sequence[UUID], since: datetime) -> set[UUID]:

@@ -37,14 +37,12 @@ async def try_lock(home: Operator, slug: str) -> bool:
 
 async def insert_move(home: Operator, tenant_id: UUID, slug: str, *, source: str, target: str) -> Move | None:
     """Store a new move of a tenant; None if it has one already."""
-    row = await home.fetchrow(queries.insert_move, id=tenant_id, slug=slug, source=source, target=target)
-    return Move(**row) if row else None
+    return await home.fetch_object(queries.insert_move, Move, id=tenant_id, slug=slug, source=source, target=target)
 
 
 async def find_move(home: Operator, slug: str) -> Move | None:
     """The move of a tenant, or None."""
-    row = await home.fetchrow(queries.find_move, slug=slug)
-    return Move(**row) if row else None
+    return await home.fetch_object(queries.find_move, Move, slug=slug)
 
 
 async def list_moves(home: Operator) -> list[Move]:
@@ -264,8 +262,7 @@ async def find_subscription(target: Operator, tenant_id: UUID) -> bool:
 
 async def count_workers(target: Operator, tenant_id: UUID) -> SubscriptionWorkers | None:
     """The number of processes that still copy or follow; None if the target has no subscription."""
-    row = await target.fetchrow(queries.count_workers, name=name_of(tenant_id))
-    return SubscriptionWorkers(**row) if row else None
+    return await target.fetch_object(queries.count_workers, SubscriptionWorkers, name=name_of(tenant_id))
 
 
 async def end_copy_workers(target: Operator, *, number: int) -> None:
@@ -301,8 +298,7 @@ async def unpublish(source: Operator, tenant_id: UUID) -> None:
 
 async def copying(target: Operator, tenant_id: UUID) -> Copying | None:
     """The progress of the copy in the target; None if it has no subscription."""
-    row = await target.fetchrow(queries.copying, name=name_of(tenant_id))
-    return Copying(**row) if row else None
+    return await target.fetch_object(queries.copying, Copying, name=name_of(tenant_id))
 
 
 async def mark_log(source: Operator) -> str:
@@ -312,8 +308,7 @@ async def mark_log(source: Operator) -> str:
 
 async def log_of(source: Operator, tenant_id: UUID, *, at: str | None = None) -> Log | None:
     """How much of the source's log, until this place or until now, the target lacks; None if there is no slot."""
-    row = await source.fetchrow(queries.log_of, name=name_of(tenant_id), at=at)
-    return Log(**row) if row else None
+    return await source.fetch_object(queries.log_of, Log, name=name_of(tenant_id), at=at)
 
 
 async def erase_moved_step(cell: Operator, tenant_id: UUID, *, rows: int) -> bool:

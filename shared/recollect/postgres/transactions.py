@@ -86,6 +86,19 @@ class Session:
         """What `make` makes of each row. Other calls go on while it does so for many rows."""
         return await map_yielding(await self.fetch(query, **parameters), make)
 
+    async def fetch_objects(self, query: Query, made: Callable[..., A], /, **parameters: Any) -> list[A]:
+        """All rows as objects that have the columns as fields."""
+        return [made(**row) for row in await self.fetch(query, **parameters)]
+
+    async def fetch_object(self, query: Query, made: Callable[..., A], /, **parameters: Any) -> A | None:
+        """The first row as an object that has the columns as fields, or None."""
+        row = await self.fetchrow(query, **parameters)
+        return None if row is None else made(**row)
+
+    async def fetch_column(self, query: Query, column: str, /, **parameters: Any) -> list[Any]:
+        """The values of one column."""
+        return [row[column] for row in await self.fetch(query, **parameters)]
+
     async def fetchrow(self, query: Query, **parameters: Any) -> asyncpg.Record | None:
         """The first row, or None."""
         await self._before(query)

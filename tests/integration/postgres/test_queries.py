@@ -152,7 +152,7 @@ def test_each_fragment_is_described_and_used_by_several_queries(subtests: pytest
 def test_fillings_are_found_in_the_stores() -> None:
     """This guards the reading of the stores: it finds as many as there are, however they are written."""
     sources = [inspect.getsource(_store(capability)) for capability in CAPABILITIES]
-    filled = sum(source.count("(**row") + source.count("(*row") for source in sources)
+    filled = sum(len(re.findall(r"\(\*\*row|\(\*row|\.fetch_objects?\(", source)) for source in sources)
     assert filled > 10
     assert len([f for capability in CAPABILITIES for f in _fillings(capability) if f.whole]) >= filled
 
@@ -199,7 +199,8 @@ def _asked(capability: str) -> Iterator[tuple[str, set[str], set[str], bool]]:
 
 
 def _fillings(capability: str) -> Iterator[Filling]:
-    """`X(**row)` and `X(*row)` fill an X; `_helper(row)` and `fetch_as(…, _helper)` what the helper returns."""
+    """`X(**row)`, `X(*row)` and `fetch_objects(…, X)` fill an X; `_helper(row)` and `fetch_as(…, _helper)` what the
+    helper returns."""
     store = _store(capability)
     for function, query in _uses(capability):
         for call in [node for node in ast.walk(function) if isinstance(node, ast.Call)]:
@@ -209,6 +210,8 @@ def _fillings(capability: str) -> Iterator[Filling]:
                 yield Filling(query, getattr(store, call.func.id), whole=True, in_order=True)
             elif [ast.unparse(argument) for argument in call.args] == ["row"] and isinstance(call.func, ast.Name):
                 yield from _filled_by(getattr(store, call.func.id), query)
+            elif ast.unparse(call.func).endswith((".fetch_object", ".fetch_objects")):
+                yield Filling(query, getattr(store, ast.unparse(call.args[1])), whole=True)
             elif ast.unparse(call.func).endswith(".fetch_as") and isinstance(call.args[1], ast.Name):
                 helper = getattr(store, call.args[1].id)
                 if re.search(r"\(\*\*(\{\*\*)?row", inspect.getsource(helper)):  # Others take the row apart.

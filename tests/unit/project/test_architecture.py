@@ -6,6 +6,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from recollect.postgres.transactions import Session
+
 CORE = Path(__file__).parents[3] / "shared" / "recollect"
 ROOTS = [CORE.parents[1] / root for root in ("shared", "services", "workers", "infra")]
 TESTS = CORE.parents[1] / "tests"
@@ -45,7 +47,7 @@ def test_every_capability_has_the_same_files(subtests: pytest.Subtests) -> None:
 
 def test_only_stores_touch_the_connection() -> None:
     """SQL runs in stores and in `postgres`; use cases read as prose."""
-    verbs = {"fetch", "fetch_as", "fetchrow", "fetchval", "execute"}
+    verbs = {name for name in vars(Session) if name.startswith(("fetch", "execute"))}
     offenders = [
         f"{path.relative_to(CORE)}:{node.lineno}"
         for path in CORE.rglob("*.py")

@@ -16,8 +16,7 @@ queries = Queries(__package__)
 
 async def find_request(tx: Transaction) -> DeletionRequest | None:
     """The request for the deletion of the caller's tenant."""
-    row = await tx.fetchrow(queries.find_request)
-    return DeletionRequest(**row) if row else None
+    return await tx.fetch_object(queries.find_request, DeletionRequest)
 
 
 async def insert_request(tx: Transaction, person_id: UUID) -> DeletionRequest | None:
@@ -38,8 +37,7 @@ async def insert_request(tx: Transaction, person_id: UUID) -> DeletionRequest | 
 
 async def delete_request(tx: Transaction) -> DeletionRequest | None:
     """Take the request back; return it, None where there is none."""
-    row = await tx.fetchrow(queries.delete_request)
-    return DeletionRequest(**row) if row else None
+    return await tx.fetch_object(queries.delete_request, DeletionRequest)
 
 
 async def list_notified(tx: Transaction, *, limit: int) -> list[str]:

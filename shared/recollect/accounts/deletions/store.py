@@ -33,8 +33,7 @@ async def set_erase_at(operator: Operator, tenant_id: UUID, grace: timedelta) ->
 
 async def restore_tenant(operator: Operator, tenant_id: UUID) -> Tenant | None:
     """Give a tenant its status back; None if its grace is over."""
-    row = await operator.fetchrow(queries.restore_tenant, tenant_id=tenant_id)
-    return Tenant(**row) if row else None
+    return await operator.fetch_object(queries.restore_tenant, Tenant, tenant_id=tenant_id)
 
 
 async def withdraw_request(operator: Operator, tenant_id: UUID) -> bool:
@@ -62,17 +61,14 @@ async def list_receipts(
     operator: Operator, *, slug: str | None, before: int | None, limit: int
 ) -> list[ErasureReceipt]:
     """Receipts before the number `before`, newest first."""
-    rows = await operator.fetch(queries.list_receipts, slug=slug, before=before, limit=limit)
-    return [ErasureReceipt(**row) for row in rows]
+    return await operator.fetch_objects(queries.list_receipts, ErasureReceipt, slug=slug, before=before, limit=limit)
 
 
 async def find_receipt(operator: Operator, receipt_id: UUID) -> ErasureReceipt | None:
     """One receipt, or None."""
-    row = await operator.fetchrow(queries.find_receipt, receipt_id=receipt_id)
-    return ErasureReceipt(**row) if row else None
+    return await operator.fetch_object(queries.find_receipt, ErasureReceipt, receipt_id=receipt_id)
 
 
 async def find_receipt_of(operator: Operator, tenant_id: UUID) -> ErasureReceipt | None:
     """The receipt of a tenant that was erased, or None."""
-    row = await operator.fetchrow(queries.find_receipt_of, tenant_id=tenant_id)
-    return ErasureReceipt(**row) if row else None
+    return await operator.fetch_object(queries.find_receipt_of, ErasureReceipt, tenant_id=tenant_id)

@@ -36,8 +36,7 @@ class ClaimOutcome:
 
 async def find_key(tx: Transaction, request: IdempotentRequest) -> ClaimedKey | None:
     """The stored row of a request's key, or None."""
-    row = await tx.fetchrow(queries.find_key, key_hash=request.key)
-    return ClaimedKey(**row) if row else None
+    return await tx.fetch_object(queries.find_key, ClaimedKey, key_hash=request.key)
 
 
 async def claim_key(

@@ -39,8 +39,7 @@ class KeyRecord:
 
 async def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
     """The key with this hash, of any tenant; None if there is none."""
-    row = await session.fetchrow(queries.find_api_key, key_hash=key_hash)
-    return KeyRecord(**row) if row else None
+    return await session.fetch_object(queries.find_api_key, KeyRecord, key_hash=key_hash)
 
 
 async def rehash_key(tx: Transaction, key_id: UUID, *, key_hash: bytes, hashed_with: bytes) -> None:

@@ -47,8 +47,9 @@ async def insert_provider(
     tx: Transaction, provider_id: UUID, new: NewProvider, *, encrypted: bytes
 ) -> IdentityProvider | None:
     """Store a provider; None if the tenant has one of this issuer."""
-    row = await tx.fetchrow(
+    return await tx.fetch_object(
         queries.insert_provider,
+        IdentityProvider,
         id=provider_id,
         name=new.name.strip(),
         issuer=new.issuer,
@@ -57,21 +58,20 @@ async def insert_provider(
         algorithm=new.algorithm,
         subject=tx.caller.subject,
     )
-    return IdentityProvider(**row) if row else None
 
 
 async def lock_provider(tx: Transaction, provider_id: UUID) -> IdentityProvider | None:
     """A provider, locked until the transaction ends; or None."""
-    row = await tx.fetchrow(queries.lock_provider, id=provider_id)
-    return IdentityProvider(**row) if row else None
+    return await tx.fetch_object(queries.lock_provider, IdentityProvider, id=provider_id)
 
 
 async def change_provider(
     tx: Transaction, provider_id: UUID, change: ProviderChange, *, encrypted: bytes | None
 ) -> IdentityProvider | None:
     """Change a provider; None if the tenant has no such provider."""
-    row = await tx.fetchrow(
+    return await tx.fetch_object(
         queries.change_provider,
+        IdentityProvider,
         id=provider_id,
         name=change.name.strip() if change.name is not None else None,
         client_id=change.client_id,
@@ -79,7 +79,6 @@ async def change_provider(
         algorithm=change.algorithm,
         enabled=change.enabled,
     )
-    return IdentityProvider(**row) if row else None
 
 
 async def delete_provider(tx: Transaction, provider_id: UUID) -> bool:
@@ -94,8 +93,7 @@ async def find_offered(session: Session, slugs: Sequence[str]) -> list[OfferedPr
 
 async def find_registration(tx: Transaction, provider_id: UUID) -> SealedRegistration | None:
     """Our registration at a provider; None if it is disabled, or the tenant has no such one."""
-    row = await tx.fetchrow(queries.find_registration, id=provider_id)
-    return SealedRegistration(**row) if row else None
+    return await tx.fetch_object(queries.find_registration, SealedRegistration, id=provider_id)
 
 
 async def forget_sign_ins(tx: Transaction, *, max_stored: int) -> None:
@@ -127,10 +125,9 @@ async def find_sign_in(session: Session, state_hash: bytes) -> UUID | None:
 
 async def use_sign_in(tx: Transaction, provider_id: UUID, secrets: SignInSecrets) -> Purpose | None:
     """Delete a sign-in and return its purpose; None if it is not valid in this browser for this provider."""
-    row = await tx.fetchrow(
-        queries.use_sign_in, hash=secrets.hash, browser=secrets.browser_hash, provider_id=provider_id
+    return await tx.fetch_object(
+        queries.use_sign_in, Purpose, hash=secrets.hash, browser=secrets.browser_hash, provider_id=provider_id
     )
-    return Purpose(**row) if row else None
 
 
 async def find_identity(tx: Transaction, provider_id: UUID, subject: str) -> UUID | None:

@@ -155,8 +155,7 @@ async def revoke_invitations_of(tx: Transaction, subject: str, *, except_roles: 
 
 async def find_invitation(session: Session, secret_hash: bytes) -> InvitationRecord | None:
     """The invitation with this hash, of any tenant; None if there is none."""
-    row = await session.fetchrow(queries.find_invitation, hash=secret_hash)
-    return InvitationRecord(**row) if row else None
+    return await session.fetch_object(queries.find_invitation, InvitationRecord, hash=secret_hash)
 
 
 async def find_invited(tx: Transaction, invitation_id: UUID) -> str | None:

@@ -28,14 +28,12 @@ async def list_keys(operator: Operator) -> list[OperatorKey]:
 
 async def revoke_key(operator: Operator, key_id: UUID) -> OperatorKey | None:
     """Make a key void; None if there is no such key."""
-    row = await operator.fetchrow(queries.revoke_operator_key, key_id=key_id)
-    return OperatorKey(**row) if row else None
+    return await operator.fetch_object(queries.revoke_operator_key, OperatorKey, key_id=key_id)
 
 
 async def find_key(session: Session, key_hash: bytes) -> FoundKey | None:
     """The key with this hash; None if there is none."""
-    row = await session.fetchrow(queries.find_operator_key, key_hash=key_hash)
-    return FoundKey(**row) if row else None
+    return await session.fetch_object(queries.find_operator_key, FoundKey, key_hash=key_hash)
 
 
 async def count_hashed_keys(operator: Operator, *, hashed_with: bytes) -> tuple[int, int]:

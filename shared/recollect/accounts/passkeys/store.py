@@ -23,16 +23,16 @@ async def take_challenge(session: Session, challenge: bytes, browser: bytes) -> 
 
 async def find_passkey(session: Session, credential_id: bytes) -> StoredPasskey | None:
     """The passkey with this credential, of any person."""
-    row = await session.fetchrow(queries.find_passkey, credential_id=credential_id)
-    return StoredPasskey(**row) if row else None
+    return await session.fetch_object(queries.find_passkey, StoredPasskey, credential_id=credential_id)
 
 
 async def insert_passkey(
     session: Session, person_id: UUID, *, credential_id: bytes, public_key: bytes, sign_count: int, name: str, most: int
 ) -> Passkey | None:
     """Store a passkey; None if it is registered already, or the person has `most`."""
-    row = await session.fetchrow(
+    return await session.fetch_object(
         queries.insert_passkey,
+        Passkey,
         id=new_id(),
         person_id=person_id,
         credential_id=credential_id,
@@ -41,7 +41,6 @@ async def insert_passkey(
         name=name,
         most=most,
     )
-    return Passkey(**row) if row else None
 
 
 async def list_passkeys(session: Session, person_id: UUID, *, limit: int) -> list[Passkey]:
@@ -51,8 +50,7 @@ async def list_passkeys(session: Session, person_id: UUID, *, limit: int) -> lis
 
 async def list_credentials(session: Session, person_id: UUID, *, limit: int) -> list[bytes]:
     """The credentials of a person's passkeys."""
-    rows = await session.fetch(queries.list_credentials, person_id=person_id, limit=limit)
-    return [row["credential_id"] for row in rows]
+    return await session.fetch_column(queries.list_credentials, "credential_id", person_id=person_id, limit=limit)
 
 
 async def note_use(session: Session, passkey: StoredPasskey, *, sign_count: int) -> bool:

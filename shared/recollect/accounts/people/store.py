@@ -52,8 +52,7 @@ class ResetRecord:
 
 async def find_credentials(session: Session, email: str) -> Credentials | None:
     """The credentials of a sign-in with this address; None for an unknown address."""
-    row = await session.fetchrow(queries.find_person, email=email)
-    return Credentials(**row) if row else None
+    return await session.fetch_object(queries.find_person, Credentials, email=email)
 
 
 async def find_tenant_accounts(
@@ -63,8 +62,9 @@ async def find_tenant_accounts(
 
     That of this `tenant` (its slug) or person comes before all others.
     """
-    rows = await session.fetch(queries.find_tenant_accounts, email=email, tenant=tenant, person_id=person_id, most=most)
-    return [Credentials(**row) for row in rows]
+    return await session.fetch_objects(
+        queries.find_tenant_accounts, Credentials, email=email, tenant=tenant, person_id=person_id, most=most
+    )
 
 
 async def insert_tenant_account(tx: Transaction, person_id: UUID, *, email: str, name: str, password_hash: str) -> bool:
@@ -89,10 +89,9 @@ async def insert_person(
     session: Session, person_id: UUID, *, email: str, name: str, password_hash: str | None
 ) -> Person | None:
     """Store a new person; None if the address is taken."""
-    row = await session.fetchrow(
-        queries.insert_person, person_id=person_id, email=email, name=name, password_hash=password_hash
+    return await session.fetch_object(
+        queries.insert_person, Person, person_id=person_id, email=email, name=name, password_hash=password_hash
     )
-    return Person(**row) if row else None
 
 
 async def lock_account_shared(home: Session, person_id: UUID) -> bool:
@@ -166,8 +165,7 @@ async def count_password_changes(home: Session, person_id: UUID) -> int | None:
 
 async def find_session(session: Session, secret_hash: bytes) -> SessionRecord | None:
     """The session with this hash, of anybody; None if there is none."""
-    row = await session.fetchrow(queries.find_session, hash=secret_hash)
-    return SessionRecord(**row) if row else None
+    return await session.fetch_object(queries.find_session, SessionRecord, hash=secret_hash)
 
 
 async def touch_session(session: Session, person_id: UUID, session_id: UUID, used_at: datetime) -> None:
@@ -177,8 +175,9 @@ async def touch_session(session: Session, person_id: UUID, session_id: UUID, use
 
 async def list_sessions(session: Session, person_id: UUID, *, within: UUID | None, limit: int) -> list[ListedSession]:
     """Valid sessions of a person, the most recently used first; `within` a tenant: those confined to it."""
-    rows = await session.fetch(queries.list_sessions, person_id=person_id, within=within, limit=limit)
-    return [ListedSession(**row) for row in rows]
+    return await session.fetch_objects(
+        queries.list_sessions, ListedSession, person_id=person_id, within=within, limit=limit
+    )
 
 
 async def forget_sessions(session: Session, person_id: UUID, *, retention: timedelta, most: int, limit: int) -> None:
@@ -190,16 +189,18 @@ async def revoke_session(
     session: Session, person_id: UUID, session_id: UUID, *, within: UUID | None
 ) -> ListedSession | None:
     """End a session; None if the person has no such session, or it was ended. `within` as in `list_sessions`."""
-    row = await session.fetchrow(queries.revoke_session, person_id=person_id, id=session_id, within=within)
-    return ListedSession(**row) if row else None
+    return await session.fetch_object(
+        queries.revoke_session, ListedSession, person_id=person_id, id=session_id, within=within
+    )
 
 
 async def find_revoked_session(
     session: Session, person_id: UUID, session_id: UUID, *, within: UUID | None
 ) -> ListedSession | None:
     """A session that was ended; None if the person has no such session. `within` as in `list_sessions`."""
-    row = await session.fetchrow(queries.find_revoked_session, person_id=person_id, id=session_id, within=within)
-    return ListedSession(**row) if row else None
+    return await session.fetch_object(
+        queries.find_revoked_session, ListedSession, person_id=person_id, id=session_id, within=within
+    )
 
 
 async def revoke_other_sessions(session: Session, person_id: UUID, *, except_session: UUID) -> None:
@@ -223,8 +224,7 @@ async def insert_reset(
 
 async def find_reset(session: Session, secret_hash: bytes) -> ResetRecord | None:
     """The link with this hash, of anybody; None if there is none."""
-    row = await session.fetchrow(queries.find_reset, hash=secret_hash)
-    return ResetRecord(**row) if row else None
+    return await session.fetch_object(queries.find_reset, ResetRecord, hash=secret_hash)
 
 
 async def use_reset(session: Session, person_id: UUID, reset_id: UUID) -> bool:

@@ -18,8 +18,7 @@ async def list_plans(operator: Operator) -> list[Plan]:
 
 async def lock_plan(operator: Operator, name: str) -> Plan | None:
     """A plan, locked until this transaction ends; None if there is no plan of that name."""
-    row = await operator.fetchrow(queries.lock_plan, name=name)
-    return Plan(**row) if row else None
+    return await operator.fetch_object(queries.lock_plan, Plan, name=name)
 
 
 async def has_plan(operator: Operator, name: str) -> bool:

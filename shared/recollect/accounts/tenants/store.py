@@ -19,16 +19,14 @@ queries = Queries(__package__)
 
 async def insert_tenant(operator: Operator, tenant_id: UUID, slug: str, name: str, *, plan: str) -> Tenant | None:
     """Make a tenant with its graph `default`; None if the slug is taken."""
-    row = await operator.fetchrow(
-        queries.insert_tenant, id=tenant_id, slug=slug, name=name, plan=plan, graph_id=new_id()
+    return await operator.fetch_object(
+        queries.insert_tenant, Tenant, id=tenant_id, slug=slug, name=name, plan=plan, graph_id=new_id()
     )
-    return Tenant(**row) if row else None
 
 
 async def find_tenant(operator: Operator, slug: str) -> Tenant | None:
     """The tenant of that slug, or None."""
-    row = await operator.fetchrow(queries.find_tenant, slug=slug)
-    return Tenant(**row) if row else None
+    return await operator.fetch_object(queries.find_tenant, Tenant, slug=slug)
 
 
 async def own_tenant(tx: Transaction) -> Tenant:
@@ -80,8 +78,7 @@ async def set_plan(operator: Operator, tenant_id: UUID, plan: str) -> Tenant:
 
 async def lock_tenant(operator: Operator, slug: str) -> Tenant | None:
     """The tenant of that slug, locked until the transaction ends; None if there is no such tenant."""
-    row = await operator.fetchrow(queries.lock_tenant, slug=slug)
-    return Tenant(**row) if row else None
+    return await operator.fetch_object(queries.lock_tenant, Tenant, slug=slug)
 
 
 async def lock_writes(operator: Operator, slug: str) -> None:

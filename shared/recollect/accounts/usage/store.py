@@ -69,10 +69,9 @@ async def list_stored(
 ) -> list[StoredCounts]:
     """The contents of the graphs that the caller may use, by name, after the name `after`."""
     allowed = None if tx.caller.graphs is None else list(tx.caller.graphs)
-    rows = await tx.fetch(
-        queries.list_stored, after=after, limit=limit, allowed=allowed, graph_id=graph_id, sample=sample
+    return await tx.fetch_objects(
+        queries.list_stored, StoredCounts, after=after, limit=limit, allowed=allowed, graph_id=graph_id, sample=sample
     )
-    return [StoredCounts(**row) for row in rows]
 
 
 async def tenants_with_old_usage(session: Session, *, retention: timedelta) -> list[UUID]:

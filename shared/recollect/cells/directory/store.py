@@ -13,8 +13,7 @@ async def find_entry(
     operator: Operator, *, slug: str | None = None, tenant_id: UUID | None = None
 ) -> DirectoryEntry | None:
     """The directory's entry of a tenant, by its slug or its id; None where there is none."""
-    row = await operator.fetchrow(queries.find_entry, slug=slug, id=tenant_id)
-    return DirectoryEntry(**row) if row else None
+    return await operator.fetch_object(queries.find_entry, DirectoryEntry, slug=slug, id=tenant_id)
 
 
 async def claim_slug(operator: Operator, tenant_id: UUID, slug: str, cell: str) -> bool:

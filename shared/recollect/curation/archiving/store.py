@@ -11,12 +11,12 @@ queries = Queries(__package__)
 
 async def find_archivable(tx: Transaction, graph: Graph, criteria: ArchiveCriteria, *, limit: int) -> list[Archivable]:
     """Entities that meet the criteria and are not archived, longest unchanged first."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.find_archivable,
+        Archivable,
         graph_id=graph.id,
         older_than=criteria.older_than,
         importance_below=criteria.importance_below,
         tags=any_case(criteria.tags),
         limit=limit,
     )
-    return [Archivable(**row) for row in rows]

@@ -64,8 +64,7 @@ async def list_dismissed_pairs(tx: Transaction, graph: Graph) -> Dismissed:
 
 async def list_dismissals(tx: Transaction, graph: Graph, *, offset: int, limit: int) -> list[Dismissal]:
     """Dismissed pairs, the latest first."""
-    rows = await tx.fetch(queries.list_dismissals, graph_id=graph.id, offset=offset, limit=limit)
-    return [Dismissal(**row) for row in rows]
+    return await tx.fetch_objects(queries.list_dismissals, Dismissal, graph_id=graph.id, offset=offset, limit=limit)
 
 
 async def inherit_dismissals(

@@ -62,21 +62,22 @@ async def insert_duplicates(
 ) -> list[SimilarPair]:
     """Store pairs as proposals, each once and with the lesser id first; return those whose entities are both live."""
     ordered = {tuple(sorted((pair.node_id, pair.other_id))): pair.likeness for pair in pairs}
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.insert_duplicates,
+        SimilarPair,
         graph_id=graph.id,
         proposed_at=at,
         node_ids=[node_id for node_id, _ in ordered],
         other_ids=[other_id for _, other_id in ordered],
         likenesses=list(ordered.values()),
     )
-    return [SimilarPair(**row) for row in rows]
 
 
 async def list_duplicates(tx: Transaction, graph: Graph, *, least: float, offset: int, limit: int) -> list[Proposal]:
     """Proposed pairs, the most similar first."""
-    rows = await tx.fetch(queries.list_duplicates, graph_id=graph.id, min_likeness=least, offset=offset, limit=limit)
-    return [Proposal(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.list_duplicates, Proposal, graph_id=graph.id, min_likeness=least, offset=offset, limit=limit
+    )
 
 
 async def count_duplicates(tx: Transaction, graph_id: UUID, *, searched: int, limit: int) -> int:
@@ -111,8 +112,7 @@ async def tenants_with_deduplication_due(session: Session) -> list[UUID]:
 
 async def list_deduplications(tx: Transaction, *, limit: int) -> list[ConfiguredGraph]:
     """Graphs with `dedup` in their metadata, longest waiting first."""
-    rows = await tx.fetch(queries.list_deduplications, limit=limit)
-    return [ConfiguredGraph(**row) for row in rows]
+    return await tx.fetch_objects(queries.list_deduplications, ConfiguredGraph, limit=limit)
 
 
 def _profile(row: asyncpg.Record) -> Profile:

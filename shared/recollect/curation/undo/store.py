@@ -116,8 +116,7 @@ async def touched_relations(
 
 async def touched_aliases(tx: Transaction, graph: Graph, revisions: Sequence[int]) -> list[AliasChange]:
     """The aliases that the revisions added or removed."""
-    rows = await tx.fetch(queries.touched_aliases, graph_id=graph.id, revisions=revisions)
-    return [AliasChange(**row) for row in rows]
+    return await tx.fetch_objects(queries.touched_aliases, AliasChange, graph_id=graph.id, revisions=revisions)
 
 
 async def owners_of_names(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, UUID]:

@@ -9,5 +9,4 @@ queries = Queries(__package__)
 
 async def find_integrity_issues(view: GraphView, *, examples: int) -> list[IntegrityIssue]:
     """The first faults of each kind, each with the number of faults of that kind."""
-    rows = await view.fetch(queries.find_integrity_issues, examples=examples)
-    return [IntegrityIssue(**row) for row in rows]
+    return await view.fetch_objects(queries.find_integrity_issues, IntegrityIssue, examples=examples)

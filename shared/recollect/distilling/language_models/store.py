@@ -9,8 +9,7 @@ queries = Queries(__package__)
 
 async def find_model(tx: Transaction) -> StoredModel | None:
     """The tenant's language model, or None."""
-    row = await tx.fetchrow(queries.find_model)
-    return StoredModel(**row) if row else None
+    return await tx.fetch_object(queries.find_model, StoredModel)
 
 
 async def upsert_model(tx: Transaction, new: NewModel, *, api_key: bytes | None) -> StoredModel:

@@ -14,16 +14,18 @@ queries = Queries(__package__)
 
 async def list_turns(tx: Transaction, graph: Graph, sequence: UUID, *, after: UUID, limit: int) -> list[ThreadTurn]:
     """The turns of a thread after the id `after`, in the order of their ids."""
-    rows = await tx.fetch(queries.list_turns, graph_id=graph.id, sequence=sequence, after=after, limit=limit)
-    return [ThreadTurn(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.list_turns, ThreadTurn, graph_id=graph.id, sequence=sequence, after=after, limit=limit
+    )
 
 
 async def list_turns_before(
     tx: Transaction, graph: Graph, sequence: UUID, *, until: UUID, limit: int
 ) -> list[ThreadTurn]:
     """The last turns of a thread up to the id `until`, the last first."""
-    rows = await tx.fetch(queries.list_turns_before, graph_id=graph.id, sequence=sequence, until=until, limit=limit)
-    return [ThreadTurn(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.list_turns_before, ThreadTurn, graph_id=graph.id, sequence=sequence, until=until, limit=limit
+    )
 
 
 async def count_turns(tx: Transaction, graph: Graph, sequence: UUID, *, after: UUID) -> int:

@@ -14,10 +14,14 @@ queries = Queries(__package__)
 async def insert_aliases(tx: Transaction, revision: Revision, aliases: Sequence[tuple[UUID, str]]) -> list[UUID]:
     """Give nodes aliases; return the nodes that got a new one."""
     nodes, names = [node_id for node_id, _ in aliases], [name for _, name in aliases]
-    rows = await tx.fetch(
-        queries.insert_aliases, graph_id=revision.graph.id, revision=revision.number, node_ids=nodes, names=names
+    return await tx.fetch_column(
+        queries.insert_aliases,
+        "node_id",
+        graph_id=revision.graph.id,
+        revision=revision.number,
+        node_ids=nodes,
+        names=names,
     )
-    return [row["node_id"] for row in rows]
 
 
 async def remove_other_aliases(
@@ -25,14 +29,14 @@ async def remove_other_aliases(
 ) -> list[UUID]:
     """Remove all aliases of nodes except those `except_aliases`; return the nodes that lost one."""
     nodes, names = [node_id for node_id, _ in except_aliases], [name for _, name in except_aliases]
-    rows = await tx.fetch(
+    return await tx.fetch_column(
         queries.remove_other_aliases,
+        "node_id",
         revision=revision.number,
         node_ids=node_ids,
         except_node_ids=nodes,
         except_names=names,
     )
-    return [row["node_id"] for row in rows]
 
 
 async def remove_aliases(tx: Transaction, revision: Revision, aliases: Sequence[tuple[UUID, str]]) -> None:

@@ -38,8 +38,9 @@ async def find_derivations(tx: Transaction, fact_ids: Sequence[UUID]) -> dict[UU
 
 async def list_facts(tx: Transaction, graph: Graph, derived: DerivedFilter, *, limit: int) -> list[UUID]:
     """The live derived facts of a thread or a job."""
-    rows = await tx.fetch(
+    return await tx.fetch_column(
         queries.list_facts,
+        "fact_id",
         graph_id=graph.id,
         sequence=derived.sequence,
         job_id=derived.job_id,
@@ -47,7 +48,6 @@ async def list_facts(tx: Transaction, graph: Graph, derived: DerivedFilter, *, l
         unchanged=derived.unchanged,
         limit=limit,
     )
-    return [row["fact_id"] for row in rows]
 
 
 async def facts_without_support(tx: Transaction, turn_ids: Sequence[UUID]) -> list[UUID]:

@@ -89,8 +89,9 @@ async def list_entity_ids(
     view: GraphView, *, kind: str | None, offset: int, limit: int | None, archived: bool
 ) -> list[UUID]:
     """Live entities in order of creation."""
-    rows = await view.fetch(queries.list_entity_ids, kind=kind, offset=offset, limit=limit, archived=archived)
-    return [row["id"] for row in rows]
+    return await view.fetch_column(
+        queries.list_entity_ids, "id", kind=kind, offset=offset, limit=limit, archived=archived
+    )
 
 
 async def count_kinds(view: GraphView, *, limit: int) -> list[tuple[str, int]]:

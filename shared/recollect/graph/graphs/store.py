@@ -63,8 +63,7 @@ async def find_head(tx: Transaction, graph_id: UUID) -> GraphHead:
 
 async def find_position(tx: Transaction, graph_id: UUID) -> GraphPosition | None:
     """How far the server of this transaction is with a graph; None if it has no such graph."""
-    row = await tx.fetchrow(queries.find_position, graph_id=graph_id)
-    return GraphPosition(**row) if row else None
+    return await tx.fetch_object(queries.find_position, GraphPosition, graph_id=graph_id)
 
 
 async def find_live_head(tx: Transaction, graph_id: UUID) -> GraphHead:
@@ -90,8 +89,7 @@ async def find_horizon(tx: Transaction, graph: Graph) -> Moment:
 
 async def find_revision_at(tx: Transaction, graph: Graph, before: datetime) -> Moment | None:
     """The newest revision of a graph that was written by a time, with its own time; None before the first."""
-    row = await tx.fetchrow(queries.find_revision_at, graph_id=graph.id, before=before)
-    return Moment(**row) if row else None
+    return await tx.fetch_object(queries.find_revision_at, Moment, graph_id=graph.id, before=before)
 
 
 async def raise_horizon(tx: Transaction, graph: Graph, horizon: Moment) -> None:

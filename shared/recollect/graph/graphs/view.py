@@ -40,6 +40,14 @@ class GraphView:
         query = self._query(query)
         return await self.tx.fetch_as(query, make, **self._parameters(query, parameters))
 
+    async def fetch_objects(self, query: Query, made: Callable[..., A], /, **parameters: Any) -> list[A]:
+        """All rows as objects that have the columns as fields."""
+        return [made(**row) for row in await self.fetch(query, **parameters)]
+
+    async def fetch_column(self, query: Query, column: str, /, **parameters: Any) -> list[Any]:
+        """The values of one column."""
+        return [row[column] for row in await self.fetch(query, **parameters)]
+
     async def stream(
         self, query: Query, *, prefetch: int = STREAMED, **parameters: Any
     ) -> AsyncIterator[asyncpg.Record]:

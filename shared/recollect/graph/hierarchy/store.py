@@ -23,16 +23,14 @@ async def list_ancestors(view: GraphView, node_id: UUID, *, levels: int) -> list
 
 async def list_children(view: GraphView, node_id: UUID, page: PageRequest) -> list[UUID]:
     """The live children of a node, oldest first."""
-    rows = await view.fetch(queries.list_children, node_id=node_id, offset=page.offset, limit=page.limit)
-    return [row["id"] for row in rows]
+    return await view.fetch_column(queries.list_children, "id", node_id=node_id, offset=page.offset, limit=page.limit)
 
 
 async def list_descendants(view: GraphView, node_id: UUID, page: PageRequest) -> list[UUID]:
     """The live descendants of a node, depth first."""
-    rows = await view.fetch(
-        queries.list_descendants, node_id=node_id, max_levels=MAX_LEVELS, offset=page.offset, limit=page.limit
+    return await view.fetch_column(
+        queries.list_descendants, "id", node_id=node_id, max_levels=MAX_LEVELS, offset=page.offset, limit=page.limit
     )
-    return [row["id"] for row in rows]
 
 
 async def list_roots(view: GraphView, page: PageRequest) -> list[UUID]:

@@ -78,8 +78,7 @@ async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequen
 async def insert_facts(tx: Transaction, revision: Revision, facts: Sequence[NewFact]) -> list[RememberedFact]:
     """Create facts; return them in order, a fact that the graph had already with its older id."""
     new_facts = await json_rows(enumerate(facts), lambda fact: _fact_row(*fact))
-    rows = await tx.fetch(queries.insert_facts, **_stamp(tx, revision), facts=new_facts)
-    return [RememberedFact(**row) for row in rows]
+    return await tx.fetch_objects(queries.insert_facts, RememberedFact, **_stamp(tx, revision), facts=new_facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +278,7 @@ async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UU
 
 async def list_other_labels(tx: Transaction, *, limit: int) -> list[LabelledNode]:
     """The oldest nodes of the tenant whose labels a former analysis of words found, locked."""
-    rows = await tx.fetch(queries.list_other_labels, labels_version=LABELS_VERSION, limit=limit)
-    return [LabelledNode(**row) for row in rows]
+    return await tx.fetch_objects(queries.list_other_labels, LabelledNode, labels_version=LABELS_VERSION, limit=limit)
 
 
 async def replace_labels(tx: Transaction, ids: Sequence[UUID], labels: Sequence[str | None]) -> int:

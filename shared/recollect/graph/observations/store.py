@@ -91,21 +91,20 @@ async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[O
 
 async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int) -> list[UUID]:
     """Expired observations of a graph, longest expired first."""
-    rows = await tx.fetch(queries.list_expired_observations, graph_id=graph.id, limit=limit)
-    return [row["id"] for row in rows]
+    return await tx.fetch_column(queries.list_expired_observations, "id", graph_id=graph.id, limit=limit)
 
 
 async def remove_observations(
     tx: Transaction, revision: Revision, keys: Sequence[tuple[UUID, str]]
 ) -> list[RemovedByText]:
     """Remove observations by node and content; return those that existed."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.remove_observations,
+        RemovedByText,
         revision=revision.number,
         node_ids=[k[0] for k in keys],
         contents=[k[1] for k in keys],
     )
-    return [RemovedByText(**row) for row in rows]
 
 
 async def remove_outdated(tx: Transaction, revision: Revision, keys: Sequence[Key]) -> list[RemovedObservation]:
@@ -127,10 +126,13 @@ async def remove_observations_by_id(
     tx: Transaction, revision: Revision, ids: Sequence[UUID]
 ) -> list[RemovedObservation]:
     """Remove observations of a graph by id; return those that existed."""
-    rows = await tx.fetch(
-        queries.remove_observations_by_id, graph_id=revision.graph.id, revision=revision.number, ids=ids
+    return await tx.fetch_objects(
+        queries.remove_observations_by_id,
+        RemovedObservation,
+        graph_id=revision.graph.id,
+        revision=revision.number,
+        ids=ids,
     )
-    return [RemovedObservation(**row) for row in rows]
 
 
 async def _columns(observations: Sequence[Observation]) -> dict[str, list[Any]]:

@@ -112,18 +112,20 @@ async def rebuild_passages(
 
 async def remove_of_memories(tx: Transaction, revision: Revision, memory_ids: Sequence[UUID]) -> list[UUID]:
     """Remove the passages of removed observations from search; return their ids."""
-    rows = await tx.fetch(
-        queries.remove_passages_of_memories, revision=revision.number, memory_ids=memory_ids, graph_id=revision.graph.id
+    return await tx.fetch_column(
+        queries.remove_passages_of_memories,
+        "id",
+        revision=revision.number,
+        memory_ids=memory_ids,
+        graph_id=revision.graph.id,
     )
-    return [row["id"] for row in rows]
 
 
 async def remove_of_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> list[UUID]:
     """Remove every passage of removed nodes from search; return their ids."""
-    rows = await tx.fetch(
-        queries.remove_passages_of_nodes, revision=revision.number, node_ids=node_ids, graph_id=revision.graph.id
+    return await tx.fetch_column(
+        queries.remove_passages_of_nodes, "id", revision=revision.number, node_ids=node_ids, graph_id=revision.graph.id
     )
-    return [row["id"] for row in rows]
 
 
 async def unsettle_neighbours(tx: Transaction, ids: Sequence[UUID]) -> None:
@@ -152,8 +154,9 @@ async def claim_pending(
     tx: Transaction, *, model: str, limits: ClaimLimits, lease_seconds: float, previous: str | None
 ) -> list[ClaimedPassage]:
     """Claim as many waiting passages as there are places, for `lease_seconds`."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.claim_pending,
+        ClaimedPassage,
         limit=limits.all,
         lease=timedelta(seconds=lease_seconds),
         model=model,
@@ -163,7 +166,6 @@ async def claim_pending(
         max_busy_graphs=MAX_BUSY_GRAPHS,
         generation=EVIDENCE_GENERATION,
     )
-    return [ClaimedPassage(**row) for row in rows]
 
 
 async def any_pending(tx: Transaction) -> bool:
@@ -186,8 +188,9 @@ async def insert_embeddings(
     tx: Transaction, *, model: str, ids: Sequence[UUID], vectors: Vectors, evidence: Sequence[Evidence]
 ) -> list[UUID]:
     """Store the passages' own vectors, and their evidence; return the passages that had no vector of this model."""
-    rows = await tx.fetch(
+    return await tx.fetch_column(
         queries.insert_embeddings,
+        "passage_id",
         model=model,
         generation=EVIDENCE_GENERATION,
         ids=ids,
@@ -195,13 +198,11 @@ async def insert_embeddings(
         tokens=[item.tokens for item in evidence],
         dates=[multirange(item.dates) for item in evidence],
     )
-    return [row["passage_id"] for row in rows]
 
 
 async def find_windows(tx: Transaction, ids: Sequence[UUID]) -> list[Window]:
     """These live passages, and the neighbours that they reach, each with the texts around it."""
-    rows = await tx.fetch(queries.find_windows, ids=ids, far_words=FAR_WORDS, neighbours=NEIGHBOURS)
-    return [Window(**row) for row in rows]
+    return await tx.fetch_objects(queries.find_windows, Window, ids=ids, far_words=FAR_WORDS, neighbours=NEIGHBOURS)
 
 
 async def settle(
@@ -265,8 +266,9 @@ async def list_without_vectors(
     tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int, looked_at: int
 ) -> list[PendingPassage]:
     """The next live passages of a graph; those that lack a vector or the evidence of a model have their texts."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.list_without_vectors,
+        PendingPassage,
         graph_id=graph_id,
         model=model,
         generation=EVIDENCE_GENERATION,
@@ -274,7 +276,6 @@ async def list_without_vectors(
         limit=limit,
         max_looked_at=looked_at,
     )
-    return [PendingPassage(**row) for row in rows]
 
 
 async def count_live(tx: Transaction, graph_id: UUID) -> int:
@@ -289,8 +290,7 @@ async def set_serving_model(tx: Transaction, graph_id: UUID, *, model: str) -> N
 
 async def list_unserved(tx: Transaction, graph_id: UUID, *, model: str, after: UUID | None, limit: int) -> list[UUID]:
     """Live passages of a graph that are searched by vectors of another model, or by none."""
-    rows = await tx.fetch(queries.list_unserved, graph_id=graph_id, model=model, after=after, limit=limit)
-    return [row["id"] for row in rows]
+    return await tx.fetch_column(queries.list_unserved, "id", graph_id=graph_id, model=model, after=after, limit=limit)
 
 
 async def drop_vectors(tx: Transaction, graph_id: UUID, *, model: str, limit: int) -> int:
@@ -338,8 +338,7 @@ async def tenants_with_other_words(session: Session) -> list[UUID]:
 
 async def list_other_words(tx: Transaction, *, limit: int) -> list[AnalysedPassage]:
     """The oldest passages of the tenant that a former analysis made."""
-    rows = await tx.fetch(queries.list_other_words, words_version=WORDS_VERSION, limit=limit)
-    return [AnalysedPassage(**row) for row in rows]
+    return await tx.fetch_objects(queries.list_other_words, AnalysedPassage, words_version=WORDS_VERSION, limit=limit)
 
 
 async def replace_words(tx: Transaction, graph_id: UUID, analysed: Sequence[Reanalysis]) -> int:

@@ -135,8 +135,9 @@ async def remove_edges(tx: Transaction, revision: Revision, edge_ids: Sequence[U
 
 async def edges_between(tx: Transaction, graph: Graph, from_node: UUID, to_node: UUID, type_: str | None) -> list[Edge]:
     """Live edges of a graph from one node to another."""
-    rows = await tx.fetch(queries.edges_between, graph_id=graph.id, from_node=from_node, to_node=to_node, type=type_)
-    return [Edge(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.edges_between, Edge, graph_id=graph.id, from_node=from_node, to_node=to_node, type=type_
+    )
 
 
 async def edges_of(
@@ -216,15 +217,15 @@ async def count_edge_corrections(view: GraphView) -> int:
 
 async def list_symlinks(tx: Transaction, graph: Graph, *, inbound: bool, offset: int, limit: int) -> list[Symlink]:
     """The edges from a graph into others that the caller may use, or (`inbound`) from others into it, oldest first."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.list_symlinks,
+        Symlink,
         graph_id=graph.id,
         inbound=inbound,
         reachable_graphs=tx.caller.graphs,
         offset=offset,
         limit=limit,
     )
-    return [Symlink(**row) for row in rows]
 
 
 def _relation(row: asyncpg.Record) -> Relation:

@@ -27,8 +27,9 @@ async def find_expiring(
 ) -> list[ExpiringMemory]:
     """Active memories that expire within a time, soonest first, after the position of one."""
     after_time, after_id = after or (None, None)
-    rows = await view.fetch(queries.find_expiring, within=within, after_time=after_time, after_id=after_id, limit=limit)
-    return [ExpiringMemory(**row) for row in rows]
+    return await view.fetch_objects(
+        queries.find_expiring, ExpiringMemory, within=within, after_time=after_time, after_id=after_id, limit=limit
+    )
 
 
 async def tenants_with_purgeable(session: Session, *, retention: timedelta) -> list[UUID]:

@@ -268,8 +268,9 @@ async def reload_hits(
     tx: Transaction, graph: Graph, ranking: Sequence[RankedPassage], filters: RecallFilter
 ) -> list[Hit]:
     """A cached ranking as hits, in its order, without hits that may no longer be shown."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.reload_hits,
+        Hit,
         graph_id=graph.id,
         passage_ids=[passage.passage_id for passage in ranking],
         scores=[passage.score for passage in ranking],
@@ -277,7 +278,6 @@ async def reload_hits(
         terms=[passage.terms for passage in ranking],
         status=filters.status,
     )
-    return [Hit(**row) for row in rows]
 
 
 def _filter(scope: SearchScope) -> dict[str, Any]:

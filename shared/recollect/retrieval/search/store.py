@@ -68,20 +68,19 @@ async def search_substring(
     [found] = await view.fetch(queries.search_substring, **bound, **parameters)
     if not found["is_common"]:
         return list(found["ids"])
-    rows = await view.fetch(queries.search_common_substring, max_scanned=max_scanned, **parameters)
-    return [row["id"] for row in rows]
+    return await view.fetch_column(queries.search_common_substring, "id", max_scanned=max_scanned, **parameters)
 
 
 async def sample_words(view: GraphView, asked: Mapping[str, AskedWord]) -> list[str]:
     """Names and texts of passages that have words in any form; those come first that have them in other forms."""
-    rows = await view.fetch(
+    return await view.fetch_column(
         queries.sample_words,
+        "text",
         words=[query_of(forms) for forms in asked.values()],
         regexes=[word_pattern(word) for word in asked],
         examined=EXAMINED,
         sampled=SAMPLED,
     )
-    return [row["text"] for row in rows]
 
 
 async def search_ranked(
@@ -138,8 +137,9 @@ def _label_match(row: asyncpg.Record, words: Sequence[AskedWord]) -> LabelMatch:
 
 async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.BooleanPlan) -> list[UUID]:
     """Entities that match a boolean query, oldest first; up to one more than the query's limit."""
-    rows = await view.fetch(
+    return await view.fetch_column(
         queries.search_boolean,
+        "id",
         **_filter(query),
         **term_patterns(plan.terms),
         required=[required for required, _ in plan.conjunctions],
@@ -147,7 +147,6 @@ async def search_boolean(view: GraphView, query: SearchFilter, plan: boolean.Boo
         is_universal=plan.is_universal,
         **_page(query),
     )
-    return [row["id"] for row in rows]
 
 
 async def count_trigrams(tx: Transaction, *texts: str) -> list[tuple[str, int]]:
@@ -177,24 +176,21 @@ async def fuzzy_statements(view: GraphView, query: FuzzyQuery, forms: Sequence[N
 
 async def fuzzy_words(view: GraphView, query: FuzzyQuery, words: str, *, examined: int) -> list[FuzzyTexts]:
     """Names and observations of entities with all words of a fuzzy query (`words`, a tsquery): `examined` at most."""
-    rows = await view.fetch(queries.fuzzy_words, **_filter(query), words=words, examined=examined)
-    return [FuzzyTexts(**row) for row in rows]
+    return await view.fetch_objects(queries.fuzzy_words, FuzzyTexts, **_filter(query), words=words, examined=examined)
 
 
 async def search_dates(view: GraphView, query: DateQuery) -> list[UUID]:
     """Entities that were created or last changed in a time, oldest first; up to one more than the query's limit."""
-    rows = await view.fetch(
-        queries.search_dates, **_filter(query), since=query.since, until=query.until, **_page(query)
+    return await view.fetch_column(
+        queries.search_dates, "id", **_filter(query), since=query.since, until=query.until, **_page(query)
     )
-    return [row["id"] for row in rows]
 
 
 async def complete_names(view: GraphView, prefix: str, *, examined: int, limit: int) -> list[str]:
     """Names of live entities with a prefix, in alphabetical order, among the `examined` names that follow it."""
-    rows = await view.tx.fetch(
-        queries.complete_names, graph_id=view.graph.id, prefix=prefix, examined=examined, limit=limit
+    return await view.tx.fetch_column(
+        queries.complete_names, "name", graph_id=view.graph.id, prefix=prefix, examined=examined, limit=limit
     )
-    return [row["name"] for row in rows]
 
 
 async def find_mentioned(tx: Transaction, graph: Graph, names: Sequence[str], *, limit: int) -> list[UUID]:

@@ -47,8 +47,9 @@ async def list_noted(session: Session) -> list[VectorIndex]:
 
 async def find_large(session: Session, *, memories: int, limit: int) -> list[LargeGraph]:
     """The largest graphs with `memories` or more memories, up to `limit` of each partition, the largest first."""
-    rows = await session.fetch(queries.find_large, min_memories=memories, limit=limit, partitions=PARTITIONS)
-    return [LargeGraph(**row) for row in rows]
+    return await session.fetch_objects(
+        queries.find_large, LargeGraph, min_memories=memories, limit=limit, partitions=PARTITIONS
+    )
 
 
 async def find_partition(session: Session, tenant_id: UUID) -> int:
@@ -58,8 +59,7 @@ async def find_partition(session: Session, tenant_id: UUID) -> int:
 
 async def find_model(session: Session, tenant_id: UUID, graph_id: UUID) -> VectorIndex | None:
     """The index that would serve a graph; None while nothing is embedded by the model that serves it."""
-    row = await session.fetchrow(queries.find_model, tenant_id=tenant_id, graph_id=graph_id)
-    return None if row is None else VectorIndex(**row)
+    return await session.fetch_object(queries.find_model, VectorIndex, tenant_id=tenant_id, graph_id=graph_id)
 
 
 async def note_index(

@@ -29,8 +29,9 @@ async def count_pending(tx: Transaction, webhook_id: UUID, *, max_pending: int) 
 
 async def insert_deliveries(tx: Transaction, webhook_id: UUID, new: Sequence[NewDelivery]) -> list[Delivery]:
     """Store deliveries, except for sources that the webhook has had; the stored ones."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.insert_deliveries,
+        Delivery,
         webhook_id=webhook_id,
         ids=[new_id() for _ in new],
         event_types=[each.event_type for each in new],
@@ -41,21 +42,20 @@ async def insert_deliveries(tx: Transaction, webhook_id: UUID, new: Sequence[New
         revisions=[each.revision for each in new],
         datas=[each.data for each in new],
     )
-    return [Delivery(**row) for row in rows]
 
 
 async def list_deliveries(
     tx: Transaction, webhook_id: UUID, *, status: str | None, before: UUID | None, limit: int
 ) -> list[Delivery]:
     """Deliveries of a webhook, newest first."""
-    rows = await tx.fetch(queries.list_deliveries, webhook_id=webhook_id, status=status, before=before, limit=limit)
-    return [Delivery(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.list_deliveries, Delivery, webhook_id=webhook_id, status=status, before=before, limit=limit
+    )
 
 
 async def replay_delivery(tx: Transaction, webhook_id: UUID, delivery_id: UUID) -> Delivery | None:
     """Make a delivery due again; None if the webhook has no such one."""
-    row = await tx.fetchrow(queries.replay_delivery, webhook_id=webhook_id, id=delivery_id)
-    return Delivery(**row) if row else None
+    return await tx.fetch_object(queries.replay_delivery, Delivery, webhook_id=webhook_id, id=delivery_id)
 
 
 async def replay_failed(tx: Transaction, webhook_id: UUID, *, since: datetime, limit: int) -> int:
@@ -70,8 +70,9 @@ async def lock_claims(tx: Transaction) -> None:
 
 async def claim_deliveries(tx: Transaction, *, lease: timedelta, each: int, limit: int) -> list[ClaimedDelivery]:
     """Claim due deliveries of the tenant for one attempt each."""
-    rows = await tx.fetch(queries.claim_deliveries, lease_id=uuid4(), lease=lease, each=each, limit=limit)
-    return [ClaimedDelivery(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.claim_deliveries, ClaimedDelivery, lease_id=uuid4(), lease=lease, each=each, limit=limit
+    )
 
 
 async def record_success(tx: Transaction, delivery: ClaimedDelivery, *, status: int) -> bool:

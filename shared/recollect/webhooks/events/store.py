@@ -39,20 +39,21 @@ async def record_read(tx: Transaction, watch: Watch) -> None:
 
 async def add_cursors(tx: Transaction, watch: Watch, *, limit: int) -> list[GraphMade]:
     """Add cursors for graphs that are new to a webhook; these graphs."""
-    rows = await tx.fetch(queries.add_cursors, webhook_id=watch.id, graph_ids=watch.graph_ids, limit=limit)
-    return [GraphMade(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.add_cursors, GraphMade, webhook_id=watch.id, graph_ids=watch.graph_ids, limit=limit
+    )
 
 
 async def advance_cursors(tx: Transaction, watch: Watch, *, max_changes: int, limit: int) -> list[GraphNews]:
     """Advance a webhook's cursors; the revisions that are new to it."""
-    rows = await tx.fetch(queries.advance_cursors, webhook_id=watch.id, max_changes=max_changes, limit=limit)
-    return [GraphNews(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.advance_cursors, GraphNews, webhook_id=watch.id, max_changes=max_changes, limit=limit
+    )
 
 
 async def remove_cursors_of_deleted(tx: Transaction, watch: Watch, *, limit: int) -> list[UUID]:
     """Remove a webhook's cursors of deleted graphs; the ids of these graphs."""
-    rows = await tx.fetch(queries.remove_cursors_of_deleted, webhook_id=watch.id, limit=limit)
-    return [row["graph_id"] for row in rows]
+    return await tx.fetch_column(queries.remove_cursors_of_deleted, "graph_id", webhook_id=watch.id, limit=limit)
 
 
 async def keep_cursors(tx: Transaction, webhook_id: UUID, *, graph_ids: Sequence[UUID] | None, graphs: bool) -> None:
@@ -67,35 +68,41 @@ async def set_cursors(tx: Transaction, webhook_id: UUID, *, graph_ids: Sequence[
 
 async def find_ended_jobs(tx: Transaction, watch: Watch, *, limit: int) -> list[JobEnded]:
     """Jobs that ended and are new to a webhook."""
-    rows = await tx.fetch(
+    return await tx.fetch_objects(
         queries.find_ended_jobs,
+        JobEnded,
         webhook_id=watch.id,
         since=watch.since,
         event_types=sorted(watch.event_types),
         graph_ids=watch.graph_ids,
         limit=limit,
     )
-    return [JobEnded(**row) for row in rows]
 
 
 async def find_keys(tx: Transaction, watch: Watch, *, limit: int) -> list[KeyEvent]:
     """Keys that were created or revoked and are new to a webhook."""
-    rows = await tx.fetch(
-        queries.find_keys, webhook_id=watch.id, since=watch.since, event_types=sorted(watch.event_types), limit=limit
+    return await tx.fetch_objects(
+        queries.find_keys,
+        KeyEvent,
+        webhook_id=watch.id,
+        since=watch.since,
+        event_types=sorted(watch.event_types),
+        limit=limit,
     )
-    return [KeyEvent(**row) for row in rows]
 
 
 async def find_joined_members(tx: Transaction, watch: Watch, *, limit: int) -> list[MemberJoined]:
     """Members who joined and are new to a webhook."""
-    rows = await tx.fetch(queries.find_joined_members, webhook_id=watch.id, since=watch.since, limit=limit)
-    return [MemberJoined(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.find_joined_members, MemberJoined, webhook_id=watch.id, since=watch.since, limit=limit
+    )
 
 
 async def find_removed_members(tx: Transaction, watch: Watch, *, limit: int) -> list[MemberRemoved]:
     """Members who were removed or left, and whose removal is new to a webhook."""
-    rows = await tx.fetch(queries.find_removed_members, webhook_id=watch.id, since=watch.since, limit=limit)
-    return [MemberRemoved(**row) for row in rows]
+    return await tx.fetch_objects(
+        queries.find_removed_members, MemberRemoved, webhook_id=watch.id, since=watch.since, limit=limit
+    )
 
 
 def _watch(row: asyncpg.Record) -> Watch:
