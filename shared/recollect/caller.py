@@ -132,6 +132,14 @@ class Caller:
         """Whether the allow-list, if there is one, names this graph."""
         return self.graphs is None or graph_id in self.graphs
 
+    def require_unconfined(self, consequence: str) -> None:
+        """Raise Forbidden where an allow-list limits the credential to some graphs, and say what that means."""
+        if self.graphs is not None:
+            raise Forbidden(
+                f"This credential is limited to some graphs{consequence}. Ask an admin.",
+                code=ErrorCode.GRAPH_NOT_ALLOWED,
+            )
+
     def require_graph(self, graph_id: UUID | None, *, by_default: bool = False) -> None:
         """Raise Forbidden if an allow-list lacks this graph; None: a graph that does not exist yet.
 

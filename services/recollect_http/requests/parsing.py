@@ -16,6 +16,7 @@ from recollect.accounts.identity.pasted_secrets import refuse_secrets
 from recollect.errors import InvalidInput, InvalidInputs
 from recollect.fairness.computing import compute, in_one_slice
 from recollect.text.digits import MAX_DIGITS, has_too_many_digits
+from recollect.text.lone_surrogates import is_encodable
 from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
 from recollect.times import inclusive_upper_bound, storable
 from recollect_http.requests.argument_types import VISIBLE, plain_words
@@ -215,7 +216,7 @@ def check_text(value: Any, path: str = "", depth: int = 0) -> None:
         raise InvalidInput(f"Nested deeper than {MAX_DEPTH} levels", path=path.rsplit(".", 1)[0] or None)
     match value:
         case str():
-            if "\x00" in value or not _encodable(value):
+            if "\x00" in value or not is_encodable(value):
                 raise InvalidInput(
                     "Holds a NUL or half a character (a lone surrogate), which cannot be stored", path=path or None
                 )
@@ -230,16 +231,6 @@ def check_text(value: Any, path: str = "", depth: int = 0) -> None:
         case list():
             for index, item in enumerate(value):
                 check_text(item, f"{path}.{index}" if path else str(index), depth + 1)
-
-
-def _encodable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def utc(time: datetime | None, path: str) -> datetime | None:

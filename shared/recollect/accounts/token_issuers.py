@@ -152,7 +152,7 @@ class Issuers:
 
     async def _fetch(self, tenant_id: UUID, address: str) -> Issuer:
         metadata = await self._metadata(tenant_id, address)
-        keys = _decoded(await self._get(tenant_id, metadata.jwks_uri), _KeySet)
+        keys = decoded(await self._get(tenant_id, metadata.jwks_uri), _KeySet)
         if keys is None:
             raise IssuerFailed("Its jwks_uri returns no set of keys.")
         return Issuer(metadata, tuple(keys.keys[:MAX_KEYS]))
@@ -160,7 +160,7 @@ class Issuers:
     async def _metadata(self, tenant_id: UUID, address: str) -> IssuerMetadata:
         for well_known in _WELL_KNOWN:
             url = _metadata_url(address, well_known)
-            metadata = _decoded(await self._get(tenant_id, url), IssuerMetadata)
+            metadata = decoded(await self._get(tenant_id, url), IssuerMetadata)
             if metadata is None:
                 continue
             if metadata.issuer != address:  # Otherwise one issuer could speak for another (OpenID Discovery, 4.3).
@@ -214,7 +214,8 @@ def _metadata_url(address: str, well_known: str) -> str:
     return f"{scheme}://{host}{well_known}" + (f"/{path.rstrip('/')}" if path.strip("/") else "")
 
 
-def _decoded(body: bytes, type_: type[T]) -> T | None:
+def decoded(body: bytes, type_: type[T]) -> T | None:
+    """The answer of an issuer, as this type; None if it is no such JSON."""
     try:
         return msgspec.json.decode(body, type=type_)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

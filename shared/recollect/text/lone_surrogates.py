@@ -9,6 +9,17 @@ _ESCAPE = re.compile(
 """An escape in a text of JSON: both halves of a character, one half alone, or any other."""
 
 
+def is_encodable(text: str) -> bool:
+    """Whether a text is without halves of characters, so that it can be stored."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def without_halves(body: bytes) -> bytes:
     """JSON with NUL in place of each half of a character, which parsers refuse without its place.
 

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, field
 
 from recollect.graph.nodes.labelling import MAX_METADATA_BYTES, MAX_TAG_CHARACTERS, MAX_TAGS, are_few
 from recollect.text.digits import has_too_many_digits
+from recollect.text.lone_surrogates import is_encodable
 from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
 from recollect.times import explain_time_error, storable
 from recollect.transfer.model import MAX_KIND, MAX_NAME, MAX_RELATION_TYPE, MAX_TEXT, ImportProblem, UnreadableLine
@@ -314,7 +315,7 @@ def _fault_message(message: str, type_: type[Record], value: Any) -> str:
 
 def _refuse_unstorable(value: Any) -> None:
     for path, text in _texts(value, ""):
-        if "\0" in text or not _encodable(text):
+        if "\0" in text or not is_encodable(text):
             where = path.strip(".")
             raise UnreadableLine(
                 f"{f'{where}: ' if where else ''}holds a NUL or half a character (a lone surrogate), which cannot be "
@@ -362,13 +363,3 @@ def _texts(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _texts(item, f"{path}.{index}", depth + 1)
-
-
-def _encodable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
-import msgspec
 import structlog
 from authlib.oauth2.client import OAuth2Client
 from authlib.oidc.core import CodeIDToken
@@ -21,7 +20,7 @@ from recollect.accounts.identity_providers.model import (
     SignInSecrets,
     proven_identity,
 )
-from recollect.accounts.token_issuers import LEEWAY_SECONDS, Issuer, IssuerFailed, Issuers, TokenRefused
+from recollect.accounts.token_issuers import LEEWAY_SECONDS, Issuer, IssuerFailed, Issuers, TokenRefused, decoded
 from recollect.outbound.http_client import Outbound, OutboundFailed
 
 SCOPE = "openid email profile"
@@ -109,7 +108,7 @@ class RelyingParty:
             response = await self.outbound.get(userinfo, on_behalf_of=tenant_id, headers=headers)
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
-        claims = _decoded(response.body, dict[str, Any]) if response.status == 200 else None
+        claims = decoded(response.body, dict[str, Any]) if response.status == 200 else None
         if claims is None or claims.get("sub") != subject:
             reason = f"its userinfo endpoint answered {response.status}, or about another subject"
             _log_failure(tenant_id, registration, reason)
@@ -147,7 +146,7 @@ class RelyingParty:
             )
         except OutboundFailed:
             raise SignInRefused(UNAVAILABLE) from None
-        tokens = _decoded(response.body, ProviderTokens) if response.status == 200 else None
+        tokens = decoded(response.body, ProviderTokens) if response.status == 200 else None
         if tokens is None:
             _log_failure(tenant_id, registration, f"its token endpoint answered {response.status} without an ID token")
             raise SignInRefused(NOT_PROVEN)
@@ -168,13 +167,6 @@ def _client(registration: Registration, issuer: Issuer, redirect_uri: str) -> _C
         redirect_uri=redirect_uri,
         code_challenge_method="S256",
     )
-
-
-def _decoded(body: bytes, type_: type[T]) -> T | None:
-    try:
-        return msgspec.json.decode(body, type=type_)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _validated(

@@ -26,7 +26,7 @@ from recollect.accounts.usage.model import (
 )
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
-from recollect.errors import ErrorCode, Forbidden, RecollectError, TenantMoving, Unavailable
+from recollect.errors import RecollectError, TenantMoving, Unavailable
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
@@ -80,7 +80,7 @@ async def read_usage(tx: Transaction, span: UsageSpan, *, limit: int) -> tuple[l
 
     Raises Forbidden for a credential that is confined to some graphs: calls are counted for the tenant, not by graph.
     """
-    _require_unconfined(tx)
+    tx.caller.require_unconfined(", but usage is that of the whole tenant")
     found = await store.read_usage(tx, span, limit=limit + 1)
     return found[:limit], len(found) > limit
 
@@ -92,7 +92,7 @@ async def read_series(
 
     Raises Forbidden as `read_usage` does.
     """
-    _require_unconfined(tx)
+    tx.caller.require_unconfined(", but usage is that of the whole tenant")
     return await store.read_series(tx, span, kind=kind, name=name)
 
 
@@ -113,14 +113,6 @@ async def tenants_with_old_usage(db: Database, *, retention: timedelta) -> list[
 async def forget_old(tx: Transaction, *, retention: timedelta, limit: int = FORGOTTEN_AT_ONCE) -> bool:
     """Delete usage that is older than `retention`, in one step; return whether another step may find more."""
     return await store.forget_usage(tx, retention=retention, limit=limit) == limit
-
-
-def _require_unconfined(tx: Transaction) -> None:
-    if tx.caller.graphs is not None:
-        raise Forbidden(
-            "This credential is limited to some graphs, but usage is that of the whole tenant. Ask an admin.",
-            code=ErrorCode.GRAPH_NOT_ALLOWED,
-        )
 
 
 async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> bool:

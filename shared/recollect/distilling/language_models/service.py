@@ -9,15 +9,17 @@ from recollect.accounts.audit.model import Action, named
 from recollect.crypto.encryption import Cipher
 from recollect.distilling.language_models import store
 from recollect.distilling.language_models.model import PURPOSE, ChosenModel, NewModel, StoredModel, key_binding
-from recollect.errors import Conflict, ErrorCode, Forbidden
+from recollect.errors import Conflict, ErrorCode
 from recollect.outbound.chat_completions import LanguageModel
 from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 
+OF_THE_TENANT = " and cannot use the language model, which belongs to the whole tenant"
+
 
 async def get_model(tx: Transaction) -> StoredModel | None:
     """The tenant's own language model; None: it has none. Raises Forbidden under an allow-list."""
-    _require_unconfined(tx)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     return await store.find_model(tx)
 
 
@@ -26,7 +28,7 @@ async def set_model(tx: Transaction, new: NewModel, settings: Settings) -> Store
 
     Raises InvalidInput, Conflict where the operator allows no own models, Forbidden under an allow-list.
     """
-    _require_unconfined(tx)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     if not settings.distil_tenant_models:
         raise Conflict(
             "The operator of this service allows no language models of tenants (RECOLLECT_DISTIL_TENANT_MODELS).",
@@ -43,7 +45,7 @@ async def set_model(tx: Transaction, new: NewModel, settings: Settings) -> Store
 
 async def remove_model(tx: Transaction) -> bool:
     """Remove the tenant's own language model with its key; whether there was one. Raises Forbidden."""
-    _require_unconfined(tx)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     removed = await store.delete_model(tx)
     if removed:
         await audit.record(tx, Action.MODEL_REMOVED, named("tenant", tx.tenant_id))
@@ -90,12 +92,3 @@ async def choose_model(tx: Transaction, settings: Settings) -> ChosenModel | Non
 
 def _cipher(settings: Settings) -> Cipher:
     return Cipher.of(settings.pepper, purpose=PURPOSE)
-
-
-def _require_unconfined(tx: Transaction) -> None:
-    if tx.caller.graphs is not None:
-        raise Forbidden(
-            "This credential is limited to some graphs and cannot use the language model, which belongs to the whole "
-            "tenant. Ask an admin.",
-            code=ErrorCode.GRAPH_NOT_ALLOWED,
-        )

@@ -17,7 +17,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.quotas import service as quotas
 from recollect.accounts.quotas.model import ROW_BYTES, TenantTotals
 from recollect.caller import Check, unconditional
-from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound, Unavailable
+from recollect.errors import Conflict, ErrorCode, NotFound, Unavailable
 from recollect.graph.graphs import moments, store
 from recollect.graph.graphs.model import (
     Change,
@@ -186,7 +186,7 @@ async def configure_graph(
         new_graph_name(patch.name, path="name")
     if patch.time_zone:
         require_zone(patch.time_zone, "time_zone")
-    _require_unconfined(tx)
+    tx.caller.require_unconfined(" and cannot create, configure or delete any")
     async with write_graph(tx, name, operation) as revision:
         check(revision.graph)
         graph = patch.applied_to(revision.graph)
@@ -207,7 +207,7 @@ async def delete_graph(tx: Transaction, name: str, operation: str, *, check: Che
     graph of a valid key: that key would silently write elsewhere; and as `check` does.
     """
     graph = await open_graph(tx, name)
-    _require_unconfined(tx)
+    tx.caller.require_unconfined(" and cannot create, configure or delete any")
     if graph is None or await store.lock_graph(tx, name, operation) is None:
         return False
     check(await get_graph(tx, name))
@@ -356,12 +356,3 @@ async def _locked(tx: Transaction, named: str | None, operation: str) -> tuple[R
 def _no_graph(name: str) -> NotFound:
     description = f"named {name!r}" if spelled_id(name) is None else f"with the id {name}"
     return NotFound(f"There is no graph {description}.", code=ErrorCode.GRAPH_NOT_FOUND)
-
-
-def _require_unconfined(tx: Transaction) -> None:
-    """Raise Forbidden for a key that an allow-list confines to some graphs: it may use them, not configure them."""
-    if tx.caller.graphs is not None:
-        raise Forbidden(
-            "This credential is limited to some graphs and cannot create, configure or delete any. Ask an admin.",
-            code=ErrorCode.GRAPH_NOT_ALLOWED,
-        )

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, Detail, changed_fields, named
-from recollect.caller import Caller, Check, unconditional
+from recollect.caller import Check, unconditional
 from recollect.crypto.encryption import Cipher
-from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.ids import new_id
 from recollect.postgres.transactions import Transaction
 from recollect.webhooks.deliveries import service as deliveries
@@ -31,13 +31,15 @@ from recollect.webhooks.endpoints.model import (
 from recollect.webhooks.events import service as events
 from recollect.webhooks.events.model import TEST, known_types
 
+OF_THE_TENANT = " and cannot use webhooks, which belong to the whole tenant"
+
 
 async def create_webhook(tx: Transaction, new: NewWebhook, *, pepper: bytes) -> IssuedWebhook:
     """Create a webhook, which gets events from now on; its secret is in the result and nowhere else.
 
     Raises InvalidInput, Conflict where the tenant has MAX_WEBHOOKS, Forbidden under an allow-list.
     """
-    _require_unconfined(tx.caller)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     new.require_valid()
     webhook_id, secret = new_id(), new_secret()
     await store.lock_webhooks(tx)
@@ -55,13 +57,13 @@ async def create_webhook(tx: Transaction, new: NewWebhook, *, pepper: bytes) -> 
 
 async def list_webhooks(tx: Transaction, *, after: UUID | None = None, limit: int = 50) -> list[Webhook]:
     """The tenant's webhooks, oldest first, disabled ones included. Raises Forbidden under an allow-list."""
-    _require_unconfined(tx.caller)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     return await store.list_webhooks(tx, after=after, limit=limit)
 
 
 async def get_webhook(tx: Transaction, webhook_id: UUID) -> Webhook:
     """A webhook. Raises NotFound, Forbidden under an allow-list."""
-    _require_unconfined(tx.caller)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     return _found(await store.find_webhook(tx, webhook_id))
 
 
@@ -73,7 +75,7 @@ async def change_webhook(
     A webhook that is enabled again gets the events that happened meanwhile and its pending deliveries. Raises NotFound,
     InvalidInput, Forbidden under an allow-list, and as `check` does.
     """
-    _require_unconfined(tx.caller)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     webhook = _found(await store.lock_webhook(tx, webhook_id))
     check(webhook)
     patched = patch.applied_to(webhook)
@@ -95,7 +97,7 @@ async def change_webhook(
 
 async def delete_webhook(tx: Transaction, webhook_id: UUID) -> None:
     """Delete a webhook with its deliveries. Raises NotFound, Forbidden under an allow-list."""
-    _require_unconfined(tx.caller)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     if not await store.delete_webhook(tx, webhook_id):
         raise _no_webhook()
     await _record(tx, Action.WEBHOOK_DELETED, webhook_id)
@@ -106,7 +108,7 @@ async def rotate_secret(tx: Transaction, webhook_id: UUID, *, overlap: timedelta
 
     Raises NotFound, InvalidInput for an overlap out of bounds, Forbidden under an allow-list.
     """
-    _require_unconfined(tx.caller)
+    tx.caller.require_unconfined(OF_THE_TENANT)
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         raise InvalidInput(f"Must be between 0 and {MAX_OVERLAP.days * 24} hours", path="overlap_hours")
     secret = new_secret()
@@ -182,13 +184,3 @@ def _found(webhook: Webhook | None) -> Webhook:
 
 def _no_webhook() -> NotFound:
     return NotFound("There is no such webhook.", code=ErrorCode.WEBHOOK_NOT_FOUND)
-
-
-def _require_unconfined(caller: Caller) -> None:
-    """Raise Forbidden under an allow-list: the webhook would outlive the credential, and still send its events."""
-    if caller.graphs is not None:
-        raise Forbidden(
-            "This credential is limited to some graphs and cannot use webhooks, which belong to the whole tenant. Ask "
-            "an admin.",
-            code=ErrorCode.GRAPH_NOT_ALLOWED,
-        )
