@@ -1,5 +1,6 @@
 """A tool is one module of the folder of its toolset: arguments, result, handler and specification stand together."""
 
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +18,7 @@ FOLDER = Path(tools.__file__).parent
 def _specifications(module: str) -> list[ToolSpec]:
     """The specifications that a module makes itself, in the order in which they stand in it."""
     path = FOLDER.joinpath(*module.split(".")).with_suffix(".py")
-    made = [line.partition(" = ToolSpec(")[0] for line in path.read_text().splitlines() if " = ToolSpec(" in line]
+    made = re.findall(r"^([A-Z_]+) = (?:ToolSpec|facts_tool|organize_tool)\(", path.read_text(), re.MULTILINE)
     return [getattr(import_module(f"{tools.__name__}.{module}"), name) for name in made]
 
 

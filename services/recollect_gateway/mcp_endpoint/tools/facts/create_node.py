@@ -12,8 +12,8 @@ from recollect.memory.links import RequestedLink
 from recollect.memory.revising import NodePatch
 from recollect.settings import Settings
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.node_arguments import (
     END_OF_TIME,
     FactKind,
@@ -125,16 +125,14 @@ async def create_node(call: Call, arguments: CreateNode) -> Reply:
     return Reply(CreatedNode(True, node_out(created.node, revision.graph.name), created.updated))
 
 
-CREATE_NODE = ToolSpec(
+CREATE_NODE = facts_tool(
     name="create_node",
     description="Create a Fact, or an Entity whose name is the text. A known one (same text and status, or same "
     "name) is not duplicated: what you give becomes its new version (`updated`), what you omit stays. A fact is "
     "related to the entities that it names (MENTIONS_ENTITY).",
-    toolsets=frozenset({"facts"}),
     result=CreatedNode,
     handler=create_node,
     idempotent=True,
-    render_error=render_error,
 )
 
 

@@ -8,8 +8,8 @@ from recollect.graph.relations.model import NewEdge
 from recollect.memory import relating
 from recollect.times import milliseconds
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     REPLACES,
     ContractType,
@@ -50,12 +50,10 @@ async def create_relation(call: Call, arguments: CreateRelation) -> Reply:
     return Reply(OneRelation(True, stored.type, str(stored.id), milliseconds(stored.created_at), upserted.updated))
 
 
-CREATE_RELATION = ToolSpec(
+CREATE_RELATION = facts_tool(
     name="create_relation",
     description="Relate two nodes by their ids. Properties given for an existing relation replace its own (`updated`).",
-    toolsets=frozenset({"facts"}),
     result=OneRelation,
     handler=create_relation,
     idempotent=True,
-    render_error=render_error,
 )

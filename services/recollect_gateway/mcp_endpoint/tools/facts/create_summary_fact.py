@@ -8,8 +8,8 @@ from recollect.errors import require_none
 from recollect.graph.nodes.model import NewFact
 from recollect.memory import writing
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.node_arguments import FactKind, Text, text_fault
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     DEFAULT_SOURCE,
@@ -43,12 +43,10 @@ async def create_summary_fact(call: Call, arguments: CreateSummaryFact) -> Reply
         return await one_node(tx, graph, await writing.summarize(tx, revision, ids, summary))
 
 
-CREATE_SUMMARY_FACT = ToolSpec(
+CREATE_SUMMARY_FACT = facts_tool(
     name="create_summary_fact",
     description="Create a fact that summarizes other facts, with a relation to each (SUMMARIZES).",
-    toolsets=frozenset({"facts"}),
     result=OneNode,
     handler=create_summary_fact,
     idempotent=True,
-    render_error=render_error,
 )

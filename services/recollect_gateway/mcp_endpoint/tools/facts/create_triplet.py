@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 from recollect.graph.relations.model import NewRelation
 from recollect.memory import relating
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     REPLACES,
     NodeId,
@@ -56,13 +56,11 @@ async def create_triplet(call: Call, arguments: CreateTriplet) -> Reply:
     return Reply(OneTriplet(True, out, upserted.updated))
 
 
-CREATE_TRIPLET = ToolSpec(
+CREATE_TRIPLET = facts_tool(
     name="create_triplet",
     description="Relate two entities by name, in active voice. Unknown entities are created. Metadata given for "
     "an existing relation replaces its own (`updated`).",
-    toolsets=frozenset({"facts"}),
     result=OneTriplet,
     handler=create_triplet,
     idempotent=True,
-    render_error=render_error,
 )

@@ -2,8 +2,8 @@
 
 from recollect.memory import revising
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import NodeId, OwnedArguments, Succeeded, graph_of, node_id
 
 
@@ -20,13 +20,11 @@ async def delete_node(call: Call, arguments: DeleteNode) -> Reply:
     return Reply(Succeeded(True))
 
 
-DELETE_NODE = ToolSpec(
+DELETE_NODE = facts_tool(
     name="delete_node",
     description="Delete a fact or an entity with its relations.",
-    toolsets=frozenset({"facts"}),
     result=Succeeded,
     handler=delete_node,
     destructive=True,
     idempotent=True,
-    render_error=render_error,
 )

@@ -7,8 +7,8 @@ from msgspec import Meta
 from recollect.errors import NotFound
 from recollect.memory import relating
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import NodeId, OwnedArguments, Succeeded, graph_of, node_id
 from recollect_http.requests.argument_types import EMPTY_IS_A_VALUE, SoughtName
 
@@ -35,13 +35,11 @@ async def delete_relation(call: Call, arguments: DeleteRelation) -> Reply:
     return Reply(Succeeded(True))
 
 
-DELETE_RELATION = ToolSpec(
+DELETE_RELATION = facts_tool(
     name="delete_relation",
     description="Delete the relations from one node to another, of one type or of all types.",
-    toolsets=frozenset({"facts"}),
     result=Succeeded,
     handler=delete_relation,
     destructive=True,
     idempotent=True,
-    render_error=render_error,
 )

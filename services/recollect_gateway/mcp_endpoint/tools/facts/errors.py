@@ -1,4 +1,6 @@
-"""Errors as the graph-memory contract renders them: an envelope, with its codes."""
+"""Errors as the graph-memory contract renders them: an envelope, with its codes; and the tools that do so."""
+
+from functools import partial
 
 import msgspec
 from mcp_types import CallToolResult, TextContent
@@ -6,6 +8,7 @@ from mcp_types import CallToolResult, TextContent
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
 from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect_gateway.mcp_endpoint.errors import tool_error
+from recollect_gateway.mcp_endpoint.tool import ToolSpec
 
 CODES = {
     ErrorKind.INVALID: "memory_validation_error",
@@ -26,6 +29,10 @@ def render_error(error: Exception) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=envelope, is_error=True, _meta=result.meta
     )
+
+
+facts_tool = partial(ToolSpec, toolsets=frozenset({"facts"}), render_error=render_error)
+"""The specification of a tool of this toolset alone."""
 
 
 def _code(error: Exception) -> str:

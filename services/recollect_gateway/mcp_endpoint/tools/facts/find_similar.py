@@ -10,8 +10,8 @@ from recollect.memory.searching import SimilarFact
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
 from recollect_gateway.mcp_endpoint.schema import default_of
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     MAX_FOUND,
     EdgeOut,
@@ -78,14 +78,12 @@ async def find_similar(call: Call, arguments: FindSimilar) -> Reply | PagedReply
     )
 
 
-FIND_SIMILAR = ToolSpec(
+FIND_SIMILAR = facts_tool(
     name="find_similar",
     description="Find facts similar in meaning to a given fact, most similar first. Both must have been embedded.",
-    toolsets=frozenset({"facts"}),
     result=SimilarNodes,
     handler=find_similar,
     read_only=True,
-    render_error=render_error,
 )
 
 

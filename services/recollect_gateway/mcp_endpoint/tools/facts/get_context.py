@@ -9,8 +9,8 @@ from recollect.memory import exploring
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
 from recollect_gateway.mcp_endpoint.schema import default_of
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     EdgeOut,
     NodeId,
@@ -67,12 +67,10 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | PagedReply:
     return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
 
 
-GET_CONTEXT = ToolSpec(
+GET_CONTEXT = facts_tool(
     name="get_context",
     description="Show the nodes and relations around a node.",
-    toolsets=frozenset({"facts"}),
     result=NodeContext,
     handler=get_context,
     read_only=True,
-    render_error=render_error,
 )

@@ -5,8 +5,8 @@ from msgspec import Struct
 from recollect.graph.graphs import service as graphs
 from recollect.memory import reading
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     NodeId,
     NodeOut,
@@ -58,12 +58,10 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
     )
 
 
-GET_NODE = ToolSpec(
+GET_NODE = facts_tool(
     name="get_node",
     description="Get a fact or an entity by its id.",
-    toolsets=frozenset({"facts"}),
     result=OneNode,
     handler=get_node,
     read_only=True,
-    render_error=render_error,
 )

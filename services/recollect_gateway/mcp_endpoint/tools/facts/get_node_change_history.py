@@ -9,8 +9,8 @@ from recollect.memory import reading
 from recollect.times import milliseconds
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     DEFAULT_SOURCE,
     NodeId,
@@ -71,14 +71,12 @@ async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -
     )
 
 
-GET_NODE_CHANGE_HISTORY = ToolSpec(
+GET_NODE_CHANGE_HISTORY = facts_tool(
     name="get_node_change_history",
     description="List every version of a fact or an entity, newest first. Works for deleted ones, too.",
-    toolsets=frozenset({"facts"}),
     result=Versions,
     handler=get_node_change_history,
     read_only=True,
-    render_error=render_error,
 )
 
 

@@ -6,8 +6,8 @@ from recollect.graph.graphs import service as graphs
 from recollect.memory import reading
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import OwnedArguments, graph_of
 
 
@@ -69,12 +69,10 @@ async def get_stats(call: Call, arguments: GetStats) -> Reply | PagedReply:
     return cut_short(range(max(len(found.kinds), len(found.types))), reply, limit=None)
 
 
-GET_STATS = ToolSpec(
+GET_STATS = facts_tool(
     name="get_stats",
     description="Count what the graph holds.",
-    toolsets=frozenset({"facts"}),
     result=StatsResult,
     handler=get_stats,
     read_only=True,
-    render_error=render_error,
 )

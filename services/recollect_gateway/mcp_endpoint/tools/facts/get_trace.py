@@ -10,8 +10,8 @@ from recollect.memory import exploring
 from recollect.memory.exploring import Neighbourhood
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     EdgeOut,
     NodeId,
@@ -69,14 +69,12 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply | PagedReply:
     )
 
 
-GET_TRACE = ToolSpec(
+GET_TRACE = facts_tool(
     name="get_trace",
     description="Show the paths between two nodes, shortest first, whichever way the relations point.",
-    toolsets=frozenset({"facts"}),
     result=Trace,
     handler=get_trace,
     read_only=True,
-    render_error=render_error,
 )
 
 

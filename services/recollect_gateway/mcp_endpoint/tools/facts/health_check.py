@@ -10,8 +10,8 @@ from recollect.graph.passages import service as passages
 from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect.retrieval.recall import service as recall
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 
 
 class CheckHealth(Arguments, frozen=True, rename=None):
@@ -71,14 +71,12 @@ async def test_connection(call: Call, arguments: CheckHealth) -> Reply:
     return Reply(Connection(True, "The database answers."))
 
 
-TEST_CONNECTION = ToolSpec(
+TEST_CONNECTION = facts_tool(
     name="test_connection",
     description="Check whether the database answers.",
-    toolsets=frozenset({"facts"}),
     result=Connection,
     handler=test_connection,
     read_only=True,
-    render_error=render_error,
 )
 
 
@@ -108,14 +106,12 @@ async def without_database(services: Services) -> Reply:
     return Reply(Health(True, False, await _check_embeddings(embedder), False, None, _cache_bounds(services)))
 
 
-HEALTH_CHECK = ToolSpec(
+HEALTH_CHECK = facts_tool(
     name="health_check",
     description="Check whether database, embeddings and vector index answer, and report the state of the caches.",
-    toolsets=frozenset({"facts"}),
     result=Health,
     handler=health_check,
     read_only=True,
-    render_error=render_error,
     substitute=without_database,
 )
 

@@ -7,8 +7,8 @@ from msgspec import Meta
 from recollect.memory import revising
 from recollect.memory.revising import NodePatch
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     NodeId,
     OneNode,
@@ -37,12 +37,10 @@ async def mark_outdated(call: Call, arguments: MarkOutdated) -> Reply:
         return await one_node(tx, graph, node)
 
 
-MARK_OUTDATED = ToolSpec(
+MARK_OUTDATED = facts_tool(
     name="mark_outdated",
     description="Mark a fact as no longer true. It is kept, and found when a search asks for outdated facts.",
-    toolsets=frozenset({"facts"}),
     result=OneNode,
     handler=mark_outdated,
     idempotent=True,
-    render_error=render_error,
 )

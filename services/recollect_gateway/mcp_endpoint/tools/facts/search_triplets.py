@@ -9,8 +9,8 @@ from recollect.graph.relations.model import RelationFilter
 from recollect.memory import relating
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     Offset,
     OwnedReadArguments,
@@ -66,12 +66,10 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | Page
     )
 
 
-SEARCH_TRIPLETS = ToolSpec(
+SEARCH_TRIPLETS = facts_tool(
     name="search_triplets",
     description="Find triplets by exact subject, predicate or object, oldest first.",
-    toolsets=frozenset({"facts"}),
     result=Triplets,
     handler=search_triplets,
     read_only=True,
-    render_error=render_error,
 )

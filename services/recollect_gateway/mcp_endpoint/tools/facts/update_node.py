@@ -8,8 +8,8 @@ from msgspec import Meta
 from recollect.errors import require_none
 from recollect.memory import revising
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.facts.errors import render_error
+from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tools.facts.errors import facts_tool
 from recollect_gateway.mcp_endpoint.tools.facts.node_arguments import (
     KEPT_EMPTY,
     FactKind,
@@ -66,11 +66,9 @@ async def update_node(call: Call, arguments: UpdateNode) -> Reply:
         return await one_node(tx, graph, node, versioned=arguments.versioning)
 
 
-UPDATE_NODE = ToolSpec(
+UPDATE_NODE = facts_tool(
     name="update_node",
     description="Change a fact or an entity. Omitted fields stay, and every earlier version is kept.",
-    toolsets=frozenset({"facts"}),
     result=OneNode,
     handler=update_node,
-    render_error=render_error,
 )

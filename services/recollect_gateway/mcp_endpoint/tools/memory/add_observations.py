@@ -10,7 +10,7 @@ from recollect.graph.observations.model import NewObservation
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, require_few
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
 from recollect_http.requests.argument_types import Name, Text
 
 
@@ -52,14 +52,12 @@ async def add_observations(call: Call, arguments: AddObservations) -> Reply:
     return bare(Results([_take_added(addition, added) for addition in arguments.observations]))
 
 
-ADD_OBSERVATIONS_IN_ORGANIZE = ToolSpec(
+ADD_OBSERVATIONS_IN_ORGANIZE = organize_tool(
     name="add_observations",
     description="Add observations to existing entities. Existing observations are skipped.",
-    toolsets=frozenset({"organize"}),
     result=Results,
     handler=add_observations,
     idempotent=True,
-    render_error=organize_error,
 )
 
 ADD_OBSERVATIONS = ToolSpec(

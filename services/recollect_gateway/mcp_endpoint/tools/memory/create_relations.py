@@ -9,7 +9,7 @@ from recollect.graph.relations.model import NewRelation
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, RelationItem, RelationOut, bare
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import OrganizedRelation, iso, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import OrganizedRelation, iso, organize_tool
 
 
 class CreateRelations(Arguments, frozen=True):
@@ -47,14 +47,12 @@ async def create_organized_relations(call: Call, arguments: CreateRelations) -> 
     return bare(CreatedRelations([OrganizedRelation(r.source, r.target, r.type, now, now) for r in created]))
 
 
-CREATE_RELATIONS_IN_ORGANIZE = ToolSpec(
+CREATE_RELATIONS_IN_ORGANIZE = organize_tool(
     name="create_relations",
     description="Create relations between entities, which need not exist yet. Existing relations are skipped.",
-    toolsets=frozenset({"organize"}),
     result=CreatedRelations,
     handler=create_organized_relations,
     idempotent=True,
-    render_error=organize_error,
 )
 
 CREATE_RELATIONS = ToolSpec(

@@ -10,7 +10,7 @@ from recollect_gateway.mcp_endpoint.confirmation import confirm
 from recollect_gateway.mcp_endpoint.listed import describe_forms, listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, done
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
 from recollect_http.requests.argument_types import SoughtName
 
 
@@ -38,10 +38,9 @@ async def _count_deleted(_: Call, arguments: DeleteEntities) -> int:
     return len(arguments.entity_names)
 
 
-DELETE_ENTITIES_IN_ORGANIZE = ToolSpec(
+DELETE_ENTITIES_IN_ORGANIZE = organize_tool(
     name="delete_entities",
     description="Delete entities and their relations.",
-    toolsets=frozenset({"organize"}),
     result=Done,
     handler=delete_entities,
     ask=confirm(
@@ -49,7 +48,6 @@ DELETE_ENTITIES_IN_ORGANIZE = ToolSpec(
     ),
     destructive=True,
     idempotent=True,
-    render_error=organize_error,
 )
 
 DELETE_ENTITIES = ToolSpec(

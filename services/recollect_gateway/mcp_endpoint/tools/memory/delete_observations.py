@@ -11,7 +11,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, done, require_few
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
 from recollect_http.requests.argument_types import SoughtName, SoughtText
 
 
@@ -42,15 +42,13 @@ async def delete_observations(call: Call, arguments: DeleteObservations) -> Repl
     return done(_deleted_some(len(pairs), unknown, found.entities))
 
 
-DELETE_OBSERVATIONS_IN_ORGANIZE = ToolSpec(
+DELETE_OBSERVATIONS_IN_ORGANIZE = organize_tool(
     name="delete_observations",
     description="Delete observations from entities.",
-    toolsets=frozenset({"organize"}),
     result=Done,
     handler=delete_observations,
     destructive=True,
     idempotent=True,
-    render_error=organize_error,
 )
 
 DELETE_OBSERVATIONS = ToolSpec(

@@ -9,7 +9,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.listed import listed
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, RelationItem, done
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
 
 
 class DeleteRelations(Arguments, frozen=True):
@@ -30,15 +30,13 @@ async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
     return done(f"Deleted {deleted} of {len(triples)} relations. The rest matched nothing: {listed(unknown)}")
 
 
-DELETE_RELATIONS_IN_ORGANIZE = ToolSpec(
+DELETE_RELATIONS_IN_ORGANIZE = organize_tool(
     name="delete_relations",
     description="Delete relations.",
-    toolsets=frozenset({"organize"}),
     result=Done,
     handler=delete_relations,
     destructive=True,
     idempotent=True,
-    render_error=organize_error,
 )
 
 DELETE_RELATIONS = ToolSpec(

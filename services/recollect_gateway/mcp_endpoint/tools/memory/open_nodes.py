@@ -8,7 +8,7 @@ from recollect.memory import reading
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, KnowledgeGraph, knowledge_graph
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, found_graph, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, found_graph, organize_tool
 from recollect_http.requests.argument_types import ObservationsOffset, SoughtName
 
 
@@ -33,15 +33,13 @@ async def open_organized_nodes(call: Call, arguments: OpenNodes) -> Reply:
     return await found_graph(found, arguments.observations_offset)
 
 
-OPEN_NODES_IN_ORGANIZE = ToolSpec(
+OPEN_NODES_IN_ORGANIZE = organize_tool(
     name="open_nodes",
     description="Open entities by name. Archived entities are included, and marked as archived.",
-    toolsets=frozenset({"organize"}),
     result=FoundGraph,
     handler=open_organized_nodes,
     read_only=True,
     large=True,
-    render_error=organize_error,
 )
 
 OPEN_NODES = ToolSpec(

@@ -4,7 +4,7 @@ from recollect.memory import reading
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import KnowledgeGraph, Limit, Offset, knowledge_graph
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, found_graph, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, found_graph, organize_tool
 from recollect_http.requests.argument_types import Kind
 
 
@@ -43,15 +43,13 @@ async def read_organized_graph(call: Call, arguments: ReadGraph) -> Reply:
     return await found_graph(found)
 
 
-READ_GRAPH_IN_ORGANIZE = ToolSpec(
+READ_GRAPH_IN_ORGANIZE = organize_tool(
     name="read_graph",
     description="Read the graph, or a page of it, without archived entities.",
-    toolsets=frozenset({"organize"}),
     result=FoundGraph,
     handler=read_organized_graph,
     read_only=True,
     large=True,
-    render_error=organize_error,
 )
 
 READ_GRAPH = ToolSpec(

@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 from recollect.curation.archiving import service as archiving
 from recollect.curation.archiving.model import ArchiveCriteria
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import DryRun, organize_error
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import DryRun, organize_tool
 from recollect_http.requests.argument_types import EMPTY_IS_A_VALUE, Importance, Tag, Time
 from recollect_http.requests.parsing import utc
 
@@ -47,13 +47,11 @@ async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
     return Reply(ArchivedEntities(len(result.names), result.names), note=note)
 
 
-ARCHIVE_ENTITIES = ToolSpec(
+ARCHIVE_ENTITIES = organize_tool(
     name="archive_entities",
     description="Archive the entities that match all given criteria. Recall leaves out archived entities; they "
     "can still be opened by name.",
-    toolsets=frozenset({"organize"}),
     result=ArchivedEntities,
     handler=archive_entities,
     idempotent=True,
-    render_error=organize_error,
 )

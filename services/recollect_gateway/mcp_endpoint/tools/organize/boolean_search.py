@@ -8,10 +8,10 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import BooleanQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit
 from recollect_gateway.mcp_endpoint.tools.organize.searches import FilteredSearch, found_page, query_fields
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_tool
 
 
 class BooleanSearch(FilteredSearch, frozen=True, kw_only=True):
@@ -37,13 +37,11 @@ async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply | PagedR
     return found_page(found, limit=arguments.limit, offset=arguments.offset)
 
 
-BOOLEAN_SEARCH = ToolSpec(
+BOOLEAN_SEARCH = organize_tool(
     name="boolean_search",
     description="Find entities by substrings of their texts, combined with AND, OR and NOT, parentheses and "
     "quotes. Before a term, name:, type:, observation: or tag: limits it to that field.",
-    toolsets=frozenset({"organize"}),
     result=FoundGraph,
     handler=boolean_search,
     read_only=True,
-    render_error=organize_error,
 )

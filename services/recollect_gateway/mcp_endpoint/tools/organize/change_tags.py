@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 from recollect.curation.labels import service as labels
 from recollect.curation.labels.model import TagChange
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import EntityName, lowered, organize_error
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import EntityName, lowered, organize_tool
 from recollect_http.requests.argument_types import Tag
 
 Tags = Annotated[list[Tag], Meta(min_length=1, max_length=100, description="Tags; case is ignored")]
@@ -43,14 +43,12 @@ async def add_tags(call: Call, arguments: ChangeTags) -> Reply:
     return Reply(AddedTags(result.name, list(result.added)))
 
 
-ADD_TAGS = ToolSpec(
+ADD_TAGS = organize_tool(
     name="add_tags",
     description="Add tags to an entity.",
-    toolsets=frozenset({"organize"}),
     result=AddedTags,
     handler=add_tags,
     idempotent=True,
-    render_error=organize_error,
 )
 
 
@@ -62,13 +60,11 @@ async def remove_tags(call: Call, arguments: ChangeTags) -> Reply:
     return Reply(RemovedTags(result.name, list(lowered(result.removed))))
 
 
-REMOVE_TAGS = ToolSpec(
+REMOVE_TAGS = organize_tool(
     name="remove_tags",
     description="Remove tags from an entity.",
-    toolsets=frozenset({"organize"}),
     result=RemovedTags,
     handler=remove_tags,
     destructive=True,
     idempotent=True,
-    render_error=organize_error,
 )

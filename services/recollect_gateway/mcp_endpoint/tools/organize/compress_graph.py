@@ -9,9 +9,14 @@ from recollect.graph.graphs import service as graphs
 from recollect.jobs.kinds import DEDUPLICATE
 from recollect.jobs.model import Job
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, LongWork, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, LongWork, Reply
 from recollect_gateway.mcp_endpoint.tools.job_answers import JobOut, job_out, wait_hint
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import STEP_BY_STEP, DryRun, Threshold, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
+    STEP_BY_STEP,
+    DryRun,
+    Threshold,
+    organize_tool,
+)
 
 
 class CompressGraph(Arguments, frozen=True):
@@ -64,17 +69,15 @@ async def compressed(_: Call, job: Job) -> Reply:
     return Reply(_compression_by_job(job))
 
 
-COMPRESS_GRAPH = ToolSpec(
+COMPRESS_GRAPH = organize_tool(
     name="compress_graph",
     description="Merge similar entities into the oldest of each group. The others stay in history, and "
     "undo_changes restores them. In a large graph a job does the work, and the job is returned.",
-    toolsets=frozenset({"organize"}),
     result=Compression,
     handler=compress_graph,
     work=LongWork(DEDUPLICATE, compressed, mode="merge"),
     destructive=True,
     idempotent=True,
-    render_error=organize_error,
 )
 
 

@@ -9,9 +9,14 @@ from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, require_few
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import OrganizedEntity, lowered, organize_error, organized
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
+    OrganizedEntity,
+    lowered,
+    organize_tool,
+    organized,
+)
 from recollect_http.requests.argument_types import Importance, Kind, Name, Tag, Text
 
 
@@ -53,14 +58,12 @@ async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Rep
     return bare(CreatedEntities([*map(organized, found)]))
 
 
-CREATE_ENTITIES_IN_ORGANIZE = ToolSpec(
+CREATE_ENTITIES_IN_ORGANIZE = organize_tool(
     name="create_entities",
     description="Create entities with their observations, tags, importance and parent. Existing names are skipped.",
-    toolsets=frozenset({"organize"}),
     result=CreatedEntities,
     handler=create_entities,
     idempotent=True,
-    render_error=organize_error,
 )
 
 

@@ -7,9 +7,9 @@ from msgspec import Meta, Struct
 from recollect.curation.duplicates import service as duplicates
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged
-from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, more_note
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import STEP_BY_STEP, Threshold, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import STEP_BY_STEP, Threshold, organize_tool
 
 MAX_GROUPS = 10_000
 
@@ -46,13 +46,11 @@ async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | Page
     )
 
 
-FIND_DUPLICATES = ToolSpec(
+FIND_DUPLICATES = organize_tool(
     name="find_duplicates",
     description="Find entities of the same type with similar names, observations and tags. For a large graph, it "
     "returns what propose_duplicates found last.",
-    toolsets=frozenset({"organize"}),
     result=Duplicates,
     handler=find_duplicates,
     read_only=True,
-    render_error=organize_error,
 )

@@ -8,10 +8,10 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import FuzzyQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit
 from recollect_gateway.mcp_endpoint.tools.organize.searches import FilteredSearch, found_page, query_fields
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_tool
 
 
 class FuzzySearch(FilteredSearch, frozen=True, kw_only=True):
@@ -32,13 +32,11 @@ async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply | PagedReply
     return found_page(found, limit=arguments.limit, offset=arguments.offset)
 
 
-FUZZY_SEARCH = ToolSpec(
+FUZZY_SEARCH = organize_tool(
     name="fuzzy_search",
     description="Find entities whose name, type or an observation is similar to the query. Use it where a name "
     "may be misspelled.",
-    toolsets=frozenset({"organize"}),
     result=FoundGraph,
     handler=fuzzy_search,
     read_only=True,
-    render_error=organize_error,
 )

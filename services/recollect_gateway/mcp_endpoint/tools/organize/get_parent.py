@@ -4,9 +4,14 @@ from msgspec import Struct
 
 from recollect.graph.hierarchy import service as hierarchy
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import bare
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import EntityName, OrganizedEntity, organize_error, organized
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
+    EntityName,
+    OrganizedEntity,
+    organize_tool,
+    organized,
+)
 
 
 class OfEntity(ReadArguments, frozen=True):
@@ -28,13 +33,11 @@ async def get_parent(call: Call, arguments: OfEntity) -> Reply:
     return bare(OrganizedParent(None if found is None else organized(found)))
 
 
-GET_PARENT = ToolSpec(
+GET_PARENT = organize_tool(
     name="get_parent",
     description="Get the parent of an entity.",
-    toolsets=frozenset({"organize"}),
     result=OrganizedParent,
     handler=get_parent,
     read_only=True,
     large=True,
-    render_error=organize_error,
 )

@@ -8,14 +8,14 @@ from recollect.graph.hierarchy.model import EntityPage, PageRequest
 from recollect.graph.relations.model import Subgraph
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, paged, paged_graph
-from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit, Offset, bare, more_note
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
     EntityName,
     OrganizedEntities,
     OrganizedEntity,
     OrganizedRelation,
-    organize_error,
+    organize_tool,
     organized,
     organized_relation,
 )
@@ -61,14 +61,12 @@ async def get_ancestors(call: Call, arguments: Around) -> Reply | PagedReply:
         return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
 
 
-GET_ANCESTORS = ToolSpec(
+GET_ANCESTORS = organize_tool(
     name="get_ancestors",
     description="Get the ancestors of an entity, nearest first.",
-    toolsets=frozenset({"organize"}),
     result=OrganizedEntities,
     handler=get_ancestors,
     read_only=True,
-    render_error=organize_error,
 )
 
 
@@ -78,14 +76,12 @@ async def get_children(call: Call, arguments: Around) -> Reply | PagedReply:
         return await _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
 
 
-GET_CHILDREN = ToolSpec(
+GET_CHILDREN = organize_tool(
     name="get_children",
     description="Get the children of an entity.",
-    toolsets=frozenset({"organize"}),
     result=OrganizedEntities,
     handler=get_children,
     read_only=True,
-    render_error=organize_error,
 )
 
 
@@ -95,14 +91,12 @@ async def get_descendants(call: Call, arguments: Around) -> Reply | PagedReply:
         return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
 
 
-GET_DESCENDANTS = ToolSpec(
+GET_DESCENDANTS = organize_tool(
     name="get_descendants",
     description="Get all descendants of an entity, depth first.",
-    toolsets=frozenset({"organize"}),
     result=OrganizedEntities,
     handler=get_descendants,
     read_only=True,
-    render_error=organize_error,
 )
 
 
@@ -112,14 +106,12 @@ async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | P
         return await _entities(arguments, await hierarchy.get_roots(view, arguments.page))
 
 
-GET_ROOT_ENTITIES = ToolSpec(
+GET_ROOT_ENTITIES = organize_tool(
     name="get_root_entities",
     description="Get the entities that have no parent.",
-    toolsets=frozenset({"organize"}),
     result=OrganizedEntities,
     handler=get_root_entities,
     read_only=True,
-    render_error=organize_error,
 )
 
 
@@ -130,14 +122,12 @@ async def get_subtree(call: Call, arguments: Around) -> Reply | PagedReply:
     return paged_graph(found, _subtree, limit=arguments.limit, offset=arguments.offset, within=True)
 
 
-GET_SUBTREE = ToolSpec(
+GET_SUBTREE = organize_tool(
     name="get_subtree",
     description="Get an entity with all its descendants, and the relations among them.",
-    toolsets=frozenset({"organize"}),
     result=Subtree,
     handler=get_subtree,
     read_only=True,
-    render_error=organize_error,
 )
 
 

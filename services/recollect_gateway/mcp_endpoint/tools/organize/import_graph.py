@@ -16,9 +16,9 @@ from recollect.transfer.formats import ReadableName
 from recollect.transfer.formats.decoding import in_chunks
 from recollect.transfer.model import TOO_LARGE_ADVICE, ImportResult, Strategy
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, LongWork, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import Arguments, LongWork, Reply
 from recollect_gateway.mcp_endpoint.tools.job_answers import JobOut, job_out, output_hint
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
 
 MAX_ITEMS = 5_000
 MAX_OBSERVATIONS = 20_000
@@ -124,17 +124,15 @@ async def imported(call: Call, job: Job) -> Reply:
     return Reply(ImportedGraph(**fields, errors=errors))
 
 
-IMPORT_GRAPH = ToolSpec(
+IMPORT_GRAPH = organize_tool(
     name="import_graph",
     description="Import entities, their observations and relations from json, jsonl, csv or graphml. If the data "
     "is too much for one call, a job imports it, and the job is returned.",
-    toolsets=frozenset({"organize"}),
     result=ImportedGraph,
     handler=import_graph,
     work=LongWork(kinds.IMPORT_GRAPH, imported),
     destructive=True,
     idempotent=True,
-    render_error=organize_error,
 )
 
 

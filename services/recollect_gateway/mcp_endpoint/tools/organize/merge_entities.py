@@ -11,7 +11,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.confirmation import confirm
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error, organized
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool, organized
 from recollect_http.requests.argument_types import Name, OmittedObservations
 
 
@@ -71,17 +71,15 @@ async def _count_merged(_: Call, arguments: MergeEntities) -> int:
     return len(arguments.entity_names)
 
 
-MERGE_ENTITIES_IN_ORGANIZE = ToolSpec(
+MERGE_ENTITIES_IN_ORGANIZE = organize_tool(
     name="merge_entities",
     description="Merge entities into one, which takes over their observations, tags and relations. The others "
     "stay in history.",
-    toolsets=frozenset({"organize"}),
     result=MergedEntities,
     handler=merge_entities,
     ask=confirm("merges {size} entities of the graph {graph} into one", _count_merged),
     destructive=True,
     idempotent=True,
-    render_error=organize_error,
 )
 
 MERGE_ENTITIES = ToolSpec(

@@ -8,10 +8,10 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import DateQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS
-from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit, Offset
 from recollect_gateway.mcp_endpoint.tools.organize.searches import Tags, found_page
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, moment, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, moment, organize_tool
 from recollect_http.requests.argument_types import Kind
 
 Date = Annotated[str, Meta(max_length=40, description="A day such as 2027-01-31 (the whole day, UTC), or a time")]
@@ -44,12 +44,10 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
     return found_page(found, limit=arguments.limit, offset=arguments.offset)
 
 
-SEARCH_BY_DATE_RANGE = ToolSpec(
+SEARCH_BY_DATE_RANGE = organize_tool(
     name="search_by_date_range",
     description="Find entities that were created or last changed between two dates, both included.",
-    toolsets=frozenset({"organize"}),
     result=FoundGraph,
     handler=search_by_date_range,
     read_only=True,
-    render_error=organize_error,
 )

@@ -8,10 +8,10 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import SubstringQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import Limit
 from recollect_gateway.mcp_endpoint.tools.organize.searches import FilteredSearch, found_page, query_fields
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import FoundGraph, organize_tool
 from recollect_http.requests.argument_types import Kind
 
 
@@ -35,12 +35,10 @@ async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | P
     return found_page(found, limit=arguments.limit, offset=arguments.offset)
 
 
-SEARCH_NODES_IN_ORGANIZE = ToolSpec(
+SEARCH_NODES_IN_ORGANIZE = organize_tool(
     name="search_nodes",
     description="Find entities by text in their names, types or observations. Archived entities are left out.",
-    toolsets=frozenset({"organize"}),
     result=FoundGraph,
     handler=search_nodes,
     read_only=True,
-    render_error=organize_error,
 )

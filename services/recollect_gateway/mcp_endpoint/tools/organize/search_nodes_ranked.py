@@ -8,10 +8,14 @@ from recollect.retrieval.search import service as search
 from recollect.retrieval.search.model import RankedHit, RankedQuery
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
-from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import bare, more_note
 from recollect_gateway.mcp_endpoint.tools.organize.searches import FilteredSearch, query_fields
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import OrganizedEntity, organize_error, organized
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
+    OrganizedEntity,
+    organize_tool,
+    organized,
+)
 
 _RANKED = 50
 """Hits of a ranked search, where no limit is given; the enhanced memory server's default."""
@@ -70,15 +74,13 @@ async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply
     )
 
 
-SEARCH_NODES_RANKED = ToolSpec(
+SEARCH_NODES_RANKED = organize_tool(
     name="search_nodes_ranked",
     description="Find entities by words in their names, types and observations, ranked by TF-IDF, so that rare "
     "words count most.",
-    toolsets=frozenset({"organize"}),
     result=RankedResults,
     handler=search_nodes_ranked,
     read_only=True,
-    render_error=organize_error,
 )
 
 

@@ -6,8 +6,13 @@ from msgspec import Meta
 
 from recollect.graph.hierarchy import service as hierarchy
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import EntityName, OrganizedEntity, organize_error, organized
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
+    EntityName,
+    OrganizedEntity,
+    organize_tool,
+    organized,
+)
 from recollect_http.requests.argument_types import SoughtName
 
 
@@ -25,12 +30,10 @@ async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
     return Reply(organized(entity))
 
 
-SET_ENTITY_PARENT = ToolSpec(
+SET_ENTITY_PARENT = organize_tool(
     name="set_entity_parent",
     description="Move an entity, with all its descendants, under another entity; null makes it a root.",
-    toolsets=frozenset({"organize"}),
     result=OrganizedEntity,
     handler=set_entity_parent,
     idempotent=True,
-    render_error=organize_error,
 )

@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from recollect.curation.labels import service as labels
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import EntityName, organize_error
+from recollect_gateway.mcp_endpoint.tool import Arguments, Reply
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import EntityName, organize_tool
 from recollect_http.requests.argument_types import Importance
 
 
@@ -30,12 +30,10 @@ async def set_importance(call: Call, arguments: SetImportance) -> Reply:
     return Reply(ChangedImportance(arguments.entity_name, arguments.importance))
 
 
-SET_IMPORTANCE = ToolSpec(
+SET_IMPORTANCE = organize_tool(
     name="set_importance",
     description="Set how much an entity matters, from 0 to 10.",
-    toolsets=frozenset({"organize"}),
     result=ChangedImportance,
     handler=set_importance,
     idempotent=True,
-    render_error=organize_error,
 )

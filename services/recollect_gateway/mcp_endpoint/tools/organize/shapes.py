@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from mcp_types import CallToolResult, TextContent
@@ -14,7 +15,7 @@ from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations.model import Relation, Subgraph
 from recollect.times import parse_moment
 from recollect_gateway.mcp_endpoint.errors import tool_error
-from recollect_gateway.mcp_endpoint.tool import Reply
+from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import more_note
 from recollect_http.requests.argument_types import Name, OmittedObservations, hidden_status, omitted_observations
 
@@ -91,6 +92,10 @@ def organize_error(error: Exception) -> CallToolResult:
         return result
     message = f"Entity '{error.name}' not found" if isinstance(error, EntityNotFound) else str(error)
     return result.model_copy(update={"content": [TextContent(type="text", text=f"Error: {message}")]})
+
+
+organize_tool = partial(ToolSpec, toolsets=frozenset({"organize"}), render_error=organize_error)
+"""The specification of a tool of this toolset alone."""
 
 
 def organized(entity: Entity, skipped: int = 0) -> OrganizedEntity:

@@ -8,9 +8,9 @@ from recollect.curation.validation import service as validation
 from recollect.curation.validation.model import IntegrityIssue
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import paged
-from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply, ToolSpec
+from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import more_note
-from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_error
+from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
 
 MAX_FAULTS = 500
 
@@ -102,15 +102,13 @@ async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | PagedR
     )
 
 
-VALIDATE_GRAPH = ToolSpec(
+VALIDATE_GRAPH = organize_tool(
     name="validate_graph",
     description="List the faults of a graph: relations and parents that lead nowhere, and entities without a "
     "type, observations or relations.",
-    toolsets=frozenset({"organize"}),
     result=Validation,
     handler=validate_graph,
     read_only=True,
-    render_error=organize_error,
 )
 
 
