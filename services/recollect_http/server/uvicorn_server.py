@@ -64,7 +64,7 @@ def server_config(app: Any, settings: Settings, drain: Drain | None = None) -> u
         AccessLog(edge) if settings.access_log else edge,
         host=settings.host,
         port=settings.port,
-        loop="uvloop",
+        loop="recollect.event_loop:EventLoop",
         http=bounded(settings, drain or Drain()),
         ws="none",  # Another protocol would have none of these bounds.
         log_config=None,
