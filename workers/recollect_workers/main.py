@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from recollect.embedding import create_embedder, create_previous_embedder
 from recollect.errors import RecollectError, Unavailable
+from recollect.event_loop import EventLoop
 from recollect.fairness.presence import Presence
 from recollect.jobs.model import SERVER_ERROR_CODES
 from recollect.outbound.http_client import Outbound
@@ -54,7 +55,8 @@ def main(more: Mapping[str, Kind] = {}, *, cell: str | None = None) -> None:
         warn_of_unknown_settings()
         shutdown_tracing = configure_tracing(settings, "recollect-worker")
         try:
-            asyncio.run(run_until_signal(settings, more))
+            with asyncio.Runner(loop_factory=EventLoop) as runner:
+                runner.run(run_until_signal(settings, more))
         finally:
             shutdown_tracing()
     except RecollectError as error:
