@@ -26,6 +26,7 @@ from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_local.postgres import LocalPostgres
 from recollect_local.valkey import LocalValkey
+from tests.support.event_loop import use_event_loop
 from tests.support.examples import choose_profile
 from tests.support.other_postgres import OtherPostgres
 from tests.support.quick_embedder import QUICK_EMBEDDER
@@ -84,12 +85,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the examples of property tests; where we are root, let PostgreSQL's user reach the folders of tests.
+    """Choose examples of property tests, and the event loop; as root, let PostgreSQL's user reach the tests' folders.
 
     All runs of pytest share a folder under /tmp, which each closes to other users when it starts: ours has its own.
     """
     choose_profile(soak=config.getoption("soak"))
     _trust_nobody(config)
+    use_event_loop()
     if os.geteuid() == 0 and config.option.basetemp is None:
         config.option.basetemp = folder = tempfile.mkdtemp(prefix="recollect-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))

@@ -323,13 +323,13 @@ async def test_an_invalid_port_is_refused(authority: CertificateAuthority, port:
     await failed(guarded, url)
 
 
-async def test_an_unexpected_connection_error_is_a_failure(
+def test_an_unexpected_connection_error_is_a_failure(
     authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is an exception group, as an invalid port would raise if it were not checked before."""
+    """It is an exception group, as an invalid port would raise on asyncio's loop if it were not checked before."""
     monkeypatch.setattr(Outbound, "_parse", lambda _self, url, _path: httpx2.URL(url))
-    with reason() as why:
-        await failed(outbound(authority, HERE), f"http://{HERE}:65536/")
+    with reason() as why, asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+        runner.run(failed(outbound(authority, HERE), f"http://{HERE}:65536/"))
     assert "OverflowError" in why()
 
 
