@@ -136,6 +136,22 @@ def batches(items: Sequence[A], size: int) -> Iterator[Sequence[A]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
+def sized_batches(
+    items: Iterable[A], size_of: Callable[[A], int], *, max_items: int, max_size: int
+) -> Iterator[list[A]]:
+    """Batches of `max_items` items and `max_size` in all at most, in order; a larger item is a batch by itself."""
+    batch, size = list[A](), 0
+    for item in items:
+        added = size_of(item)
+        if batch and (len(batch) == max_items or size + added > max_size):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += added
+    if batch:
+        yield batch
+
+
 def _run_slice(slices: Slices[T]) -> Finished[T] | float:
     """Run slices for one turn; the result if the computation has ended, else the processor time that they took."""
     started = time.thread_time()

@@ -16,6 +16,7 @@ from recollect.caller import Caller
 from recollect.curation.duplicates import deduplication, store
 from recollect.curation.duplicates import service as duplicates
 from recollect.curation.duplicates.model import Deduplication, DedupStep, Mode, RequestedPass, ScanCursor
+from recollect.curation.merging import service as merging
 from recollect.curation.undo import service as undoing
 from recollect.curation.undo.model import ChangeRange
 from recollect.errors import InvalidInput, TooLarge
@@ -465,3 +466,12 @@ async def test_too_many_entities_of_one_type_are_refused(agent: Agent, monkeypat
     await amend(agent, ACME[1], expires_at=datetime(2020, 1, 1, tzinfo=UTC))
     await amend(agent, ACME[2], status="archived")
     assert compared(await run(agent)) == len(ALIKE) - len(ACME), "what is in use no longer is not held"
+
+
+async def test_a_group_that_is_too_large_to_merge_stays_apart(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pass goes on with the others; each of this group has two observations."""
+    await create_companies(agent, mode="merge")
+    await agent.relate(*((name, f"another {name}", "is like") for name in ACME))
+    monkeypatch.setattr(merging, "MAX_MOVED", {**merging.MAX_MOVED, "relations": 0})
+    assert sum(one.merged for one in await run(agent)) == 1
+    assert set(ACME) < set(names(await agent.read()))

@@ -100,9 +100,9 @@ async def test_names_that_lead_to_further_names_are_bounded(agent: Agent, monkey
         await tried(agent, "c")
 
 
-@pytest.mark.parametrize("bound", ["HEADS_PER_PAGE", "BYTES_PER_PAGE"])
+@pytest.mark.parametrize("bound", ["PAGE_NODES", "PAGE_BYTES"])
 async def test_entities_are_redacted_in_pages(agent: Agent, monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
-    monkeypatch.setattr(erasure, bound, 1)
+    monkeypatch.setattr(nodes, bound, 1)
     read = list[int]()
     read_heads = nodes.read_heads
 

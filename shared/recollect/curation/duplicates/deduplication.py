@@ -299,7 +299,10 @@ async def _settle(
         left = {node for group in groups[MAX_MERGED:] for node in group}
         for group in groups[:MAX_MERGED]:  # Each merge is a revision of its own, so that each can be undone alone.
             async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:
-                done = await merge_groups(tx, revision, [group], config.threshold)
+                try:
+                    done = await merge_groups(tx, revision, [group], config.threshold)
+                except TooLarge:  # Nothing was written: these stay apart until somebody makes them smaller.
+                    continue
             merged += sum(len(names) - 1 for names in done.merged)
     async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:
         await store.raise_compared_from(tx, graph, config.threshold)

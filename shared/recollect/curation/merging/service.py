@@ -16,12 +16,23 @@ from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeHead, NodeRef, Rewrite, unique
+from recollect.graph.observations import service as observations
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import Edge, NewEdge, Walk
 from recollect.postgres.transactions import Transaction
 
-MAX_REDIRECTED = 100_000
-"""Most relations that one merge moves."""
+MAX_MOVED = {"relations": 100_000, "observations": 50_000, "children": 10_000}
+"""Most relations, observations and children that entities may have which one merge makes part of another."""
+
+MAX_MOVED_BYTES = 20_000_000
+"""Bytes of the texts, tags and metadata of each of these three, at most: a merge holds the graph's lock while it writes
+them. It reads them in pages."""
+
+ADVICE = {
+    "relations": "Delete some first",
+    "observations": "Delete some first",
+    "children": "Give some another parent first",
+}
 
 
 async def merge_entities(
@@ -31,21 +42,25 @@ async def merge_entities(
 
     A `target` that no entity has becomes the new name of the first. Relations are redirected; duplicates and self-loops
     are dropped. The history of the others stays. Raises NotFound for a name that no entity has, InvalidInput for fewer
-    than two entities, Conflict for a `target` that belongs to an entity which is not in the list, TooLarge for more
-    than MAX_REDIRECTED relations.
+    than two entities, Conflict for a `target` that belongs to an entity which is not in the list, TooLarge for more to
+    move than MAX_MOVED or MAX_MOVED_BYTES.
     """
     survivor, *others = await _merge_order(tx, revision, unique(names), target)
     return await _merge(tx, revision, survivor, others)
 
 
 async def merge_nodes(tx: Transaction, revision: Revision, survivor: UUID, others: Sequence[UUID]) -> MergedEntity:
-    """Merge entities, by id, into one that stays. The caller knows that all of them exist."""
+    """Merge entities, by id, into one that stays. The caller knows that all of them exist.
+
+    Raises TooLarge as `merge_entities` does, before anything is written.
+    """
     heads = await nodes.read_heads(tx, revision.graph, [survivor, *others])
     return await _merge(tx, revision, heads[survivor], [heads[other] for other in others])
 
 
 async def _merge(tx: Transaction, revision: Revision, survivor: NodeHead, others: Sequence[NodeHead]) -> MergedEntity:
     ids = [other.id for other in others]
+    await _require_movable(tx, revision, survivor, others)
     redirected = await _redirect(tx, revision, survivor.id, ids)
     parent_id = await hierarchy.parent_of_merged(tx, survivor.id, survivor.fields.parent_id, ids)
     moved, added = await entities.merge_fields(tx, revision, survivor, others, parent_id=parent_id)
@@ -53,6 +68,28 @@ async def _merge(tx: Transaction, revision: Revision, survivor: NodeHead, others
     await relations.delete_nodes(tx, revision, ids)
     (entity,) = await entities.entities_by_id(GraphView(tx, revision.graph), [survivor.id])
     return MergedEntity(entity, moved, added, redirected.moved, redirected.doubled, redirected.self_loops)
+
+
+async def _require_movable(tx: Transaction, revision: Revision, survivor: NodeHead, others: Sequence[NodeHead]) -> None:
+    """Raise TooLarge where a merge would move too much, and name what."""
+    ids = [other.id for other in others]
+    # What is known of a hidden entity, or of one that expires, may change when others become part of it.
+    changing = [*ids, survivor.id] if survivor.is_hidden or survivor.expires_at is not None else ids
+    _require_few("relations", *await relations.measure_edges_of(tx, ids, limit=MAX_MOVED["relations"] + 1))
+    stored = await observations.measure_of_nodes(tx, changing, limit=MAX_MOVED["observations"] + 1)
+    _require_few("observations", len(stored), sum(observation.bytes for observation in stored))
+    children = await entities.children_of(tx, ids, limit=MAX_MOVED["children"] + 1)
+    sizes = await nodes.measure(tx, revision.graph, children[: MAX_MOVED["children"]])
+    _require_few("children", len(children), sum(sizes.values()))
+
+
+def _require_few(kind: str, count: int, size: int) -> None:
+    if count > MAX_MOVED[kind] or size > MAX_MOVED_BYTES:
+        raise TooLarge(
+            f"One merge can move at most {MAX_MOVED[kind]} {kind}, of {MAX_MOVED_BYTES} bytes together. {ADVICE[kind]}",
+            code=ErrorCode.REQUEST_TOO_LARGE,
+            path="entityNames",
+        )
 
 
 async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str], target: str | None) -> list[NodeHead]:
@@ -85,6 +122,8 @@ async def _renamed(
 ) -> NodeHead:
     """Give an entity a name that no entity has. It takes over the relations of a placeholder of that name."""
     if placeholder is not None:
+        edges = await relations.measure_edges_of(tx, [placeholder.id], limit=MAX_MOVED["relations"] + 1)
+        _require_few("relations", *edges)
         await _redirect(tx, revision, head.id, [placeholder.id])
         await relations.delete_nodes(tx, revision, [placeholder.id])
     await aliases.keep_name(tx, revision, head.id)
@@ -94,18 +133,16 @@ async def _renamed(
 
 async def _redirect(tx: Transaction, revision: Revision, survivor: UUID, others: Sequence[UUID]) -> RedirectedRelations:
     """Copy the edges of the others to the entity that stays. The old ones are removed with their nodes."""
-    edges = await relations.edges_of(
-        GraphView(tx, revision.graph), others, Walk(), within=None, limit=MAX_REDIRECTED + 1, with_metadata=True
-    )
-    if len(edges) > MAX_REDIRECTED:
-        raise TooLarge(f"One merge can move at most {MAX_REDIRECTED} relations. Delete some first")
-    merged_ids = set(others)
-    moved = await map_yielding(
-        [edge for edge in edges if edge.graph_id == revision.graph.id], lambda edge: _moved(edge, survivor, merged_ids)
-    )
-    without_loops = [edge for edge in moved if edge.from_node != edge.to_node]
-    added = await relations.add_edges(tx, revision, without_loops)
-    return RedirectedRelations(len(added), len(without_loops) - len(added), len(moved) - len(without_loops))
+    view, merged_ids = GraphView(tx, revision.graph), set(others)
+    edges = await relations.edges_of(view, others, Walk(), within=None, limit=MAX_MOVED["relations"])
+    own = [edge for edge in edges if edge.graph_id == revision.graph.id]
+    added = loops = 0
+    async for page in relations.with_metadata(view, own):
+        moved = await map_yielding(page, lambda edge: _moved(edge, survivor, merged_ids))
+        without_loops = [edge for edge in moved if edge.from_node != edge.to_node]
+        added += len(await relations.add_edges(tx, revision, without_loops))
+        loops += len(moved) - len(without_loops)
+    return RedirectedRelations(added, len(own) - loops - added, loops)
 
 
 def _moved(edge: Edge, survivor: UUID, others: set[UUID]) -> NewEdge:

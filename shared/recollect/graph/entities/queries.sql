@@ -302,8 +302,14 @@ ORDER BY count DESC, kind
 LIMIT :limit;
 
 -- name: find_children_of
--- Live nodes whose parent is one of these.
-SELECT id FROM nodes WHERE tenant_id = :tenant_id AND parent_id = ANY (:node_ids::uuid[]) AND removed_revision IS NULL;
+-- Live nodes whose parent is one of these, looked up by the parent; at most :limit (null: all).
+SELECT child.id FROM unnest(:node_ids::uuid[]) AS parent (id)
+CROSS JOIN LATERAL (
+    SELECT id FROM nodes
+    WHERE tenant_id = :tenant_id AND same_key(parent_id, parent.id) AND removed_revision IS NULL
+    ORDER BY parent_id OFFSET 0
+) AS child
+LIMIT :limit;
 
 -- name: backdate_node
 -- Move the creation time of a node back to that of the oldest node that was merged into it.

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import map_yielding, sized_batches
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.entities import store
@@ -29,7 +29,13 @@ from recollect.graph.nodes import indexing
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, name_key, unique, unique_by
 from recollect.graph.observations import service as observations
-from recollect.graph.observations.model import NewObservation, Observation, count_active, own_texts
+from recollect.graph.observations.model import (
+    MeasuredObservation,
+    NewObservation,
+    Observation,
+    count_active,
+    own_texts,
+)
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
@@ -248,10 +254,16 @@ async def merge_fields(
     await nodes.rewrite(tx, revision, [Rewrite(target, fields)])
     await aliases.inherit_names(tx, revision, target.id, ids)
     await indexing.reindex(tx, revision, [target.id])
-    children = await store.find_children_of(tx, ids)
-    heads = await nodes.read_heads(tx, revision.graph, [i for i in children if i != target.id and i not in ids])
-    await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=target.id)) for h in heads.values()])
+    children = [child for child in await children_of(tx, ids) if child not in (target.id, *ids)]
+    for page in await nodes.pages_of(tx, revision.graph, children):
+        heads = await nodes.read_heads(tx, revision.graph, page)
+        await nodes.rewrite(tx, revision, [Rewrite(h, replace(h.fields, parent_id=target.id)) for h in heads.values()])
     return counts
+
+
+async def children_of(tx: Transaction, node_ids: Sequence[UUID], *, limit: int | None = None) -> list[UUID]:
+    """The ids of live nodes whose parent is one of these."""
+    return await store.find_children_of(tx, node_ids, limit=limit)
 
 
 async def _merge_observations(
@@ -264,33 +276,48 @@ async def _merge_observations(
     afterwards.
     """
     hidden = {head.id: head.reason for head in (target, *sources) if head.status not in ("active", fields.status)}
-    from_sources = [
-        *await observations.list_observations(tx, [source.id for source in sources]),
-        *own_texts(sources, fields.content, revision.at),
-    ]
-    theirs = await map_yielding(from_sources, lambda o: _outdated_if_hidden(o, hidden))
+    ends = {head.id: head.expires_at for head in (target, *sources)}
+    stored = await observations.measure_of_nodes(tx, [source.id for source in sources])
+    texts = [_outdated_if_hidden(o, hidden) for o in own_texts(sources, fields.content, revision.at)]
     detached = await _detach_changing(tx, revision, target, fields, hidden)
     own = await map_yielding(detached, lambda o: _outdated_if_hidden(o, hidden))
-    ends = {head.id: head.expires_at for head in (target, *sources)}
+
+    def end_of(o: Observation | MeasuredObservation) -> datetime | None:
+        return min((end for end in (o.expires_at, ends[o.node_id]) if end is not None), default=None)
 
     def moved_to_target(o: Observation) -> Observation:
-        return replace(
-            o,
-            id=new_id(),
-            first_revision=None,
-            node_id=target.id,
-            entity=target.fields.name or "",
-            expires_at=min((end for end in (o.expires_at, ends[o.node_id]) if end is not None), default=None),
-        )
+        name = target.fields.name or ""
+        moved = _outdated_if_hidden(o, hidden)
+        return replace(moved, id=new_id(), first_revision=None, node_id=target.id, entity=name, expires_at=end_of(o))
 
-    moved = await map_yielding([*own, *theirs], moved_to_target)
     # Of several with the same text, the first is attached: the one that lasts longest comes first.
-    moved.sort(key=lambda o: (o.expires_at is None, o.expires_at or revision.at), reverse=True)
-    added = await observations.attach(tx, revision, moved, across_threads=True)
-    new = {o.id for o in added}
-    await observations.enrich(tx, revision, [o for o in moved if o.id not in new])
-    known = {o.content for o in own if o.is_active}
-    return count_active(theirs), sum(o.is_active and o.content not in known for o in added)
+    moving: list[Observation | MeasuredObservation] = [*own, *stored, *texts]
+    moving.sort(key=lambda o: (end_of(o) is None, end_of(o) or revision.at), reverse=True)
+    known, added = {o.content for o in own if o.is_active}, 0
+    for page in sized_batches(moving, _size, max_items=observations.PAGE_OBSERVATIONS, max_size=nodes.PAGE_BYTES):
+        moved = await map_yielding(await _read(tx, revision, page), moved_to_target)
+        new = await observations.attach(tx, revision, moved, across_threads=True)
+        new_ids = {o.id for o in new}
+        await observations.enrich(tx, revision, [o for o in moved if o.id not in new_ids])
+        added += sum(o.is_active and o.content not in known for o in new)
+    active = sum(o.status == "active" and o.node_id not in hidden for o in stored)
+    return active + count_active(texts), added
+
+
+def _size(o: Observation | MeasuredObservation) -> int:
+    """The bytes that it takes to read an observation: none where that was done."""
+    return o.bytes if isinstance(o, MeasuredObservation) else 0
+
+
+async def _read(
+    tx: Transaction, revision: Revision, page: Sequence[Observation | MeasuredObservation]
+) -> list[Observation]:
+    """The observations of a page in order, those that are stored as they are."""
+    stored = await observations.observations_by_id(
+        tx, revision.graph, [o.id for o in page if isinstance(o, MeasuredObservation)]
+    )
+    found = (stored.get(o.id) if isinstance(o, MeasuredObservation) else o for o in page)
+    return [o for o in found if o is not None]
 
 
 async def mark_compared(tx: Transaction, revision: Revision, node_ids: Sequence[UUID], at: datetime) -> None:

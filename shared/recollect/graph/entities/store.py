@@ -99,9 +99,9 @@ async def count_kinds(view: GraphView, *, limit: int) -> list[tuple[str, int]]:
     return [(row["kind"], row["count"]) for row in await view.fetch(queries.count_kinds, limit=limit)]
 
 
-async def find_children_of(tx: Transaction, node_ids: Sequence[UUID]) -> list[UUID]:
+async def find_children_of(tx: Transaction, node_ids: Sequence[UUID], *, limit: int | None) -> list[UUID]:
     """Live nodes whose parent is one of these."""
-    return [row["id"] for row in await tx.fetch(queries.find_children_of, node_ids=node_ids)]
+    return [row["id"] for row in await tx.fetch(queries.find_children_of, node_ids=node_ids, limit=limit)]
 
 
 async def backdate_node(tx: Transaction, node_id: UUID, created_at: datetime) -> None:

@@ -17,6 +17,9 @@ from recollect.postgres.transactions import Transaction
 MAX_REINDEXED = 2_000
 """Observations of the nodes of one step of a reindex, at most, unless one node has more: memory holds them all."""
 
+MAX_INDEXED, MAX_INDEXED_CHARACTERS = 2_000, 2_000_000
+"""Texts, and characters of them, whose passages a write makes at a time."""
+
 
 async def index_facts(tx: Transaction, revision: Revision, facts: Sequence[tuple[UUID, NewFact]]) -> None:
     """Index new facts, given with their ids."""
@@ -51,7 +54,9 @@ async def reindex(tx: Transaction, revision: Revision, node_ids: Sequence[UUID])
     if node_ids:
         ids = unique(node_ids)
         await passages.forget_nodes(tx, revision, ids)
-        await passages.index_memories(tx, revision, await store.memories_of_nodes(tx, ids))
+        memories = store.memories_in_batches(tx, ids, max_rows=MAX_INDEXED, max_characters=MAX_INDEXED_CHARACTERS)
+        async for batch in memories:
+            await passages.index_memories(tx, revision, batch)
         await passages.hide_names(tx, revision, ids)
 
 

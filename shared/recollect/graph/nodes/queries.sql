@@ -119,9 +119,9 @@ WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:
     AND is_live(removed_revision)
     AND (:expired_too::boolean OR is_current(expires_at));
 
--- name: count_bytes
--- The bytes of the texts, tags and metadata of live nodes; found by the primary key, as above.
-SELECT coalesce(sum(octet_length(metadata::text) + octet_length(concat_ws(' ', content, summary, tags::text))), 0)
+-- name: measure_nodes
+-- The bytes of the texts, tags and metadata of each of these live nodes; found by the primary key, as above.
+SELECT id, octet_length(metadata::text) + octet_length(concat_ws(' ', content, summary, tags::text)) AS bytes
 FROM nodes
 WHERE tenant_id = :tenant_id AND as_filter(graph_id = :graph_id) AND id = ANY (:node_ids::uuid[])
     AND is_live(removed_revision);

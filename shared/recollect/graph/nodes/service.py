@@ -8,7 +8,7 @@ from itertools import compress
 from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode, TooLarge
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import map_yielding, sized_batches
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import indexing, naming, store
@@ -35,6 +35,10 @@ from recollect.postgres.transactions import Transaction
 FEW_READ, MAX_READ_BYTES = 20, 5_000_000
 """Nodes that a call may read to change them, whatever they hold; and bytes of the texts and metadata of more of them:
 values of JSON take many times as much memory."""
+
+PAGE_NODES, PAGE_BYTES = 200, 2_000_000
+"""Nodes that a write without such a bound reads and changes at a time, and bytes of their texts and metadata: numbers
+of metadata take 15 times that in memory."""
 
 
 async def create_facts(
@@ -122,12 +126,32 @@ async def create_nodes(
 
 async def require_readable(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
     """Raise TooLarge where nodes have more texts and metadata together than a call may hold: MAX_READ_BYTES."""
-    if len(node_ids) <= FEW_READ or await store.count_bytes(tx, graph, node_ids) <= MAX_READ_BYTES:
+    if len(node_ids) <= FEW_READ:
+        return
+    if sum((await measure(tx, graph, node_ids)).values()) <= MAX_READ_BYTES:
         return
     raise TooLarge(
         f"These nodes have more than {MAX_READ_BYTES} bytes of texts and metadata together. Name fewer in one call",
         code=ErrorCode.REQUEST_TOO_LARGE,
     )
+
+
+async def measure(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """The bytes of the texts, tags and metadata of each of these nodes that lives, by id."""
+    return await store.measure_nodes(tx, graph, unique(node_ids))
+
+
+async def pages_of(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> list[list[UUID]]:
+    """The live nodes of a graph among these ids, in order, in pages that a write reads and changes one by one.
+
+    A page has PAGE_NODES and PAGE_BYTES at most, or one node that is larger; so few nodes as FEW_READ are one page.
+    """
+    ids = unique(node_ids)
+    if len(ids) <= FEW_READ:
+        return [ids] if ids else []
+    sizes = await measure(tx, graph, ids)
+    live = [node_id for node_id in ids if node_id in sizes]
+    return list(sized_batches(live, sizes.__getitem__, max_items=PAGE_NODES, max_size=PAGE_BYTES))
 
 
 async def read_heads(

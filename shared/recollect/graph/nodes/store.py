@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -116,9 +116,13 @@ async def read_heads(
     return {head.id: head for head in heads}
 
 
-async def count_bytes(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> int:
-    """The bytes of the texts, tags and metadata of these nodes."""
-    return await tx.fetchval(queries.count_bytes, graph_id=graph.id, node_ids=node_ids)
+async def measure_nodes(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """The bytes of the texts, tags and metadata of each of these nodes that lives."""
+    sizes: dict[UUID, int] = {}
+    for batch in batches(node_ids, MAX_LOOKED_UP):
+        rows = await tx.fetch(queries.measure_nodes, graph_id=graph.id, node_ids=batch)
+        sizes |= {row["id"]: row["bytes"] for row in rows}
+    return sizes
 
 
 async def find_named_heads(tx: Transaction, graph: Graph, names: Sequence[str]) -> dict[str, NodeHead]:
@@ -209,6 +213,25 @@ async def memories_of_nodes(
         node_ids=node_ids,
         with_observations=with_observations,
     )
+
+
+async def memories_in_batches(
+    tx: Transaction, node_ids: Sequence[UUID], *, max_rows: int, max_characters: int
+) -> AsyncIterator[list[IndexedText]]:
+    """The same in batches of so many texts, and characters of them, at most; a longer text is a batch by itself.
+
+    They are read by a cursor: memory holds one batch, however many texts there are.
+    """
+    batch, size = list[IndexedText](), 0
+    async for row in tx.stream(queries.memories_of_nodes, node_ids=node_ids, with_observations=True):
+        added = len(row["text"])
+        if batch and (len(batch) == max_rows or size + added > max_characters):
+            yield batch
+            batch, size = [], 0
+        batch.append(IndexedText(**row))
+        size += added
+    if batch:
+        yield batch
 
 
 async def remove_nodes(

@@ -91,6 +91,30 @@ class NewObservation(Attributes):
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredObservation:
+    """A stored observation of a node, and the bytes of its text, tags and metadata."""
+
+    id: UUID
+    node_id: UUID
+    status: str
+    expires_at: datetime | None
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationOutline:
+    """What tells an observation of an entity apart from the others."""
+
+    id: UUID
+    node_id: UUID
+    content: str
+    thread: str | None
+    status: str
+    said_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Observation(Attributes):
     """An observation as it is now, with the name of the entity that it is about.
 

@@ -112,6 +112,48 @@ CROSS JOIN LATERAL (
 WHERE is_current(o.expires_at)
 ORDER BY coalesce(o.first_revision, o.added_revision), o.id;
 
+-- fragment: size
+-- The bytes of the text, tags and metadata of an observation o.
+octet_length(o.metadata::text) + octet_length(concat_ws(' ', o.content, o.tags::text)) AS bytes
+
+-- name: measure_of_nodes
+-- The live observations of nodes and the bytes of each, oldest first; :only_active: without outdated ones. At most
+-- :limit (null: all).
+SELECT o.id, o.node_id, o.status, o.expires_at, -- include: size
+FROM (SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS w (id)) AS i
+CROSS JOIN LATERAL (
+    SELECT * FROM observations
+    WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND removed_revision IS NULL
+    ORDER BY node_id OFFSET 0
+) AS o
+WHERE is_current(o.expires_at) AND (o.status = 'active' OR NOT :only_active::boolean)
+ORDER BY coalesce(o.first_revision, o.added_revision), o.id
+LIMIT :limit;
+
+-- name: measure_saying
+-- The live observations with these nodes and contents, outdated ones too, and the bytes of each; looked up by the hash, as
+-- above.
+SELECT o.id, -- include: size
+FROM unnest(:node_ids::uuid[], :contents::text[]) AS i (node_id, content)
+CROSS JOIN LATERAL (
+    SELECT * FROM search_observations
+    WHERE tenant_id = :tenant_id AND node_id = i.node_id AND removed_revision IS NULL
+        AND same_key(hashtextextended(content, 0), hashtextextended(i.content, 0)) AND as_filter(content = i.content)
+    ORDER BY hashtextextended(content, 0) OFFSET 0
+) AS o
+WHERE is_current(o.expires_at);
+
+-- name: outlines_of_nodes
+-- What tells the live observations of nodes apart, outdated ones too.
+SELECT o.id, o.node_id, o.content, o.thread, o.status, coalesce(o.said_at, o.created_at) AS said_at, o.expires_at
+FROM (SELECT DISTINCT id FROM unnest(:node_ids::uuid[]) AS w (id)) AS i
+CROSS JOIN LATERAL (
+    SELECT * FROM observations
+    WHERE tenant_id = :tenant_id AND same_key(node_id, i.id) AND removed_revision IS NULL
+    ORDER BY node_id OFFSET 0
+) AS o
+WHERE is_current(o.expires_at);
+
 -- name: list_expired_observations
 -- Expired observations of a graph, longest expired first; at most :limit.
 SELECT id FROM observations

@@ -1,13 +1,13 @@
 """Use cases of observations: attach them to entities, find them, change them, remove them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import compress
 from uuid import UUID
 
 from recollect.errors import ErrorCode, TooLarge
-from recollect.fairness.computing import batches, collected, map_yielding
+from recollect.fairness.computing import batches, collected, map_yielding, sized_batches
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
@@ -18,8 +18,10 @@ from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, unique, u
 from recollect.graph.observations import store
 from recollect.graph.observations.model import (
     Key,
+    MeasuredObservation,
     NewObservation,
     Observation,
+    ObservationOutline,
     RemovedStatements,
     count_active,
     own_texts,
@@ -30,6 +32,9 @@ from recollect.graph.passages.labels import memory_labels
 from recollect.graph.passages.model import IndexedText, Source
 from recollect.ids import new_id
 from recollect.postgres.transactions import Transaction
+
+PAGE_OBSERVATIONS = 1_000
+"""Observations that a large write reads and changes at a time; their bytes are bounded, too (`nodes.PAGE_BYTES`)."""
 
 MAX_BROUGHT_BACK = 5_000
 """Observations that become outdated when one write brings entities back, at most: some seconds under a graph's lock."""
@@ -218,6 +223,30 @@ async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[O
     return await store.list_observations(tx, node_ids)
 
 
+async def pages_saying(tx: Transaction, keys: Sequence[tuple[UUID, str]]) -> list[list[UUID]]:
+    """The ids of the live observations with these nodes and contents, outdated ones too, in pages.
+
+    A page has PAGE_OBSERVATIONS and `nodes.PAGE_BYTES` at most, or one observation that is larger.
+    """
+    return _pages(await store.measure_saying(tx, unique(keys))) if keys else []
+
+
+async def measure_of_nodes(
+    tx: Transaction, node_ids: Sequence[UUID], *, limit: int | None = None
+) -> list[MeasuredObservation]:
+    """The live observations of nodes, outdated ones too, and the bytes of each, oldest first; at most `limit`."""
+    return await store.measure_of_nodes(tx, node_ids, only_active=False, limit=limit) if node_ids else []
+
+
+def outlines_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> AsyncIterator[ObservationOutline]:
+    """What tells the live observations of nodes apart, outdated ones too; a few are read at a time."""
+    return store.outlines_of_nodes(tx, node_ids)
+
+
+def _pages(sizes: Mapping[UUID, int]) -> list[list[UUID]]:
+    return list(sized_batches(sizes, sizes.__getitem__, max_items=PAGE_OBSERVATIONS, max_size=nodes.PAGE_BYTES))
+
+
 async def _remove_replaced(
     tx: Transaction, revision: Revision, changed: Sequence[tuple[Observation, Observation]]
 ) -> set[UUID]:
@@ -255,14 +284,16 @@ async def outdate_former(
     reasons = {head.id: head.reason for head in heads if head.name is not None}
     if not reasons:
         return 0
-    former = [o for o in await store.list_observations(tx, list(reasons)) if o.is_active]
+    former = await store.measure_of_nodes(tx, list(reasons), only_active=True, limit=most + 1)
     if len(former) > most:
         raise TooLarge(
             f"The outdated or archived entities have more than {MAX_BROUGHT_BACK} observations, each of which would "
             "have to be marked as outdated. Make such an entity active first (revise, status), or name another one.",
             code=ErrorCode.REQUEST_TOO_LARGE,
         )
-    await rewrite(tx, revision, former, (o.as_outdated(reasons[o.node_id]) for o in former))
+    for page in _pages({o.id: o.bytes for o in former}):
+        active = list((await store.observations_by_id(tx, revision.graph, page)).values())
+        await rewrite(tx, revision, active, (o.as_outdated(reasons[o.node_id]) for o in active))
     texts = own_texts([head for head in heads if head.id in reasons], None, revision.at)
     outdated_texts = [replace(text, id=new_id()).as_outdated(reasons[text.node_id]) for text in texts]
     await attach(tx, revision, outdated_texts, across_threads=False)

@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ import asyncpg
 
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.observations.model import ATTRIBUTES, Key, Observation
+from recollect.graph.observations.model import ATTRIBUTES, Key, MeasuredObservation, Observation, ObservationOutline
 from recollect.postgres.json_rows import json_rows
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Transaction
@@ -87,6 +87,31 @@ async def past_nodes_of(view: GraphView, ids: Sequence[UUID]) -> dict[UUID, UUID
 async def list_observations(tx: Transaction, node_ids: Sequence[UUID]) -> list[Observation]:
     """Live observations of nodes, oldest first."""
     return await tx.fetch_as(queries.list_observations, _observation, node_ids=node_ids)
+
+
+async def measure_of_nodes(
+    tx: Transaction, node_ids: Sequence[UUID], *, only_active: bool, limit: int | None
+) -> list[MeasuredObservation]:
+    """The live observations of nodes and the bytes of each, oldest first; `only_active`: without outdated ones."""
+    return await tx.fetch_as(
+        queries.measure_of_nodes,
+        lambda row: MeasuredObservation(**row),
+        node_ids=node_ids,
+        only_active=only_active,
+        limit=limit,
+    )
+
+
+async def measure_saying(tx: Transaction, keys: Sequence[tuple[UUID, str]]) -> dict[UUID, int]:
+    """The bytes of each live observation with these nodes and contents, outdated ones too, by id."""
+    rows = await tx.fetch(queries.measure_saying, node_ids=[k[0] for k in keys], contents=[k[1] for k in keys])
+    return {row["id"]: row["bytes"] for row in rows}
+
+
+async def outlines_of_nodes(tx: Transaction, node_ids: Sequence[UUID]) -> AsyncIterator[ObservationOutline]:
+    """What tells the live observations of nodes apart, outdated ones too; a few are read at a time."""
+    async for row in tx.stream(queries.outlines_of_nodes, node_ids=node_ids):
+        yield ObservationOutline(**row)
 
 
 async def list_expired_observations(tx: Transaction, graph: Graph, *, limit: int) -> list[UUID]:

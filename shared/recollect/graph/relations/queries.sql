@@ -324,13 +324,12 @@ ORDER BY from_node, type;
 -- plan: once from here
 -- Live edges that start (:outgoing) or end (:incoming) at one of these nodes, in the order of ordinal and age; at most
 -- :limit after :offset, after the edge :after_id with :after_ordinal, where that is not null. :types: only these types;
--- empty: any. :within: only edges with both ends in these graphs and a live target; null: any. Without :with_metadata,
--- that is not fetched. The edges of each node are looked up by its id (ADR 32).
+-- empty: any. :within: only edges with both ends in these graphs and a live target; null: any. Their metadata is not
+-- fetched. The edges of each node are looked up by its id (ADR 32).
 WITH ends AS (
     -- include: these
 )
-SELECT id, graph_id, from_node, to_graph, to_node, type, CASE WHEN :with_metadata THEN metadata ELSE '{}' END AS metadata,
-    ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
+SELECT id, graph_id, from_node, to_graph, to_node, type, '{}'::jsonb AS metadata, ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
 FROM (
     SELECT edge.* FROM ends
     CROSS JOIN LATERAL (
@@ -374,8 +373,7 @@ WHERE version.version = expiring.version AND version.graph_id = :graph_id
 WITH ends AS (
     -- include: these
 )
-SELECT id, graph_id, from_node, to_graph, to_node, type, CASE WHEN :with_metadata THEN metadata ELSE '{}' END AS metadata,
-    ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
+SELECT id, graph_id, from_node, to_graph, to_node, type, '{}'::jsonb AS metadata, ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
 FROM (
     SELECT edge.* FROM ends
     CROSS JOIN LATERAL (
@@ -400,6 +398,36 @@ WHERE (cardinality(:types::text[]) = 0 OR type = ANY (:types)) AND -- include: b
 ORDER BY ordinal NULLS LAST, id
 OFFSET :offset
 LIMIT :limit;
+
+-- name: measure_edges_of
+-- How many live edges start or end at one of these nodes, of :limit at most, and the bytes of their metadata.
+SELECT count(*) AS count, coalesce(sum(octet_length(edge.metadata::text)), 0)::bigint AS bytes
+FROM (
+    SELECT edge.metadata FROM (
+        -- include: these
+    ) AS ends
+    CROSS JOIN LATERAL (
+        (
+            -- include: starting
+        )
+        UNION ALL
+        (
+            -- include: ending
+        )
+    ) AS edge
+    LIMIT :limit
+) AS edge;
+
+-- name: measure_edges
+-- The live edges with these ends and types, and the bytes of their metadata; looked up as by find_edges.
+SELECT i.position, octet_length(r.metadata::text) AS bytes
+FROM unnest(:from_nodes::uuid[], :to_nodes::uuid[], :types::text[]) WITH ORDINALITY AS i (from_node, to_node, type, position)
+CROSS JOIN LATERAL (
+    SELECT metadata FROM relations
+    WHERE tenant_id = :tenant_id AND from_node = i.from_node AND removed_revision IS NULL
+        AND (type, to_node) >= (i.type, i.to_node) AND (type, to_node) <= (i.type, i.to_node)
+    ORDER BY type, to_node LIMIT 1
+) AS r;
 
 -- name: metadata_of_edges
 -- The metadata of live edges, with their size in bytes, in the order of :edge_ids: a reader stops where it has enough.

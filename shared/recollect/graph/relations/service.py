@@ -1,11 +1,12 @@
 """Use cases of relations: create, change, remove and find them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from uuid import UUID
 
 from recollect.errors import RecollectError, TooLarge
+from recollect.fairness.computing import sized_batches
 from recollect.graph.derivations import service as derivations
 from recollect.graph.graphs.model import Graph, GraphHead, Revision
 from recollect.graph.graphs.view import GraphView
@@ -34,6 +35,9 @@ from recollect.postgres.transactions import Transaction
 Key = tuple[UUID, UUID, str]
 """Both ends and the type: two edges with the same key are the same edge."""
 
+
+PAGE_EDGES = 500
+"""Edges that a large write reads with their metadata at a time; its bytes are bounded, too (`nodes.PAGE_BYTES`)."""
 
 MAX_EXAMINED = 20_000
 """Edges of which the ends are counted to find the nodes that have most of them, at most."""
@@ -173,15 +177,39 @@ async def edges_of(
     after: EdgePosition | None = None,
     offset: int = 0,
     limit: int,
-    with_metadata: bool = False,
 ) -> list[Edge]:
     """The edges of these nodes that a walk may follow, inside the graphs `within` (None: any); one page.
 
     They come without their metadata, of which a hundred edges may have ten megabytes: `subgraphs.edges_within_reply`
-    reads it for those that are answered. `with_metadata`: for a write that needs it of all.
+    reads it for those that are answered, `with_metadata` for a write.
     """
-    return await store.edges_of(
-        view, node_ids, walk, within=within, after=after, offset=offset, limit=limit, with_metadata=with_metadata
+    return await store.edges_of(view, node_ids, walk, within=within, after=after, offset=offset, limit=limit)
+
+
+async def with_metadata(view: GraphView, edges: Sequence[Edge]) -> AsyncIterator[list[Edge]]:
+    """Edges that were read without metadata, with it, in order, in pages of PAGE_EDGES and `nodes.PAGE_BYTES`."""
+    by_id, page, size = {edge.id: edge for edge in edges}, list[Edge](), 0
+    async for edge_id, metadata, added in store.metadata_of_edges(view, list(by_id)):
+        if page and (len(page) == PAGE_EDGES or size + added > nodes.PAGE_BYTES):
+            yield page
+            page, size = [], 0
+        page.append(replace(by_id[edge_id], metadata=metadata))
+        size += added
+    if page:
+        yield page
+
+
+async def measure_edges_of(tx: Transaction, node_ids: Sequence[UUID], *, limit: int) -> tuple[int, int]:
+    """How many edges start or end at these nodes, of `limit` at most, and the bytes of their metadata."""
+    return await store.measure_edges_of(tx, node_ids, limit=limit)
+
+
+async def pages_of(tx: Transaction, edges: Sequence[NewEdge]) -> list[list[NewEdge]]:
+    """The edges in pages: those that a page finds stored have `nodes.PAGE_BYTES` of metadata at most, unless one has
+    more."""
+    sizes = await store.measure_edges(tx, unique(map(_key, edges))) if edges else {}
+    return list(
+        sized_batches(edges, lambda edge: sizes.get(_key(edge), 0), max_items=PAGE_EDGES, max_size=nodes.PAGE_BYTES)
     )
 
 

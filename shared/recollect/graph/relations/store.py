@@ -149,9 +149,11 @@ async def edges_of(
     after: EdgePosition | None,
     offset: int,
     limit: int,
-    with_metadata: bool,
 ) -> list[Edge]:
-    """Edges at these nodes that a walk may follow, within these graphs (None: any); `after`: only later places."""
+    """Edges at these nodes, without metadata, that a walk may follow, within these graphs (None: any).
+
+    `after`: only later ones.
+    """
     after_ordinal, after_id = after or (None, None)
     return await view.fetch_as(
         queries.edges_of,
@@ -165,8 +167,24 @@ async def edges_of(
         after_id=after_id,
         offset=offset,
         limit=limit,
-        with_metadata=with_metadata,
     )
+
+
+async def measure_edges_of(tx: Transaction, node_ids: Sequence[UUID], *, limit: int) -> tuple[int, int]:
+    """How many edges these nodes have, of `limit` at most, and the bytes of their metadata."""
+    row = await tx.fetchrow(queries.measure_edges_of, node_ids=node_ids, limit=limit)
+    assert row is not None
+    return row["count"], row["bytes"]
+
+
+async def measure_edges(tx: Transaction, keys: Sequence[tuple[UUID, UUID, str]]) -> dict[tuple[UUID, UUID, str], int]:
+    """The bytes of the metadata of each live edge with one of these keys, by key."""
+    sizes: dict[tuple[UUID, UUID, str], int] = {}
+    for batch in batches(keys, MAX_LOOKED_UP):
+        sources, targets, types = zip(*batch, strict=True)
+        rows = await tx.fetch(queries.measure_edges, from_nodes=sources, to_nodes=targets, types=types)
+        sizes |= {batch[row["position"] - 1]: row["bytes"] for row in rows}
+    return sizes
 
 
 async def metadata_of_edges(

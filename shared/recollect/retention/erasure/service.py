@@ -5,7 +5,7 @@ are deleted, and the planner's statistics are renewed, since they hold samples o
 the subject that erased them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -16,7 +16,7 @@ from recollect.accounts.audit.model import Action, named
 from recollect.accounts.idempotency import service as idempotency
 from recollect.caller import Check, unconditional
 from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.fairness.computing import Slices, compute_while_locked
+from recollect.fairness.computing import Slices, compute_while_locked, sized_batches
 from recollect.graph.derivations import service as derivations
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
@@ -37,7 +37,6 @@ from recollect.retention.erasure.model import (
     MAX_NAMES,
     ErasedItem,
     ErasureTargets,
-    NamedHead,
     Receipt,
     redacted,
     require_searchable,
@@ -52,9 +51,6 @@ much to erase, a statement takes longer than the statements of other calls may."
 
 LONGEST_TRIAL = timedelta(minutes=2)
 """How long a statement of a dry run may run: anybody may try again, and it takes time of PostgreSQL from others."""
-
-HEADS_PER_PAGE, BYTES_PER_PAGE = 200, 2_000_000
-"""Entities that are redacted at a time, and bytes of their texts. Numbers of metadata take 15 times that in memory."""
 
 IDS_PER_STATEMENT = 5_000
 """Most ids that a statement of another package gets. With fewer, more statements scan the whole tenant if there are no
@@ -205,27 +201,16 @@ async def _remove_live(tx: Transaction, revision: Revision, targets: ErasureTarg
 async def _redact_others(tx: Transaction, revision: Revision, targets: ErasureTargets) -> int:
     """Take the names out of other live entities, a page of bounded size at a time; return how many were changed."""
     changed = 0
-    for page in _pages_of_heads(await store.heads_about(tx, revision.graph, targets)):
-        heads = await nodes.read_heads(tx, revision.graph, page, expired_too=True)
+    named_heads = await store.heads_about(tx, revision.graph, targets)
+    pages = sized_batches(named_heads, lambda head: head.bytes, max_items=nodes.PAGE_NODES, max_size=nodes.PAGE_BYTES)
+    for page in pages:
+        heads = await nodes.read_heads(tx, revision.graph, [head.id for head in page], expired_too=True)
         texts = await compute_while_locked(tx.tenant_id, _texts_of(heads.values()))
         named = frozenset(await store.texts_named(tx, texts, targets))
         rewrites = await compute_while_locked(tx.tenant_id, _rewrites(heads.values(), named))
         await nodes.rewrite(tx, revision, rewrites)
         changed += len(rewrites)
     return changed
-
-
-def _pages_of_heads(heads: Sequence[NamedHead]) -> Iterator[list[UUID]]:
-    """The ids in pages of HEADS_PER_PAGE and BYTES_PER_PAGE at most; an entity with more text is a page of its own."""
-    page, size = list[UUID](), 0
-    for head in heads:
-        if page and (len(page) == HEADS_PER_PAGE or size + head.bytes > BYTES_PER_PAGE):
-            yield page
-            page, size = [], 0
-        page.append(head.id)
-        size += head.bytes
-    if page:
-        yield page
 
 
 def _texts_of(heads: Iterable[NodeHead]) -> Slices[list[str]]:
