@@ -43,22 +43,36 @@ async def import_relations(
     named = await nodes.ensure_named(tx, revision, names, exactly=True) if names else {}
     found |= {name: node.id for name, node in named.items()}
     new_edges = [_edge(record, found) for record in sound]
+    created = updated = 0
+    if strategy in (Strategy.MERGE, Strategy.REPLACE):
+        for page in await relations.pages_of(tx, new_edges):
+            counts = await _put(tx, revision, page, strategy)
+            created, updated = created + counts[0], updated + counts[1]
+    else:  # What is stored stays as it is, and is not read.
+        created = len(await relations.add_edges(tx, revision, new_edges))
+    return ImportResult(
+        relations_created=created,
+        relations_updated=updated,
+        relations_skipped=len(records) - len(broken) - created - updated,
+        problems=tuple(problems),
+    )
+
+
+async def _put(
+    tx: Transaction, revision: Revision, new_edges: Sequence[NewEdge], strategy: Strategy
+) -> tuple[int, int]:
+    """Create edges, and change existing ones as the strategy says; return how many were created, and changed."""
     ids_before = set(revision.ids)
-    stored = await relations.put_edges(tx, revision, new_edges) if new_edges else []
+    stored = await relations.put_edges(tx, revision, new_edges)
     created = {edge.id for edge in stored}.intersection(revision.ids) - ids_before
     existing = {edge.id: (edge, new) for edge, new in zip(stored, new_edges, strict=True) if edge.id not in created}
     changed = [
         (edge, replacement)
         for edge, new in existing.values()
-        if (replacement := _replacement(edge, new, strategy)) and _differs(edge, replacement)
+        if _differs(edge, replacement := _replacement(edge, new, strategy))
     ]
     await relations.rewrite_edges(tx, revision, changed)
-    return ImportResult(
-        relations_created=len(created),
-        relations_updated=len(changed),
-        relations_skipped=len(records) - len(broken) - len(created) - len(changed),
-        problems=tuple(problems),
-    )
+    return len(created), len(changed)
 
 
 def _edge(record: RelationRecord, ends: Mapping[End, UUID]) -> NewEdge:
@@ -72,16 +86,13 @@ def _edge(record: RelationRecord, ends: Mapping[End, UUID]) -> NewEdge:
     )
 
 
-def _replacement(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge | None:
-    """The edge that replaces an existing one, None if that stays."""
+def _replacement(edge: Edge, new: NewEdge, strategy: Strategy) -> NewEdge:
+    """The edge that replaces an existing one under REPLACE; else, what completes that one."""
     attributed = replace(new, actor=edge.created_by, created_at=edge.created_at)
-    match strategy:
-        case Strategy.REPLACE:
-            return attributed
-        case Strategy.MERGE:
-            ordinal = new.ordinal if edge.ordinal is None else edge.ordinal
-            return replace(attributed, metadata={**(new.metadata or {}), **edge.metadata}, ordinal=ordinal)
-    return None
+    if strategy is Strategy.REPLACE:
+        return attributed
+    ordinal = new.ordinal if edge.ordinal is None else edge.ordinal
+    return replace(attributed, metadata={**(new.metadata or {}), **edge.metadata}, ordinal=ordinal)
 
 
 def _differs(edge: Edge, new: NewEdge) -> bool:

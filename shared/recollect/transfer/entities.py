@@ -1,12 +1,12 @@
 """Import entities: create them, or change existing ones as the strategy says."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
 from uuid import UUID
 
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import batches, map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs.model import Revision
 from recollect.graph.hierarchy import service as hierarchy
@@ -14,7 +14,8 @@ from recollect.graph.nodes import naming
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, NodeRef, Rewrite, unique
 from recollect.graph.observations import service as observations
-from recollect.graph.observations.model import NewObservation, Observation
+from recollect.graph.observations.model import NewObservation, Observation, ObservationOutline
+from recollect.graph.observations.service import MAX_BROUGHT_BACK
 from recollect.postgres.transactions import Transaction
 from recollect.times import offset_minutes
 from recollect.transfer import store
@@ -50,13 +51,37 @@ class _ExistingEntity:
         return strategy is not Strategy.REPLACE and is_brought_back(self.head, self.record)
 
 
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Entities that are written together: the records of new ones by name, existing ones, and the ids of all names."""
+
+    fresh: Mapping[str, EntityRecord]
+    known: Mapping[str, _ExistingEntity]
+    live: Mapping[str, UUID]
+
+    @property
+    def ids(self) -> dict[str, UUID]:
+        """The ids of its entities, by name."""
+        return {name: self.live[name] for name in (*self.fresh, *self.known)}
+
+
+@dataclass(slots=True)
+class _Written:
+    """What pages changed: the names of existing entities, the new observations, and the problems."""
+
+    updated: set[str] = field(default_factory=set)
+    added: list[Observation] = field(default_factory=list)
+    problems: list[ImportProblem] = field(default_factory=list)
+
+
 async def import_entities(
     tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, is_call: bool = False
 ) -> tuple[ImportResult, set[str]]:
     """Write the entities among some items; return the counts, and the names of entities that were left unchanged.
 
-    Raises Conflict under FAIL for a name that an entity already has, or that comes twice; TooLarge, where `is_call`,
-    for existing ones that are too large together.
+    Existing ones are read and changed in pages of bounded size (`nodes.pages_of`). Raises Conflict under FAIL for a
+    name that an entity already has, or that comes twice; TooLarge, where `is_call`, for existing ones that are too
+    large together.
     """
     merged = merge_entity_records(items, strategy)
     parents = [m.record.parent_id for m in merged.values() if m.record.parent_id]
@@ -68,15 +93,21 @@ async def import_entities(
     if is_call and strategy is not Strategy.FAIL:
         await nodes.require_readable(tx, revision.graph, [found[name].id for name in existing_names])
     fresh = {name: m.record for name, m in merged.items() if name not in existing_names}
-    known = await _read_existing(tx, revision, {name: merged[name].record for name in existing_names}, found, strategy)
-    ids = await _create(tx, revision, fresh, found) | {name: entity.head.id for name, entity in known.items()}
-    await observations.outdate_former(tx, revision, [e.head for e in known.values() if e.comes_back(strategy)])
-    changed = await _rewrite(tx, revision, ids, fresh, known, strategy)
-    touched, added = await _observe(tx, revision, fresh, known, strategy)
-    moved, problems = await _set_parents(tx, revision, merged, ids, found, known, strategy)
-    updated = changed | touched | moved
-    unchanged = existing_names - known.keys() if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
-    return _count(merged, set(fresh), updated, added, problems), unchanged
+    created = await _create(tx, revision, fresh, found)
+    live = {name: node.id for name, node in found.items() if not node.placeholder} | created
+    changing = {
+        n: merged[n].record for n in merged if n in existing_names and _may_change(found[n], merged[n], strategy)
+    }
+    outdated, known_names, written = 0, set[str](), _Written()
+    for number, records in enumerate(await _pages(tx, revision, changing, found)):
+        known = await _read_existing(tx, revision, records, found, strategy)
+        back = [entity.head for entity in known.values() if entity.comes_back(strategy)]
+        outdated += await observations.outdate_former(tx, revision, back, most=MAX_BROUGHT_BACK - outdated)
+        page = _Page({} if number else fresh, known, live)
+        await _write_page(tx, revision, page, merged, found, strategy, written)
+        known_names |= known.keys()
+    unchanged = existing_names - known_names if strategy in (Strategy.SKIP, Strategy.FAIL) else set()
+    return _count(merged, set(fresh), written), unchanged
 
 
 async def import_later_parts(
@@ -119,18 +150,54 @@ async def import_placements(
     dangling = [where for where, p in links if not {p.name, p.parent_id} <= ids.keys() and where not in expired]
     problems = [ImportProblem(where, NO_SUCH_PARENT) for where in dangling]
     parents = {ids[p.name]: ids[p.parent_id] for _, p in links if {p.name, p.parent_id} <= ids.keys()}
-    heads = await nodes.read_heads(tx, revision.graph, list(parents))
+    before = {
+        head.id: head.fields.parent_id
+        for page in await nodes.pages_of(tx, revision.graph, list(parents))
+        for head in (await nodes.read_heads(tx, revision.graph, page)).values()
+    }
     moving = {
         node_id: parent
         for node_id, parent in parents.items()
-        if node_id in heads and (strategy is Strategy.REPLACE or heads[node_id].fields.parent_id is None)
+        if node_id in before and (strategy is Strategy.REPLACE or before[node_id] is None)
     }
     moved = await hierarchy.set_parents(tx, revision, moving)
-    refused = {
-        node_id for node_id in moving if node_id not in moved and heads[node_id].fields.parent_id != moving[node_id]
-    }
+    refused = {node_id for node_id in moving if node_id not in moved and before[node_id] != moving[node_id]}
     problems += [ImportProblem(where, CYCLE) for where, p in links if ids.get(p.name) in refused]
     return ImportResult(problems=tuple(problems))
+
+
+async def _pages(
+    tx: Transaction, revision: Revision, records: Mapping[str, EntityRecord], found: Mapping[str, NodeRef]
+) -> list[dict[str, EntityRecord]]:
+    """The records of existing entities in the pages in which these are changed; an empty one where there are none."""
+    names = {found[name].id: name for name in records}
+    pages = await nodes.pages_of(tx, revision.graph, list(names))
+    return [{names[node_id]: records[names[node_id]] for node_id in page} for page in pages] or [{}]
+
+
+def _may_change(node: NodeRef, merged: MergedRecord, strategy: Strategy) -> bool:
+    """Whether the strategy may change an existing entity: SKIP only brings back what is hidden."""
+    if strategy is Strategy.SKIP:
+        return node.status != ACTIVE and merged.record.status == ACTIVE
+    return strategy is not Strategy.FAIL
+
+
+async def _write_page(
+    tx: Transaction,
+    revision: Revision,
+    page: _Page,
+    merged: Mapping[str, MergedRecord],
+    found: Mapping[str, NodeRef],
+    strategy: Strategy,
+    written: _Written,
+) -> None:
+    """Give the entities of a page what the file says of them, and note in `written` what changed."""
+    changed = await _rewrite(tx, revision, page, strategy)
+    touched, added = await _observe(tx, revision, page.fresh, page.known, strategy)
+    moved, problems = await _set_parents(tx, revision, page, merged, found, strategy)
+    written.updated |= changed | touched | moved
+    written.added += added
+    written.problems += problems
 
 
 async def _read_existing(
@@ -144,8 +211,6 @@ async def _read_existing(
 
     SKIP leaves what is there, but takes an outdated or archived entity that the file has as active for a new one.
     """
-    if strategy is Strategy.FAIL or not records:
-        return {}
     heads = await nodes.read_heads(tx, revision.graph, [found[name].id for name in records])
     known = {}
     for name, record in records.items():
@@ -189,16 +254,10 @@ def _has_lasting_text(record: EntityRecord) -> bool:
     return any(a.status == ACTIVE for a in attributes) and all(a.expires_at is None for a in attributes)
 
 
-async def _rewrite(
-    tx: Transaction,
-    revision: Revision,
-    ids: Mapping[str, UUID],
-    fresh: Mapping[str, EntityRecord],
-    known: Mapping[str, _ExistingEntity],
-    strategy: Strategy,
-) -> set[str]:
+async def _rewrite(tx: Transaction, revision: Revision, page: _Page, strategy: Strategy) -> set[str]:
     """Give entities their fields and aliases; return the names of those existing ones that changed."""
-    records = {**fresh, **{name: entity.record for name, entity in known.items()}}
+    known, ids = page.known, page.ids
+    records = {**page.fresh, **{name: entity.record for name, entity in known.items()}}
     aliases_by_id = {ids[name]: [a for a in record.aliases if a != name] for name, record in records.items()}
     replaced = [entity.head.id for entity in known.values()] if strategy is Strategy.REPLACE else []
     renamed: set[UUID] = set()
@@ -255,13 +314,15 @@ async def _rewrite_observations(
         if entity.record.said
         for s in _statements(entity.record)
     }
-    ids = [entity.head.id for entity in known.values()]
-    stored = await observations.list_observations(tx, ids) if in_file else []
-    before = [o for o in stored if (*o.key, o.status) in in_file]
-    after = [_rewritten(o, in_file[*o.key, o.status], strategy) for o in before]
-    await observations.rewrite(tx, revision, before, after)
-    differ = await map_yielding(zip(before, after, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
-    return {new.entity for new in compress(after, differ)}
+    changed = set[str]()
+    for page in await observations.pages_saying(tx, [(node_id, content) for node_id, content, *_ in in_file]):
+        stored = (await observations.observations_by_id(tx, revision.graph, page)).values()
+        before = [o for o in stored if (*o.key, o.status) in in_file]
+        after = [_rewritten(o, in_file[*o.key, o.status], strategy) for o in before]
+        await observations.rewrite(tx, revision, before, after)
+        differ = await map_yielding(zip(before, after, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
+        changed |= {new.entity for new in compress(after, differ)}
+    return changed
 
 
 def _rewritten(observation: Observation, new: NewObservation, strategy: Strategy) -> Observation:
@@ -272,14 +333,18 @@ def _rewritten(observation: Observation, new: NewObservation, strategy: Strategy
 
 async def _remove_observations(tx: Transaction, revision: Revision, known: Mapping[str, _ExistingEntity]) -> set[str]:
     """Remove the observations of existing entities that the file does not have; return the names of the entities."""
+    if not known:
+        return set()
+    names = {entity.head.id: name for name, entity in known.items()}
     wanted = {entity.head.id: _observation_keys(entity.record) for entity in known.values()}
-    stored = await observations.list_observations(tx, list(wanted))
-    deleted = [
-        observation for observation in stored if wanted[observation.node_id].isdisjoint(_possible_keys(observation))
-    ]
-    if deleted:
-        await observations.remove_observations_by_id(tx, revision, [observation.id for observation in deleted])
-    return {observation.entity for observation in deleted}
+    removed, others = set[str](), list[UUID]()
+    async for observation in observations.outlines_of_nodes(tx, list(wanted)):
+        if wanted[observation.node_id].isdisjoint(_possible_keys(observation)):
+            others.append(observation.id)
+            removed.add(names[observation.node_id])
+    for page in batches(others, observations.PAGE_OBSERVATIONS):
+        await observations.remove_observations_by_id(tx, revision, page)
+    return removed
 
 
 def _observation_keys(record: EntityRecord) -> set[tuple[Any, ...]]:
@@ -290,7 +355,7 @@ def _observation_keys(record: EntityRecord) -> set[tuple[Any, ...]]:
     return {(content, a.thread, a.status, a.at, a.expires_at) for content, a in pairs}
 
 
-def _possible_keys(observation: Observation) -> Iterable[tuple[Any, ...]]:
+def _possible_keys(observation: ObservationOutline) -> Iterable[tuple[Any, ...]]:
     """The `_observation_keys` that a file may have for an observation: its text, or all, with or without its time."""
     key = observation.content, observation.thread, observation.status
     expires_at = observation.expires_at
@@ -319,14 +384,13 @@ def _statements(record: EntityRecord) -> Iterable[NewObservation]:
 async def _set_parents(
     tx: Transaction,
     revision: Revision,
+    page: _Page,
     merged: Mapping[str, MergedRecord],
-    ids: Mapping[str, UUID],
     found: Mapping[str, NodeRef],
-    known: Mapping[str, _ExistingEntity],
     strategy: Strategy,
 ) -> tuple[set[str], list[ImportProblem]]:
     """Put entities under their parents; return the names of existing ones that moved, and the problems."""
-    live = {name: node.id for name, node in found.items() if not node.placeholder} | dict(ids)
+    ids, known, live = page.ids, page.known, page.live
     links: dict[UUID, UUID | None] = {}
     problems = []
     for name, node_id in ids.items():
@@ -350,12 +414,10 @@ async def _set_parents(
 def _count(
     merged: Mapping[str, MergedRecord],
     fresh: set[str],
-    updated: set[str],
-    added: list[Observation],
-    problems: list[ImportProblem],
+    written: _Written,
 ) -> ImportResult:
     """Count what happened to each record. A later record of a name counts as a change if it added an observation."""
-    added_keys = {(observation.entity, observation.content) for observation in added}
+    added_keys = {(observation.entity, observation.content) for observation in written.added}
     created, changed, skipped = len(fresh), 0, 0
     for name, entity in merged.items():
         for index, record in enumerate(entity.records):
@@ -363,8 +425,8 @@ def _count(
             added_keys -= new
             if index == 0 and name in fresh:
                 continue
-            if new or (index == 0 and name in updated):
+            if new or (index == 0 and name in written.updated):
                 changed += 1
             else:
                 skipped += 1
-    return ImportResult(created, changed, skipped, len(added), problems=tuple(problems))
+    return ImportResult(created, changed, skipped, len(written.added), problems=tuple(written.problems))

@@ -1,6 +1,7 @@
 """Import facts. Two facts with the same text, thread and status are the same."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode
 from recollect.graph.graphs.model import Revision
@@ -44,20 +45,24 @@ async def import_facts(
     if strategy in (Strategy.MERGE, Strategy.REPLACE) and found:
         if is_call:
             await nodes.require_readable(tx, revision.graph, list(found.values()))
-        heads = await nodes.read_heads(tx, revision.graph, list(found.values()))
-        rewrites = []
-        for end, node_id in found.items():
-            if node_id not in heads:  # It has just expired.
-                continue
-            head, new_fields = heads[node_id], fields_of(records[end])
-            if strategy is Strategy.MERGE:
-                new_fields = enriched(head.fields, new_fields)
-            rewrites.append(Rewrite(head, new_fields))
-        rewrites = await nodes.differing(rewrites)
-        await nodes.rewrite(tx, revision, rewrites)
-        updated = len(rewrites)
+        known = {node_id: records[end] for end, node_id in found.items()}
+        for page in await nodes.pages_of(tx, revision.graph, list(known)):
+            updated += await _rewrite(tx, revision, {node_id: known[node_id] for node_id in page}, strategy)
     skipped = len(items) - len(new_records) - updated
     return ImportResult(facts_created=len(new_records), facts_updated=updated, facts_skipped=skipped)
+
+
+async def _rewrite(tx: Transaction, revision: Revision, known: Mapping[UUID, FactRecord], strategy: Strategy) -> int:
+    """Give existing facts, by id, what their records say; return how many changed. Those that just expired stay."""
+    heads = await nodes.read_heads(tx, revision.graph, list(known))
+    rewrites = [
+        Rewrite(head, enriched(head.fields, fields) if strategy is Strategy.MERGE else fields)
+        for head in heads.values()
+        for fields in (fields_of(known[head.id]),)
+    ]
+    rewrites = await nodes.differing(rewrites)
+    await nodes.rewrite(tx, revision, rewrites)
+    return len(rewrites)
 
 
 def _fact_exists(where: str) -> Conflict:

@@ -59,10 +59,18 @@ async def set_parents(tx: Transaction, revision: Revision, parents: Mapping[UUID
             child_counts.subtract([above.get(node_id)])
             child_counts.update([parent_id])
             above[node_id] = moved[node_id] = parent_id
-    heads = await nodes.read_heads(tx, revision.graph, list(moved))
-    rewrites = [Rewrite(head, replace(head.fields, parent_id=moved[head.id])) for head in heads.values()]
-    await nodes.rewrite(tx, revision, rewrites)
-    return set(heads)
+    return await _move(tx, revision, moved)
+
+
+async def _move(tx: Transaction, revision: Revision, parents: Mapping[UUID, UUID | None]) -> set[UUID]:
+    """Give entities these parents, in pages of bounded size; return those that are there."""
+    moved = set[UUID]()
+    for page in await nodes.pages_of(tx, revision.graph, list(parents)):
+        heads = await nodes.read_heads(tx, revision.graph, page)
+        rewrites = [Rewrite(head, replace(head.fields, parent_id=parents[head.id])) for head in heads.values()]
+        await nodes.rewrite(tx, revision, rewrites)
+        moved |= heads.keys()
+    return moved
 
 
 async def set_parents_by_name(tx: Transaction, revision: Revision, parents: Mapping[str, str]) -> None:
