@@ -27,6 +27,7 @@ from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.settings import Settings
+from recollect.settings.addresses.public_url import local_url
 from recollect_gateway.app import create_app
 from recollect_gateway.mcp_endpoint.errors import ERROR_META
 from recollect_http.server.draining import Drain
@@ -118,14 +119,17 @@ def rpc_answer(body: str) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(settings: Settings, app: Any = None) -> Iterator[RunningGateway]:
+def serving(settings: Settings, app: Any = None, *, host: str = "127.0.0.1") -> Iterator[RunningGateway]:
     """A gateway, or another application, in a thread of this process, served as `python -m recollect_gateway` does.
 
-    Its public address is where it listens, unless the settings name one.
+    Its public address is where it listens, unless the settings name one. `host`: an address of this machine; one of
+    IPv6 takes connections of IPv4, too.
     """
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listening = RunningGateway(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        if ":" in host:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind((host, 0))
+        listening = RunningGateway(local_url(host, listener.getsockname()[1]))
         settings = settings.model_copy(update={"public_url": settings.public_url or listening.url})
         app = app or create_app(settings)
         drain = (app.state.get("drain") if isinstance(app, Litestar) else None) or Drain()

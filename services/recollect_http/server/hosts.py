@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from recollect.settings import Settings
+from recollect.settings.addresses.public_url import canonical_host
 
 _LOOPBACK = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?")
 _PORT_OF = {"http": ":80", "https": ":443"}
@@ -25,8 +26,8 @@ class HostNames:
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Self:
-        """The names in lower case, as hosts are compared."""
-        return cls(frozenset(name.lower() for name in names))
+        """The names in lower case, as hosts are compared, and IPv6 addresses in their short form."""
+        return cls(frozenset(canonical_host(name.lower()) for name in names))
 
     def has(self, host: str) -> bool:
         """Whether a Host header has one of the names."""
@@ -34,6 +35,7 @@ class HostNames:
 
     def lists(self, host: str) -> bool:
         """Whether one of the names is this, apart from `*`."""
+        host = canonical_host(host)
         if not self.names.isdisjoint((host, without_default_port(host), f"{host}:*")):
             return True
         name, _, port = host.rpartition(":")
@@ -89,7 +91,7 @@ class Origins:
     def find(self, origin: str) -> str | None:
         """The canonical form of an address of this server; None for any other."""
         scheme, _, host = origin.lower().partition("://")
-        host = host.removesuffix(_PORT_OF.get(scheme, ":"))
+        host = canonical_host(host).removesuffix(_PORT_OF.get(scheme, ":"))
         canonical = f"{scheme}://{host}"
         is_ours = canonical == self.base or canonical in self.addresses or self._is_local_name(scheme, host)
         return canonical if is_ours else None

@@ -12,6 +12,7 @@ import uvicorn
 
 from recollect.settings import Settings
 from recollect_http.access_log import AccessLog
+from recollect_http.client_addresses import TrustedProxies
 from recollect_http.server.draining import Drain, keep_answers_whole
 from recollect_http.server.http_protocol import bounded
 from recollect_http.server.public_edge import PublicEdge
@@ -71,7 +72,7 @@ def server_config(app: Any, settings: Settings, drain: Drain | None = None) -> u
         access_log=False,
         server_header=False,
         proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=settings.trusted_proxies,
+        forwarded_allow_ips=TrustedProxies(settings.trusted_proxies).networks,
         timeout_keep_alive=settings.keep_alive_seconds,
         timeout_graceful_shutdown=settings.finish_seconds,
     )

@@ -14,6 +14,7 @@ from recollect.fairness.shares import Shares
 from recollect.fairness.slots import released_slot
 from recollect.outbound.failure_reasons import reason_of
 from recollect.settings import Settings
+from recollect.settings.addresses.server import read_server
 
 SECONDS = 5.0
 """How long a look-up may take in all."""
@@ -59,8 +60,6 @@ class TextRecords:
     def _resolver(self) -> dns.asyncresolver.Resolver:
         resolver = dns.asyncresolver.Resolver(configure=not self._servers)
         if self._servers:
-            resolver.nameservers = [server.rpartition(":")[0] for server in self._servers]
-            resolver.nameserver_ports = {
-                server.rpartition(":")[0]: int(server.rpartition(":")[2]) for server in self._servers
-            }
+            ports = dict(map(read_server, self._servers))
+            resolver.nameservers, resolver.nameserver_ports = list(ports), ports
         return resolver

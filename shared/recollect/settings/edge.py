@@ -6,7 +6,8 @@ from ipaddress import ip_network
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
 
-from recollect.settings.addresses.public_url import read_public_url
+from recollect.settings.addresses.public_url import bracketed, canonical_host, read_public_url
+from recollect.settings.addresses.server import read_server
 from recollect.settings.lists import Numbers, Texts
 
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.:\[\]_-]+")
@@ -61,7 +62,7 @@ class EdgeSettings(BaseSettings):
     dns_servers: Texts = Field(
         default=[],
         description="Name servers that are asked for the DNS records of e-mail domains, as a JSON list or with "
-        "commas (`10.0.0.2:53`). Empty: the name servers of the machine.",
+        "commas (`10.0.0.2:53,[2001:db8::53]:53`). Empty: the name servers of the machine.",
     )
     outbound_seconds: float = Field(
         default=10.0,
@@ -161,10 +162,17 @@ class EdgeSettings(BaseSettings):
     def _networks(cls, networks: list[str]) -> list[str]:
         return [str(ip_network(network)) for network in networks]
 
+    @field_validator("dns_servers")
+    @classmethod
+    def _servers(cls, servers: list[str]) -> list[str]:
+        for server in servers:
+            read_server(server)
+        return servers
+
     @field_validator("allowed_hosts")
     @classmethod
     def _hosts(cls, hosts: list[str]) -> list[str]:
-        return [read_public_url(host) if "://" in host else host for host in hosts]
+        return [read_public_url(host) if "://" in host else canonical_host(bracketed(host)) for host in hosts]
 
     @field_validator("allowed_origins")
     @classmethod

@@ -7,7 +7,7 @@ the description that a client gives of itself, above all its name.
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import ip_address
+from ipaddress import IPv4Address
 from urllib.parse import SplitResult, urlsplit
 
 from recollect.accounts.identity.model import kind_of
@@ -189,11 +189,11 @@ def _without_port(uri: str) -> tuple[str, str, str, str]:
 
 
 def _is_loopback_host(host: str) -> bool:
-    if host == "localhost":
+    if host in ("localhost", "::1"):
         return True
     try:
-        return ip_address(host).is_loopback
-    except ValueError:
+        return IPv4Address(host).is_loopback
+    except ValueError:  # No other form of IPv6 either, such as one with a zone: what is loopback there, differs.
         return False
 
 
