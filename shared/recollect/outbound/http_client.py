@@ -191,6 +191,8 @@ class Outbound:
             raise InvalidInput(
                 f"An address must have a host, no user, no fragment, and at most {MAX_URL_LENGTH} characters", path=path
             )
+        if "%" in parsed.host:
+            raise InvalidInput("A host has no zone (%), which means something on one machine only", path=path)
         if parsed.port is not None and not 1 <= parsed.port <= MAX_PORT:
             raise InvalidInput(f"A port is a number from 1 to {MAX_PORT}", path=path)
         if not self._networks.loopback_allowed:

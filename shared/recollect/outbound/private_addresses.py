@@ -68,12 +68,12 @@ class PublicNetworks:
         )
 
     def __contains__(self, address: str) -> bool:
-        """Whether an address may be reached; False for text that is no address."""
+        """Whether an address may be reached; False for text that is no address, and for one with a zone."""
         try:
             ip_address(address)
         except ValueError:
             return False
-        if _within(address, self._refused):
+        if "%" in address or _within(address, self._refused):
             return False
         public = _within(address, _EVERYTHING_PUBLIC) and not _within(address, _NOT_PUBLIC)
         return public or _within(address, self._allowed)
