@@ -1,7 +1,7 @@
 """Who is calling: the one value that every request, tool call and job carries."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
@@ -66,11 +66,11 @@ class Caller:
 
     `graphs` and `toolsets` are allow-lists; None allows all. `graphs` holds ids, so that a renamed graph stays allowed.
     `default_graph`: the name or id of the graph of calls without a `graph` argument. `expires_at`: when the credential
-    expires; None: never. `role`: that of the person who calls; None for an API key. `subject` identifies the
-    credential: no two have the same. `plan` is the name of the tenant's plan; it and `rates` come with credentials, and
-    are empty for the service's own work. `address`: where the request came from, by which clients are rate-limited;
-    None without a network. `of_service`: work of the service itself or of an operator, which goes on while the tenant
-    is suspended.
+    expires; None: never. `read_at`: when it was read, by the clock that set `expires_at`; None where others set it.
+    `role`: that of the person who calls; None for an API key. `subject` identifies the credential: no two have the
+    same. `plan` is the name of the tenant's plan; it and `rates` come with credentials, and are empty for the service's
+    own work. `address`: where the request came from, by which clients are rate-limited; None without a network.
+    `of_service`: work of the service itself or of an operator, which goes on while the tenant is suspended.
     """
 
     tenant_id: UUID
@@ -86,6 +86,7 @@ class Caller:
     rates: Rates = Rates()
     address: str | None = None
     of_service: bool = False
+    read_at: datetime | None = field(default=None, compare=False)
 
     @property
     def is_operator(self) -> bool:

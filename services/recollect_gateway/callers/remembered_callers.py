@@ -14,7 +14,7 @@ A caller whom the database would refuse is served no longer than the setting say
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from cachetools import LRUCache
@@ -54,11 +54,18 @@ class RememberedCallers:
         if known is None:
             return None
         looked_up_at, caller = known
-        is_over = caller.expires_at is not None and caller.expires_at <= datetime.now(UTC)
-        if is_over or not self._counts(looked_up_at, caller.tenant_id):
+        if self._has_expired(caller, looked_up_at) or not self._counts(looked_up_at, caller.tenant_id):
             self.drop(presented)
             return None
         return caller
+
+    def _has_expired(self, caller: Caller, looked_up_at: float) -> bool:
+        """Whether a credential has expired by the clock that set its end; by our own only where that is not known."""
+        if caller.expires_at is None:
+            return False
+        if caller.read_at is None:
+            return caller.expires_at <= datetime.now(UTC)
+        return caller.expires_at <= caller.read_at + timedelta(seconds=self._clock() - looked_up_at)
 
     def remember(self, presented: PresentedCredential, caller: Caller, looked_up_at: float) -> None:
         """Remember the caller that had this credential at that moment."""

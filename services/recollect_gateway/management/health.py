@@ -34,7 +34,8 @@ class HealthController(Controller):
         The response is 503 while it cannot: the database is unavailable or older than this version, or the gateway is
         stopping. It is ready also while Redis is unavailable, since calls work without it, and while at least one of
         several cells is available. `status` is `degraded`, and `detail` says why, if the embedder answers vectors of
-        another length than configured: recall then searches by words alone.
+        another length than configured: recall then searches by words alone; and if the gateway's clock differs from the
+        database's by more than ten seconds.
         """
         readiness: Readiness = state.readiness
         await readiness.require()

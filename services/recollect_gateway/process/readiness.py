@@ -9,6 +9,7 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 
 from recollect.embedding import MeasuredEmbedder
 from recollect.errors import ErrorCode, Unavailable
+from recollect.postgres.clock_difference import warning
 from recollect.postgres.database import Database
 from recollect.postgres.schema_version.service import SchemaCheck, require_any_usable
 from recollect.telemetry.metrics import record_readiness
@@ -32,6 +33,7 @@ class Readiness:
     def __init__(self, drain: Drain, cells: Sequence[Database], embedder: MeasuredEmbedder | None = None) -> None:
         self._drain, self._embedder = drain, embedder
         self._home, *self._others = [SchemaCheck(cell) for cell in cells]
+        self._logged: str | None = None
 
     @property
     def is_ending(self) -> bool:
@@ -43,12 +45,29 @@ class Readiness:
         if self.is_ending:
             raise Unavailable("This gateway is stopping. Try again: another one will answer.", code=ErrorCode.DRAINING)
         await require_any_usable(self._home, self._others)
+        self._log_clock()
 
     @property
     def degraded(self) -> str | None:
         """What keeps a process from all that it should do although it is ready; None if nothing is known to."""
         mismatch = self._embedder.mismatch if self._embedder is not None else None
-        return mismatch and f"{mismatch} Until they agree, recall searches by words alone."
+        by_words = mismatch and f"{mismatch} Until they agree, recall searches by words alone."
+        return " ".join(filter(None, (by_words, self._clock_warning))) or None
+
+    @property
+    def _clock_warning(self) -> str | None:
+        """What to say of the cell whose clock differs most."""
+        return warning(max((cell.clock_ahead for cell in (self._home, *self._others)), key=abs))
+
+    def _log_clock(self) -> None:
+        """Log once that clocks differ, and once that they agree again."""
+        found = self._clock_warning
+        if (found is None) != (self._logged is None):
+            self._logged = found
+            if found:
+                log.warning("clocks differ", reason=found)
+            else:
+                log.info("clocks agree again")
 
 
 @asynccontextmanager

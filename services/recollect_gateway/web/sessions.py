@@ -1,6 +1,5 @@
 """Cookies of sessions, the browser of a sign-in, and the way to the sign-in page."""
 
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +8,7 @@ from litestar.datastructures import Cookie
 from litestar.response import Redirect
 
 from recollect.accounts.people.model import Browser, IssuedSession
+from recollect.accounts.people.sessions import SESSION_LIFETIME
 from recollect_gateway.callers.browser_sessions import COOKIE
 from recollect_gateway.web.forms import own_cookie
 from recollect_gateway.web.pages import go_to
@@ -26,9 +26,7 @@ def to_sign_in(request: AnyRequest) -> Redirect:
 
 def session_cookie(request: AnyRequest, issued: IssuedSession) -> Cookie:
     """The cookie that holds a session's secret, until it ends."""
-    return own_cookie(
-        request, COOKIE, issued.secret, max_age=int((issued.expires_at - datetime.now(UTC)).total_seconds())
-    )
+    return own_cookie(request, COOKIE, issued.secret, max_age=int(SESSION_LIFETIME.total_seconds()))
 
 
 def no_session_cookie(request: AnyRequest) -> Cookie:

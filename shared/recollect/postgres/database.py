@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 from typing import Protocol, Self, TypeVar
 from uuid import UUID
 
@@ -376,10 +377,11 @@ class Database:
             await connection.execute(self._local)
             yield
 
-    async def ping(self) -> None:
-        """Return if PostgreSQL answers; raise Unavailable if not."""
+    async def ping(self) -> datetime:
+        """The time by the clock of PostgreSQL, if that answers; raise Unavailable if not."""
         async with self.system() as session:
-            await session.fetchval(Query("SELECT 1"))
+            at: datetime = await session.fetchval(Query("SELECT clock_timestamp()"))
+        return at
 
     def _raise_suspended(self, error: BaseException) -> None:
         """Raise the error that a SQLSTATE of our own functions (`require_writable` and others) stands for, if any."""

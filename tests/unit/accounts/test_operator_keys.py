@@ -22,7 +22,7 @@ NOW = datetime(2026, 1, 31, tzinfo=UTC)
 def test_an_operator_key_is_valid_until_it_expires_or_is_revoked(
     ends: timedelta, revoked: datetime | None, is_valid: bool
 ) -> None:
-    assert FoundKey(uuid4(), "ada", NOW + ends, revoked).is_valid(NOW) is is_valid
+    assert FoundKey(uuid4(), "ada", NOW + ends, revoked, NOW).is_valid is is_valid
 
 
 def test_an_operator_key_is_not_a_tenant_key() -> None:

@@ -4,7 +4,7 @@ The gateway may store that an owner asked, and no more: the database says when t
 request in their log, and deletes no tenant before (ADR 3).
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from recollect.accounts.audit import service as audit
@@ -29,7 +29,7 @@ async def require_proof(db: Database, signed_in: PersonSession, password: str) -
     """
     if await needs_password(db, signed_in):
         await people.require_own_password(db, signed_in, password)
-    elif datetime.now(UTC) - signed_in.created_at > FRESH:
+    elif signed_in.is_older_than(FRESH):
         minutes = int(FRESH.total_seconds() // 60)
         raise InvalidInput(f"Sign out and in again, and ask within {minutes} minutes after that", path="password")
 

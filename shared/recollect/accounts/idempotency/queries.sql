@@ -1,6 +1,6 @@
 -- name: find_key
 -- The row of a key that has not expired.
-SELECT request_hash, rights_hash, created_at, answer FROM idempotency_keys
+SELECT request_hash, rights_hash, created_at, answer, clock_timestamp() AS read_at FROM idempotency_keys
 WHERE tenant_id = :tenant_id AND key_hash = :key_hash AND expires_at > clock_timestamp();
 
 -- name: claim_key

@@ -4,7 +4,6 @@ The transaction of the act inserts the row of the key. So an act is done if and 
 process dies at any time. Only the answer, which is stored right after, may be missing.
 """
 
-from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.accounts.idempotency import store
@@ -109,7 +108,7 @@ def _answer(record: ClaimedKey, caller: Caller, request: IdempotentRequest, vaul
             "unchanged.",
             path="Idempotency-Key",
         )
-    if record.answer is None and record.created_at > datetime.now(UTC) - ANSWER_AWAITED:
+    if record.answer is None and record.created_at > record.read_at - ANSWER_AWAITED:
         raise _in_progress()
     answer = vault.open(record.answer, caller.tenant_id, request) if record.answer else None
     if answer is None or record.rights_hash != request.rights:

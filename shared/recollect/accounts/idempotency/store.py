@@ -19,6 +19,8 @@ class ClaimedKey:
     rights_hash: bytes
     created_at: datetime
     answer: bytes | None
+    read_at: datetime
+    """When it was read, by the clock of the database."""
 
 
 @dataclass(frozen=True, slots=True)

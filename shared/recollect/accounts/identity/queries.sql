@@ -4,9 +4,11 @@ id, name, kind, hint, scopes, graph_ids, default_graph_id, created_at, created_b
     last_used_at, toolsets, requests_per_minute;
 
 -- name: find_api_key
--- The key with this keyed hash, and its tenant; asked before a tenant is known.
+-- The key with this keyed hash, and its tenant; asked before a tenant is known. The column read_at is the moment by the
+-- clock that set its times: gateways compare them with it, and not with clocks of their own.
 SELECT tenant_id, tenant, tenant_status, id, kind, scopes, graph_ids, default_graph, expires_at, revoked_at,
-    last_used_at, toolsets, plan, requests_per_minute, key_requests_per_minute, concurrent_calls
+    last_used_at, toolsets, plan, requests_per_minute, key_requests_per_minute, concurrent_calls,
+    clock_timestamp() AS read_at
 FROM find_api_key(:key_hash);
 
 -- name: insert_api_key
@@ -51,9 +53,13 @@ FROM api_keys
 WHERE tenant_id = :tenant_id AND id = :key_id
 FOR UPDATE;
 
+-- name: is_void
+-- Whether a key of the tenant was revoked or has expired.
+SELECT least(expires_at, revoked_at) <= clock_timestamp() FROM api_keys WHERE tenant_id = :tenant_id AND id = :key_id;
+
 -- name: expire_api_key
--- Let a key end at a time, unless it ends earlier.
-UPDATE api_keys SET expires_at = least(expires_at, :at)
+-- Let a key end after :overlap, unless it ends earlier.
+UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + :overlap::interval)
 WHERE tenant_id = :tenant_id AND id = :key_id;
 
 -- name: revoke_api_key

@@ -75,18 +75,17 @@ async def authenticate(
     tenant.
     """
     record = await _find(db, secret, pepper)
-    now = datetime.now(UTC)
     if record is None:
         raise Unauthenticated(REFUSAL)
-    if not _is_valid(record, now):
+    if not record.is_valid:
         raise CredentialEnded(REFUSAL)
     if record.tenant_status != "active":
         raise TenantSuspended(REFUSAL)
-    if record.last_used_at is None or record.last_used_at < now - TOUCH_EVERY:
+    if record.last_used_at is None or record.last_used_at < record.read_at - TOUCH_EVERY:
         if accepted_secrets_of(pepper) and start_task is not None:
             start_task("hash a key anew", partial(_rehash, db, record, secret, pepper))
         if note_use is not None:
-            note_use(record.tenant_id, record.id, now)
+            note_use(record.tenant_id, record.id, record.read_at)
     return _caller(record)
 
 
@@ -165,11 +164,10 @@ async def rotate_key(
     if key is None:
         raise _no_key()
     check(key)
-    now = datetime.now(UTC)
-    if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
+    if await store.is_void(tx, key_id):
         raise Conflict("This key was revoked or has expired. Create a new one.", code=ErrorCode.KEY_VOID)
     issued = await _issue(tx, model.alike(key), pepper=pepper)
-    await store.expire_key(tx, key_id, at=now + overlap)
+    await store.expire_key(tx, key_id, overlap=overlap)
     old, new, seconds = named("key", key_id), named("key", issued.key.id), int(overlap.total_seconds())
     await audit.record(tx, Action.KEY_ROTATED, old, new, overlap_seconds=seconds)
     return issued
@@ -187,8 +185,7 @@ async def report_key(db: Database, secret: str, *, pepper: bytes, address: str |
         return
     async with db.transaction(_reporting(record, address)) as tx:
         await store.revoke_key(tx, record.id)
-        was_void = not _is_valid(record, datetime.now(UTC))
-        await audit.record(tx, Action.KEY_REPORTED, named("key", record.id), was_void=was_void)
+        await audit.record(tx, Action.KEY_REPORTED, named("key", record.id), was_void=not record.is_valid)
 
 
 async def list_keys(tx: Transaction, *, after: UUID | None = None, limit: int = 100) -> list[ApiKey]:
@@ -278,11 +275,6 @@ def _of_service(record: KeyRecord, subject: str, address: str | None = None) -> 
     return Caller(record.tenant_id, record.tenant, subject, frozenset(), address=address, of_service=True)
 
 
-def _is_valid(record: KeyRecord, now: datetime) -> bool:
-    expired = record.expires_at is not None and record.expires_at <= now
-    return record.revoked_at is None and not expired
-
-
 def _caller(record: KeyRecord) -> Caller:
     return Caller(
         tenant_id=record.tenant_id,
@@ -293,6 +285,7 @@ def _caller(record: KeyRecord) -> Caller:
         toolsets=None if record.toolsets is None else frozenset(record.toolsets),
         default_graph=default_graph_of(record.default_graph, record.graph_ids),
         expires_at=record.expires_at,
+        read_at=record.read_at,
         plan=record.plan,
         rates=Rates(record.requests_per_minute, record.key_requests_per_minute, record.concurrent_calls),
     )

@@ -35,6 +35,12 @@ class KeyRecord:
     requests_per_minute: int | None
     key_requests_per_minute: int | None
     concurrent_calls: int | None
+    read_at: datetime
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it was neither revoked nor expired when it was read, by the database's clock."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > self.read_at)
 
 
 async def find_key(session: Session, key_hash: bytes) -> KeyRecord | None:
@@ -103,9 +109,14 @@ async def lock_key(tx: Transaction, key_id: UUID) -> ApiKey | None:
     return _key(row) if row else None
 
 
-async def expire_key(tx: Transaction, key_id: UUID, *, at: datetime) -> None:
-    """Let a key expire at a time, unless it expires earlier."""
-    await tx.execute(queries.expire_api_key, key_id=key_id, at=at)
+async def expire_key(tx: Transaction, key_id: UUID, *, overlap: timedelta) -> None:
+    """Let a key expire after this time, unless it expires earlier."""
+    await tx.execute(queries.expire_api_key, key_id=key_id, overlap=overlap)
+
+
+async def is_void(tx: Transaction, key_id: UUID) -> bool:
+    """Whether a key of the tenant was revoked or has expired."""
+    return bool(await tx.fetchval(queries.is_void, key_id=key_id))
 
 
 async def revoke_key(tx: Transaction, key_id: UUID) -> ApiKey | None:

@@ -50,7 +50,7 @@ DELETE FROM members WHERE tenant_id = :tenant_id AND person_id = :person_id;
 -- name: insert_invitation
 -- An invitation.
 INSERT INTO invitations (tenant_id, id, email, role, hash, created_by, expires_at)
-VALUES (:tenant_id, :id, :email, :role, :hash, :subject, :expires_at)
+VALUES (:tenant_id, :id, :email, :role, :hash, :subject, clock_timestamp() + :lifetime::interval)
 RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at;
 
 -- name: count_invitations
@@ -125,7 +125,7 @@ RETURNING id;
 -- name: find_invitation
 -- The invitation with this keyed hash, and its tenant; asked before a tenant is known.
 SELECT tenant_id, tenant, tenant_name, tenant_status, id, email, role, expires_at, accepted_at, revoked_at,
-    mailed_at
+    mailed_at, clock_timestamp() AS read_at
 FROM find_invitation(:hash);
 
 -- name: find_invited

@@ -1,7 +1,7 @@
 """Use cases of members: invite and join, list, change roles, remove. A tenant that has an owner always has one."""
 
 import secrets
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from recollect.accounts.audit import service as audit
@@ -123,7 +123,7 @@ async def begin_invitation(tx: Transaction, email: str, role: Role, *, pepper: b
         email=email,
         role=role,
         secret_hash=hash_secret(secret, pepper),
-        expires_at=datetime.now(UTC) + INVITATION_LIFETIME,
+        lifetime=INVITATION_LIFETIME,
     )
     await audit.record(tx, Action.MEMBER_INVITED, named("invitation", invitation.id), role=role)
     return IssuedInvitation(invitation, secret)
@@ -206,7 +206,7 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
         or record.tenant_status != "active"
         or record.accepted_at is not None
         or record.revoked_at is not None
-        or record.expires_at <= datetime.now(UTC)
+        or record.expires_at <= record.read_at
     ):
         raise _void()
     return OpenInvitation(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -31,6 +31,8 @@ class InvitationRecord:
     accepted_at: datetime | None
     revoked_at: datetime | None
     mailed_at: datetime | None
+    read_at: datetime
+    """When it was read, by the clock of the database, which set the other times."""
 
 
 async def list_members(tx: Transaction, *, after: UUID | None, limit: int) -> list[Member]:
@@ -81,9 +83,9 @@ async def delete_member(tx: Transaction, person_id: UUID) -> None:
 
 
 async def insert_invitation(
-    tx: Transaction, *, email: str, role: Role, secret_hash: bytes, expires_at: datetime
+    tx: Transaction, *, email: str, role: Role, secret_hash: bytes, lifetime: timedelta
 ) -> Invitation:
-    """Store an invitation."""
+    """Store an invitation, which is valid for this time."""
     row = await tx.fetchrow(
         queries.insert_invitation,
         id=new_id(),
@@ -91,7 +93,7 @@ async def insert_invitation(
         role=role,
         hash=secret_hash,
         subject=tx.caller.subject,
-        expires_at=expires_at,
+        lifetime=lifetime,
     )
     assert row is not None
     return _invitation(row)

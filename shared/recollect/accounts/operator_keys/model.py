@@ -33,7 +33,9 @@ class FoundKey:
     name: str
     expires_at: datetime
     revoked_at: datetime | None
+    read_at: datetime
 
-    def is_valid(self, now: datetime) -> bool:
-        """Whether it is neither revoked nor expired."""
-        return self.revoked_at is None and self.expires_at > now
+    @property
+    def is_valid(self) -> bool:
+        """Whether it was neither revoked nor expired when it was read, by the database's clock."""
+        return self.revoked_at is None and self.expires_at > self.read_at

@@ -4,7 +4,8 @@ id, name, hint, created_at, expires_at, revoked_at, last_used_at;
 
 -- name: insert_operator_key
 -- A new key.
-INSERT INTO operator_keys (id, name, hash, hint, expires_at) VALUES (:id, :name, :key_hash, :hint, :expires_at)
+INSERT INTO operator_keys (id, name, hash, hint, expires_at)
+VALUES (:id, :name, :key_hash, :hint, clock_timestamp() + :lifetime::interval)
 RETURNING -- include: key
 ;
 
@@ -28,4 +29,4 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp
 
 -- name: find_operator_key
 -- The key with this keyed hash, which is noted as used.
-SELECT id, name, expires_at, revoked_at FROM find_operator_key(:key_hash);
+SELECT id, name, expires_at, revoked_at, clock_timestamp() AS read_at FROM find_operator_key(:key_hash);

@@ -1,6 +1,6 @@
 """Use cases of operators' keys: make, list and revoke them, as the owner of the database; authenticate one."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from recollect.accounts.identity.model import fingerprint_of, generate_secret, hash_secret, hint_of, key_name, kind_of
@@ -29,7 +29,7 @@ async def create_key(operator: Operator, name: str, *, lifetime: timedelta, pepp
             name,
             key_hash=hash_secret(secret, pepper),
             hint=hint_of(secret),
-            expires_at=datetime.now(UTC) + lifetime,
+            lifetime=lifetime,
         )
         await log.record(operator, OperatorAction.KEY_CREATED, f"{SUBJECT}{key.id}")
     return key, secret
@@ -62,7 +62,7 @@ async def authenticate(session: Session, secret: str, *, pepper: bytes) -> str:
         )
     if found is None:
         raise Unauthenticated(REFUSAL)
-    if not found.is_valid(datetime.now(UTC)):
+    if not found.is_valid:
         raise CredentialEnded(REFUSAL)
     return f"{SUBJECT}{found.id}"
 

@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`. All but the look-up of a key run as the owner."""
 
-from datetime import datetime
+from datetime import timedelta
 from uuid import UUID
 
 from recollect.accounts.operator_keys.model import FoundKey, OperatorKey
@@ -12,10 +12,10 @@ from recollect.postgres.transactions import Session
 queries = Queries(__package__)
 
 
-async def insert_key(operator: Operator, name: str, *, key_hash: bytes, hint: str, expires_at: datetime) -> OperatorKey:
-    """Store a new key."""
+async def insert_key(operator: Operator, name: str, *, key_hash: bytes, hint: str, lifetime: timedelta) -> OperatorKey:
+    """Store a new key, which is valid for this time."""
     row = await operator.fetchrow(
-        queries.insert_operator_key, id=new_id(), name=name, key_hash=key_hash, hint=hint, expires_at=expires_at
+        queries.insert_operator_key, id=new_id(), name=name, key_hash=key_hash, hint=hint, lifetime=lifetime
     )
     assert row is not None
     return OperatorKey(**row)

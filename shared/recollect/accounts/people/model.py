@@ -1,8 +1,8 @@
 """People, their sessions, and the rules for addresses and names."""
 
 import re
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
@@ -69,6 +69,7 @@ class PersonSession:
 
     `confined_to`: the one tenant for which it is valid, where that tenant's identity provider began it (`by_provider`)
     or the account is of that tenant, since nobody has proven its address; None: valid for all tenants of the person.
+    `read_at`: when it was read, by the clock of the database, which set the other times.
     """
 
     id: UUID
@@ -80,6 +81,11 @@ class PersonSession:
     expires_at: datetime
     confined_to: UUID | None
     by_provider: bool = False
+    read_at: datetime | None = field(default=None, compare=False)
+
+    def is_older_than(self, age: timedelta) -> bool:
+        """Whether the person signed in longer ago than this."""
+        return self.read_at is None or self.read_at - self.created_at > age
 
     @property
     def account_tenant(self) -> UUID | None:

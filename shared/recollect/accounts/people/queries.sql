@@ -62,7 +62,9 @@ UPDATE people SET password_hash = :password_hash WHERE id = :person_id;
 -- name: insert_session
 -- A sign-in.
 INSERT INTO sessions (id, person_id, hash, expires_at, user_agent, address, confined_to, provider_id, password_changes)
-VALUES (:id, :person_id, :hash, :expires_at, :user_agent, :address, :confined_to, :provider_id, :password_changes);
+VALUES (:id, :person_id, :hash, clock_timestamp() + :lifetime::interval, :user_agent, :address, :confined_to, :provider_id,
+    :password_changes)
+RETURNING expires_at;
 
 -- name: forget_sessions
 -- Of a person's sessions, those that ended longer ago than :retention, and those beyond :most: ended ones before valid ones, the
@@ -87,7 +89,7 @@ SELECT password_changes FROM people WHERE id = :person_id AND provider_tenant_id
 -- name: find_session
 -- The session with this keyed hash, and its person; asked before anybody is known.
 SELECT id, person_id, email, name, created_at, last_used_at, expires_at, revoked_at, confined_to,
-    by_provider
+    by_provider, clock_timestamp() AS read_at
 FROM find_session(:hash);
 
 -- name: touch_session
@@ -128,11 +130,12 @@ UPDATE sessions SET revoked_at = clock_timestamp() WHERE person_id = :person_id 
 
 -- name: insert_reset
 -- A link by which a person takes another password.
-INSERT INTO password_resets (id, person_id, hash, expires_at) VALUES (:id, :person_id, :hash, :expires_at);
+INSERT INTO password_resets (id, person_id, hash, expires_at)
+VALUES (:id, :person_id, :hash, clock_timestamp() + :lifetime::interval);
 
 -- name: find_reset
 -- The link with this keyed hash, and whose it is; asked before anybody is known.
-SELECT id, person_id, email, name, expires_at, confined_to FROM find_password_reset(:hash);
+SELECT id, person_id, email, name, expires_at, confined_to, clock_timestamp() AS read_at FROM find_password_reset(:hash);
 
 -- name: use_reset
 -- Use a link up; nothing where it holds no more, also where another has just used it.

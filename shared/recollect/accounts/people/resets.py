@@ -9,7 +9,7 @@ identity providers and its sessions end.
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from recollect.accounts.audit.model import Action
@@ -62,11 +62,11 @@ async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes, within: U
 
     `within`: the one tenant of which the account is, if any.
     """
-    secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + RESET_LIFETIME
+    secret = secrets.token_urlsafe(32)
     async with db.personal(person_id, within=within) as session:
         await store.forget_resets(session, person_id, max_stored=MAX_RESETS - 1)
         await store.insert_reset(
-            session, person_id, reset_id=new_id(), secret_hash=hash_secret(secret, pepper), expires_at=expires_at
+            session, person_id, reset_id=new_id(), secret_hash=hash_secret(secret, pepper), lifetime=RESET_LIFETIME
         )
     return secret
 
@@ -82,7 +82,7 @@ async def open_reset(db: Database, secret: str, *, pepper: bytes) -> OpenReset:
             )
 
         record = await db.find_in_any_cell(secret, find)
-    if record is None or record.expires_at <= datetime.now(UTC):
+    if record is None or record.expires_at <= record.read_at:
         raise _void()
     return OpenReset(record.id, record.person_id, record.email, record.name, record.confined_to)
 

@@ -5,7 +5,7 @@ A session ends after `SESSION_LIFETIME`, and earlier if it is not used for `IDLE
 
 import secrets
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from recollect.accounts.audit.model import Action, named
@@ -60,7 +60,7 @@ async def begin_session(
     `password_changes`: their number of password changes when the password was verified; None without a password.
     Raises Unauthenticated where the password was changed since.
     """
-    secret, expires_at = secrets.token_urlsafe(32), datetime.now(UTC) + SESSION_LIFETIME
+    secret = secrets.token_urlsafe(32)
     stored_browser = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     within = confinement.tenant_id if confinement else None
     by_provider = confinement is not None and confinement.provider_id is not None
@@ -70,11 +70,11 @@ async def begin_session(
             session, person_id, password_changes=password_changes
         ):
             raise Unauthenticated(REFUSAL)
-        session_id = await store.insert_session(
+        session_id, expires_at = await store.insert_session(
             session,
             person_id,
             secret_hash=hash_secret(secret, pepper),
-            expires_at=expires_at,
+            lifetime=SESSION_LIFETIME,
             browser=stored_browser,
             confinement=confinement,
             password_changes=changes_at_home,
@@ -117,7 +117,7 @@ async def find_session(db: Database, secret: str, *, pepper: bytes) -> SessionRe
 
 async def use_session(db: Database, record: SessionRecord) -> PersonSession | None:
     """A session of `find_session`, noted as used; None where it has ended."""
-    now = datetime.now(UTC)
+    now = record.read_at
     if record.revoked_at is not None:
         return None
     if record.expires_at <= now or record.last_used_at <= now - IDLE_LIFETIME:
@@ -136,6 +136,7 @@ async def use_session(db: Database, record: SessionRecord) -> PersonSession | No
         record.expires_at,
         record.confined_to,
         record.by_provider,
+        read_at=now,
     )
 
 

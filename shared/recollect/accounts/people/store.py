@@ -36,6 +36,8 @@ class SessionRecord:
     revoked_at: datetime | None
     confined_to: UUID | None
     by_provider: bool
+    read_at: datetime
+    """When it was read, by the clock of the database, which set the other times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class ResetRecord:
     name: str
     expires_at: datetime
     confined_to: UUID | None
+    read_at: datetime
+    """When it was read, by the clock of the database."""
 
 
 async def find_credentials(session: Session, email: str) -> Credentials | None:
@@ -136,26 +140,29 @@ async def insert_session(
     person_id: UUID,
     *,
     secret_hash: bytes,
-    expires_at: datetime,
+    lifetime: timedelta,
     browser: Browser,
     confinement: Confinement | None,
     password_changes: int | None = None,
-) -> UUID:
-    """Store a session and return its id. `password_changes`: the person's number of password changes before it."""
+) -> tuple[UUID, datetime]:
+    """Store a session; return its id, and when it expires.
+
+    `password_changes`: the person's number of password changes before it.
+    """
     session_id = new_id()
-    await session.execute(
+    expires_at: datetime = await session.fetchval(
         queries.insert_session,
         id=session_id,
         person_id=person_id,
         hash=secret_hash,
-        expires_at=expires_at,
+        lifetime=lifetime,
         user_agent=browser.user_agent,
         address=browser.address,
         confined_to=confinement.tenant_id if confinement else None,
         provider_id=confinement.provider_id if confinement else None,
         password_changes=password_changes,
     )
-    return session_id
+    return session_id, expires_at
 
 
 async def count_password_changes(home: Session, person_id: UUID) -> int | None:
@@ -214,12 +221,10 @@ async def revoke_sessions(session: Session, person_id: UUID) -> None:
 
 
 async def insert_reset(
-    session: Session, person_id: UUID, *, reset_id: UUID, secret_hash: bytes, expires_at: datetime
+    session: Session, person_id: UUID, *, reset_id: UUID, secret_hash: bytes, lifetime: timedelta
 ) -> None:
-    """Store a link for a person's password reset."""
-    await session.execute(
-        queries.insert_reset, id=reset_id, person_id=person_id, hash=secret_hash, expires_at=expires_at
-    )
+    """Store a link for a person's password reset, which is valid for this time."""
+    await session.execute(queries.insert_reset, id=reset_id, person_id=person_id, hash=secret_hash, lifetime=lifetime)
 
 
 async def find_reset(session: Session, secret_hash: bytes) -> ResetRecord | None:

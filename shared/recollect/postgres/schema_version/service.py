@@ -7,10 +7,12 @@ start again. It may not be older: queries would name columns that do not exist.
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
 from recollect.errors import ErrorCode, Unavailable
+from recollect.postgres.clock_difference import difference
 from recollect.postgres.database import Database
 from recollect.postgres.migrate import migrations
 from recollect.postgres.schema_version import store
@@ -30,12 +32,16 @@ ANSWERED_WITHIN = 1.0
 
 
 class SchemaCheck:
-    """Checks that the database has every migration of this version; once it has, the database is not asked again."""
+    """Checks that the database has every migration of this version; once it has, the database is not asked again.
+
+    `clock_ahead`: by how much the clock of this process was ahead of the database's when that last answered.
+    """
 
     def __init__(self, db: Database, required: list[str] | None = None) -> None:
         self._db = db
         self._required = _all_migrations() if required is None else required
         self._is_current = False
+        self.clock_ahead = timedelta(0)
 
     async def require_current(self) -> None:
         """Raise Unavailable where the database lacks a migration, or is unreachable."""
@@ -48,7 +54,9 @@ class SchemaCheck:
     async def require_usable(self) -> None:
         """Raise Unavailable where the database lacks a migration, or does not answer now."""
         await self.require_current()
-        await self._db.ping()
+        before = datetime.now(UTC)
+        at = await self._db.ping()
+        self.clock_ahead = difference(before, at, datetime.now(UTC))
 
     async def _missing(self) -> list[str]:
         async with self._db.system() as session:

@@ -1,7 +1,7 @@
 -- name: find_access_token
 -- The access token with this keyed hash, and its grant and tenant; read before a tenant is known.
 SELECT tenant_id, tenant, tenant_status, grant_id, role, scopes, graph_ids, toolsets, default_graph, resource, expires_at,
-    revoked_at, plan, requests_per_minute, key_requests_per_minute, concurrent_calls
+    revoked_at, plan, requests_per_minute, key_requests_per_minute, concurrent_calls, clock_timestamp() AS read_at
 FROM find_oauth_access_token(:hash);
 
 -- name: find_tenant

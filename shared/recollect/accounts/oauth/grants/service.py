@@ -8,7 +8,7 @@ these use cases return None instead of raising.
 import hmac
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
@@ -201,7 +201,7 @@ async def authenticate(
         raise Unauthenticated(REFUSAL)
     if record.revoked_at is not None:
         raise CredentialEnded(REFUSAL)
-    if record.expires_at <= datetime.now(UTC):
+    if record.expires_at <= record.read_at:
         raise TokenExpired(EXPIRED)
     if record.resource != resource and (of_tenant is None or record.resource != of_tenant(record.tenant)):
         raise WrongResource(REFUSAL)
@@ -336,6 +336,7 @@ def _caller(record: AccessRecord) -> Caller:
         toolsets=None if record.toolsets is None else frozenset(record.toolsets),
         default_graph=record.default_graph or "default",
         expires_at=record.expires_at,
+        read_at=record.read_at,
         role=record.role,
         plan=record.plan,
         rates=Rates(record.requests_per_minute, record.key_requests_per_minute, record.concurrent_calls),

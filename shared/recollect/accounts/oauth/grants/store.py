@@ -44,6 +44,8 @@ class AccessRecord:
     requests_per_minute: int | None
     key_requests_per_minute: int | None
     concurrent_calls: int | None
+    read_at: datetime
+    """When it was read, by the clock of the database, which set the other times."""
 
 
 @dataclass(frozen=True, slots=True)
