@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 PACKAGES = HERE / "node_modules"
 SERVICES = HERE.parents[1] / "services"
 LIBRARIES = SERVICES / "recollect_console" / "assets" / "libraries"
-SPRITE = SERVICES / "recollect_gateway" / "web" / "assets" / "icons.svg"
+SPRITE = SERVICES / "recollect_http" / "web" / "assets" / "icons.svg"
 
 FILES = {
     "htmx.min.js": "htmx.org/dist/htmx.min.js",

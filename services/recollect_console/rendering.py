@@ -13,12 +13,12 @@ from recollect_console.access import NotSignedIn, find_visit
 from recollect_console.navigation import ENTRIES, SEARCH_FIELD, SEARCH_LABEL, SEARCH_PAGE
 from recollect_console.visit import DONE, Visit
 from recollect_gateway.web import pages
-from recollect_gateway.web.forms import form_cookie, form_token
-from recollect_gateway.web.pages import error_text, go_to, template_environment
 from recollect_gateway.web.sessions import to_sign_in
-from recollect_gateway.web.styles import asset_address
 from recollect_http.problems import TITLES
 from recollect_http.server.public_edge import page_policy
+from recollect_http.web.forms import form_cookie, form_token
+from recollect_http.web.rendering import error_text, go_to, template_environment
+from recollect_http.web.styles import asset_address
 
 AnyRequest = Request[Any, Any, Any]
 

@@ -36,9 +36,9 @@ from recollect_console.pages.usage import UsagePages
 from recollect_console.pages.webhooks import WebhookPages
 from recollect_console.rendering import PACKAGE, UNDER, error_page, templates
 from recollect_console.visit import Visit
-from recollect_gateway.web.styles import asset_routes
 from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
 from recollect_http.server.fresh_router import FreshRouter
+from recollect_http.web.styles import asset_routes
 
 AnyRequest = Request[Any, Any, Any]
 

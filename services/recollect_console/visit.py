@@ -19,7 +19,7 @@ from recollect.graph.graphs.model import Graph, Moment
 from recollect.graph.graphs.view import GraphView
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.web.pages import go_to
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 

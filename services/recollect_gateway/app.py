@@ -88,28 +88,28 @@ from recollect_gateway.process.background_tasks import BackgroundTasks
 from recollect_gateway.process.readiness import Readiness, awaited_readiness, checked_embedder, reported_readiness
 from recollect_gateway.process.usage import UsageMiddleware, flushed_usage
 from recollect_gateway.requests.idempotency import IdempotencyMiddleware, database_of
-from recollect_gateway.requests.urlencoded import MAX_FORM_BYTES
 from recollect_gateway.streaming.streams import Streams
 from recollect_gateway.web.account import MembershipController, OwnGrantController, OwnIdentityController
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
 from recollect_gateway.web.home import home_page
 from recollect_gateway.web.joining import JoinController
 from recollect_gateway.web.local_owner import LocalOwnerController
-from recollect_gateway.web.pages import compile_templates, error_page
+from recollect_gateway.web.pages import ASSETS, PACKAGE, compile_templates, error_page
 from recollect_gateway.web.passkeys import OwnPasskeyController, PasskeyController
 from recollect_gateway.web.providers import ProviderSignInController
 from recollect_gateway.web.sign_in import AccountController, SignInController
-from recollect_gateway.web.styles import ASSETS, asset_routes
 from recollect_http.access_log import note_route
 from recollect_http.address_limits import AddressLimits
 from recollect_http.allowed_methods import add_allowed_methods
 from recollect_http.failed_keys import FailedKeys
 from recollect_http.openapi.schemas import DescribedSchemas
 from recollect_http.problems import problem_response
+from recollect_http.requests.urlencoded import MAX_FORM_BYTES
 from recollect_http.requests.validation import known_parameters
 from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
 from recollect_http.server.draining import Drain
 from recollect_http.server.fresh_router import FreshRouter
+from recollect_http.web.styles import asset_routes, shared_asset_routes
 
 OPENAI = "openai"
 """The embedder that is another server: it may have another model than configured."""
@@ -223,7 +223,8 @@ def _pages() -> Router:
             AuthorizationController,
             PasskeyController,
             OwnPasskeyController,
-            *asset_routes("recollect_gateway.web", ASSETS),
+            *shared_asset_routes(),
+            *asset_routes(PACKAGE, ASSETS),
         ],
         middleware=[WholeRequestMiddleware()],
         exception_handlers={Exception: error_page},
@@ -258,6 +259,7 @@ async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack:
     if settings.exports_metrics:
         await stack.enter_async_context(reported_readiness(state.readiness))
     state.settings = settings
+    state.page_address = settings.base_url
     state.pepper = settings.pepper
     state.tally = UsageTally()
     await stack.enter_async_context(flushed_usage(state.db, state.tally, seconds=settings.usage_flush_seconds))

@@ -13,10 +13,10 @@ from recollect.errors import RecollectError
 from recollect.webhooks.endpoints import service as webhooks
 from recollect_console.access import ADMIN
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_http.pages import IdCursor
+from recollect_http.web.refusals import FormRefusal, refusal_of
 
 REPLAYED_SINCE = timedelta(days=7)
 """How old the failed deliveries may be that are sent again together."""

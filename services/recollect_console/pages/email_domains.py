@@ -13,9 +13,9 @@ from recollect.accounts.email_domains.model import JOINING_ROLES
 from recollect.errors import NotFound, RecollectError
 from recollect_console.access import ADMIN
 from recollect_console.pages.people import role_of
-from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
+from recollect_http.web.refusals import FormRefusal, refusal_of
 
 PAGE = "people/domains"
 DONE = {

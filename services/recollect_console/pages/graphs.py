@@ -20,12 +20,13 @@ from recollect.retention.erasure import service as erasure
 from recollect.times import MAX_ZONE
 from recollect_console.access import ADMIN
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import DEFAULT_GRAPH, Visit
 from recollect_gateway.management.memory.graphs import Cursor
 from recollect_http.requests.argument_types import check_metadata
 from recollect_http.requests.parsing import check_text
+from recollect_http.web.refusals import FormRefusal, mark_of, refusal_of
 
 MAX_KINDS, MAX_KIND = 200, 256
 POLICIES = [("lww", "The last write wins"), ("manual", "Both versions stay, until somebody settles it")]

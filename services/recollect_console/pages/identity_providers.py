@@ -14,10 +14,11 @@ from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.postgres.transactions import Transaction
 from recollect_console.access import ADMIN
-from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_gateway.web.providers import callback_of
+from recollect_http.web.refusals import FormRefusal, mark_of, refusal_of
 
 PAGE = "people/providers"
 FIELDS = ("name", "issuer", "client_id", "algorithm")

@@ -11,7 +11,7 @@ from recollect_console.access import NotSignedIn
 from recollect_console.rendering import answer
 from recollect_console.visit import DEFAULT_GRAPH
 from recollect_gateway.callers.browser_sessions import signed_in
-from recollect_gateway.web.pages import go_to
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 FIRST_PAGE = "memory"

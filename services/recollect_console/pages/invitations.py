@@ -17,10 +17,10 @@ from recollect_console.access import ADMIN
 from recollect_console.authors import authors_of
 from recollect_console.pages.people import role_of, roles_to_give
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_http.pages import IdCursor
+from recollect_http.web.refusals import FormRefusal, refusal_of
 
 DONE = {"sent": "The invitation is sent.", "revoked": "The invitation is revoked: its link no longer works."}
 

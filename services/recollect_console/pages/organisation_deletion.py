@@ -18,12 +18,12 @@ from recollect.errors import RecollectError
 from recollect_console.access import ADMIN
 from recollect_console.authors import MOST, authors_of
 from recollect_console.paging import PAGE
-from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_gateway.callers.sign_in_attempts import take_for_own_account
 from recollect_gateway.web.notices import send_notice
 from recollect_http.client_addresses import site_of_client
+from recollect_http.web.refusals import FormRefusal, refusal_of
 
 DONE = {
     "requested": "The deletion is requested. Until it is due, any owner takes it back.",

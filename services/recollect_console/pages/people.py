@@ -14,11 +14,12 @@ from recollect.caller import Role
 from recollect.errors import InvalidInput, RecollectError
 from recollect_console.access import ADMIN
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
-from recollect_gateway.web.pages import go_to
 from recollect_http.pages import IdCursor
+from recollect_http.web.refusals import FormRefusal, mark_of, refusal_of
+from recollect_http.web.rendering import go_to
 
 DONE = {"role": "The role is changed. It applies at once.", "removed": "The person is no longer a member."}
 

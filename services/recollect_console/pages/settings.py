@@ -11,9 +11,10 @@ from recollect.accounts.tenants.model import MAX_RETENTION_DAYS, Tenant, TenantP
 from recollect.errors import InvalidInput, RecollectError
 from recollect.times import MAX_ZONE
 from recollect_console.access import ADMIN
-from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
+from recollect_http.web.refusals import FormRefusal, mark_of, refusal_of
 
 FIELDS = ("name", "retention_days", "time_zone")
 DONE = {"saved": "The settings are changed."}

@@ -21,9 +21,9 @@ from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.caller import Scope
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect_console.access import ADMIN
-from recollect_console.refusals import FormRefusal, refusal_of
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
+from recollect_http.web.refusals import FormRefusal, refusal_of
 
 PAGE = "settings/issuers"
 FIELDS = ("name", "issuer", "algorithm", "claim", "rules")

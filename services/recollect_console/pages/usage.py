@@ -1,7 +1,6 @@
 """Usage: calls over time and how long they took, what is stored, and the plan with what is used of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
@@ -16,12 +15,10 @@ from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_gateway.management.memory.graphs import Cursor
 from recollect_gateway.operations.plan import QuotaBody, read_plan
+from recollect_http.web.quotas import QuotaRow
 
 MAX_NAMES = 500
 """Tools, routes and kinds of work that the table by name sums up, at most."""
-
-NEARLY_FULL, FULL = 80, 100
-"""Percent of a quota from which on it is marked."""
 
 Range = Annotated[Literal["day", "week", "month", "quarter", "year"], QueryParameter(name="range")]
 RANGES = {
@@ -33,31 +30,6 @@ RANGES = {
 }
 STEPS: Mapping[str, Step] = {"day": "hour", "week": "hour", "month": "day", "quarter": "day", "year": "week"}
 """How long the time of each point is. A year of days would make a page of more than 100 kB."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaRow:
-    """A quota of the plan, and how much of it is used. `percent` None: it has no limit."""
-
-    name: str
-    used: int
-    limit: int | None
-
-    @property
-    def percent(self) -> int | None:
-        """The used part, whole percents."""
-        return None if not self.limit else self.used * 100 // self.limit
-
-    @property
-    def state(self) -> str:
-        """The kind of badge that it gets."""
-        percent = self.percent or 0
-        return "bad" if percent >= FULL else "warn" if percent >= NEARLY_FULL else ""
-
-    @property
-    def is_bytes(self) -> bool:
-        """Whether it counts bytes."""
-        return self.name.endswith("bytes")
 
 
 class UsagePages(Controller):

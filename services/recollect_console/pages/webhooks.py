@@ -19,10 +19,11 @@ from recollect.webhooks.events.model import EventType
 from recollect_console.access import ADMIN, SEVERAL
 from recollect_console.authors import authors_of
 from recollect_console.paging import PAGE, paging_of
-from recollect_console.refusals import FormRefusal, mark_of, refusal_of, unchanged
+from recollect_console.refusals import unchanged
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_http.pages import IdCursor
+from recollect_http.web.refusals import FormRefusal, mark_of, refusal_of
 
 OVERLAP = timedelta(hours=24)
 """How long the old secret signs beside a new one."""

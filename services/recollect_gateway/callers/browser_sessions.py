@@ -8,6 +8,7 @@ from recollect.accounts.members.model import subject_of
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Membership, PersonSession
 from recollect.caller import ROLE_SCOPES, Caller
+from recollect_http.web.cookies import cookie_name
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
@@ -15,17 +16,6 @@ TENANT_HEADER = "x-recollect-tenant"
 """Names the tenant as whose member a browser calls. Forms cannot send it; pages of other sites only if CORS allows."""
 
 COOKIE = "session"
-
-
-def is_secure(request: AnyConnection) -> bool:
-    """Whether browsers use https for our public address."""
-    base_url: str = request.app.state.settings.base_url
-    return base_url.startswith("https://")
-
-
-def cookie_name(request: AnyConnection, name: str) -> str:
-    """The cookie's name; with https, one with a prefix that no other host and no path of this server can set."""
-    return f"__Host-recollect_{name}" if is_secure(request) else f"recollect_{name}"
 
 
 async def signed_in(request: AnyConnection) -> PersonSession | None:

@@ -39,11 +39,11 @@ from recollect_gateway.oauth.consent import (
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.oauth.documents import NoClient
 from recollect_gateway.oauth.forms import read_query
-from recollect_gateway.requests.urlencoded import MalformedParameters
-from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.pages import page
 from recollect_gateway.web.sessions import to_sign_in
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests.urlencoded import MalformedParameters
+from recollect_http.web.forms import field, read_form
 
 AnyRequest = Request[Any, Any, Any]
 NOT_A_MEMBER = "You are signed in as {email}, who is not a member of any organisation at this address."

@@ -17,8 +17,8 @@ from recollect.graph.graphs.model import Graph
 from recollect_gateway.mcp_endpoint.tools import TOOLSETS, known_toolsets
 from recollect_gateway.oauth.authorization_requests import AuthorizationRequest
 from recollect_gateway.oauth.discovery import AUTHORIZE
-from recollect_gateway.web.forms import field
 from recollect_gateway.web.pages import page
+from recollect_http.web.forms import field
 
 AnyRequest = Request[Any, Any, Any]
 Form = Mapping[str, Sequence[str]]

@@ -6,7 +6,7 @@ from typing import Any
 from litestar import Request
 from litestar.connection import ASGIConnection
 
-from recollect_gateway.requests.urlencoded import MalformedParameters, form_parameters, parameters
+from recollect_http.requests.urlencoded import MalformedParameters, form_parameters, parameters
 
 MAX_PARAMETERS = 100
 MAX_VALUE = 4_000

@@ -29,7 +29,7 @@ from recollect_gateway.oauth.discovery import DISCOVERED, INTROSPECT, JWKS, REVO
 from recollect_gateway.oauth.errors import ERROR_HANDLERS
 from recollect_gateway.oauth.forms import read_form
 from recollect_gateway.oauth.protocol import NOT_STORED, OAuthAnswer, Refused, RequestServer
-from recollect_gateway.requests.urlencoded import MalformedParameters
+from recollect_http.requests.urlencoded import MalformedParameters
 
 AnyRequest = Request[Any, Any, Any]
 Parameters = Mapping[str, str]

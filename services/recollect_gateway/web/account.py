@@ -15,9 +15,10 @@ from recollect.accounts.people import sessions
 from recollect.accounts.people.model import PersonSession
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect_gateway.callers.browser_sessions import signed_in
-from recollect_gateway.web.forms import read_form
-from recollect_gateway.web.pages import go_to, page, passkey_context
+from recollect_gateway.web.pages import page, passkey_context
 from recollect_http.client_addresses import site_of_client
+from recollect_http.web.forms import read_form
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 MAX_CONNECTABLE = 50

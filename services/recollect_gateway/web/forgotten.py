@@ -14,13 +14,14 @@ from recollect.errors import InvalidInput
 from recollect.outbound.mail import Mailer, MailFailed
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.callers.sign_in_attempts import take_for_reset
-from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_cookie
 from recollect_gateway.web.local_owner import local_owner
 from recollect_gateway.web.notices import send_notice
-from recollect_gateway.web.pages import go_to, page
+from recollect_gateway.web.pages import page
 from recollect_gateway.web.sessions import no_session_cookie
 from recollect_http.client_addresses import site_of_client
+from recollect_http.web.forms import field, read_form
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 

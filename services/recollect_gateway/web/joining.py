@@ -13,12 +13,13 @@ from recollect.accounts.people.model import Confinement, PersonSession
 from recollect.errors import InvalidInput
 from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.callers.rate_limits import by_address
-from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_cookie
-from recollect_gateway.web.pages import CONSOLE, go_to, page
+from recollect_gateway.web.pages import CONSOLE, page
 from recollect_gateway.web.providers import offered_to
 from recollect_gateway.web.sessions import browser_of, session_cookie, to_sign_in
 from recollect_http.client_addresses import site_of_client
+from recollect_http.web.forms import field, read_form
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 

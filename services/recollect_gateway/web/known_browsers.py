@@ -14,8 +14,8 @@ from litestar import Request
 from litestar.datastructures import Cookie
 
 from recollect.crypto.peppers import accepted_secrets_of
-from recollect_gateway.callers.browser_sessions import cookie_name
-from recollect_gateway.web.forms import MAX_COOKIE, own_cookie
+from recollect_http.web.cookies import cookie_name
+from recollect_http.web.forms import MAX_COOKIE, own_cookie
 
 AnyRequest = Request[Any, Any, Any]
 COOKIE = "known"

@@ -16,9 +16,10 @@ from recollect.accounts.people.model import Confinement
 from recollect.errors import NotFound
 from recollect.settings import LOOPBACK, Settings
 from recollect_gateway.callers.rate_limits import by_address
-from recollect_gateway.web.forms import read_form
-from recollect_gateway.web.pages import CONSOLE, go_to
+from recollect_gateway.web.pages import CONSOLE
 from recollect_gateway.web.sessions import browser_of, session_cookie
+from recollect_http.web.forms import read_form
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 PATH = "/sign-in/local"

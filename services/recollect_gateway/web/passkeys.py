@@ -16,12 +16,13 @@ from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.callers.sign_in_attempts import take_for_own_account
 from recollect_gateway.web.account import account_page
-from recollect_gateway.web.forms import field, random_cookie, read_form
 from recollect_gateway.web.notices import send_notice
-from recollect_gateway.web.pages import go_to, passkey_site, safe_next_url
+from recollect_gateway.web.pages import passkey_site, safe_next_url
 from recollect_gateway.web.sessions import browser_of, session_cookie
 from recollect_gateway.web.sign_in import sign_in_page
 from recollect_http.client_addresses import site_of_client
+from recollect_http.web.forms import field, random_cookie, read_form
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 

@@ -33,10 +33,11 @@ from recollect.errors import NotFound
 from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.rate_limits import by_address
-from recollect_gateway.requests.urlencoded import MalformedParameters, parameters
-from recollect_gateway.web.forms import MAX_FIELDS, field, own_cookie, random_cookie, read_form
-from recollect_gateway.web.pages import ACCOUNT, CONSOLE, go_to, page, safe_next_url
+from recollect_gateway.web.pages import ACCOUNT, CONSOLE, page, safe_next_url
 from recollect_gateway.web.sessions import browser_of, session_cookie
+from recollect_http.requests.urlencoded import MalformedParameters, parameters
+from recollect_http.web.forms import MAX_FIELDS, field, own_cookie, random_cookie, read_form
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 BEGIN = "/sign-in/provider"

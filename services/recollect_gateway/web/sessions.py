@@ -10,9 +10,9 @@ from litestar.response import Redirect
 from recollect.accounts.people.model import Browser, IssuedSession
 from recollect.accounts.people.sessions import SESSION_LIFETIME
 from recollect_gateway.callers.browser_sessions import COOKIE
-from recollect_gateway.web.forms import own_cookie
-from recollect_gateway.web.pages import go_to
 from recollect_http.client_addresses import site_of_client
+from recollect_http.web.forms import own_cookie
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 

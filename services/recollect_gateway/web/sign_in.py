@@ -17,13 +17,14 @@ from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.callers.sign_in_attempts import take_for_account, take_for_own_account
 from recollect_gateway.web.account import account_page
-from recollect_gateway.web.forms import field, read_form
 from recollect_gateway.web.known_browsers import known_browser, known_cookie
 from recollect_gateway.web.notices import send_notice
-from recollect_gateway.web.pages import go_to, page, passkey_context, safe_next_url
+from recollect_gateway.web.pages import page, passkey_context, safe_next_url
 from recollect_gateway.web.providers import find_organization, offered_to
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, to_sign_in
 from recollect_http.client_addresses import site_of_client
+from recollect_http.web.forms import field, read_form
+from recollect_http.web.rendering import go_to
 
 AnyRequest = Request[Any, Any, Any]
 

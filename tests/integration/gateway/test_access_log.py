@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from recollect.caller import Caller
 from recollect.settings import Settings
-from recollect_gateway.requests.urlencoded import FORM
 from recollect_http.access_log import AccessLog, note_trace
+from recollect_http.requests.urlencoded import FORM
 from tests.support.gateway import RunningGateway, eventually, serving
 
 SECRET = "Zebulon-quixote"

@@ -7,12 +7,14 @@ from importlib.resources.abc import Traversable
 
 import pytest
 
-from recollect_console.rendering import templates
+from recollect_console.rendering import templates as console_templates
 from recollect_console.routes import ASSETS as CONSOLE_ASSETS
-from recollect_gateway.web.pages import COMPONENTS, PACKAGE
-from recollect_gateway.web.styles import ASSETS
+from recollect_gateway.web.pages import ASSETS as GATEWAY_ASSETS
+from recollect_gateway.web.pages import compile_templates
+from recollect_http.web.rendering import COMPONENTS
+from recollect_http.web.styles import ASSETS, PACKAGE
 
-PACKAGES = (PACKAGE, "recollect_console")
+PACKAGES = (PACKAGE, "recollect_gateway.web", "recollect_console")
 FORBIDDEN = {
     "an inline style": re.compile(r"\sstyle="),
     "an inline script": re.compile(r"<script(?![^>]*\ssrc=)|\son\w+="),
@@ -58,7 +60,8 @@ def test_icons_that_are_named_are_in_the_sprite() -> None:
 def test_each_component_is_a_file_and_each_asset_is_there() -> None:
     folder = files(PACKAGE).joinpath("templates", "components")
     assert {entry.name for entry in folder.iterdir() if entry.is_file()} == {f"{name}.html" for name in COMPONENTS}
-    for package, names in ((PACKAGE, ASSETS), ("recollect_console", CONSOLE_ASSETS)):
+    shared, gateway = (PACKAGE, ASSETS), ("recollect_gateway.web", GATEWAY_ASSETS)
+    for package, names in (shared, gateway, ("recollect_console", CONSOLE_ASSETS)):
         for name in names:
             assert files(package).joinpath("assets", *name.split("/")).is_file(), name
 
@@ -71,6 +74,8 @@ def test_libraries_come_with_their_licences() -> None:
     assert "lucide.LICENSE.txt" in names
 
 
-def test_every_template_of_the_console_compiles() -> None:
-    for name, _ in TEMPLATES:
-        templates().get_template(name)
+def test_every_template_compiles() -> None:
+    compile_templates()
+    for made in (console_templates(),):
+        for name in made.list_templates(extensions=["html"]):
+            made.get_template(name)

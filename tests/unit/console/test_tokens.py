@@ -5,10 +5,10 @@ from importlib.resources import files
 
 import pytest
 
-TOKENS = files("recollect_gateway.web").joinpath("assets", "tokens.css").read_text(encoding="utf-8")
+TOKENS = files("recollect_http.web").joinpath("assets", "tokens.css").read_text(encoding="utf-8")
 SHEETS = [
-    files("recollect_gateway.web").joinpath("assets", name).read_text(encoding="utf-8")
-    for name in ("components.css", "recollect.css")
+    files("recollect_http.web").joinpath("assets", name).read_text(encoding="utf-8")
+    for name in ("components.css", "frame.css", "recollect.css")
 ] + [files("recollect_console").joinpath("assets", "console.css").read_text(encoding="utf-8")]
 
 SURFACES = ("paper", "surface", "sunken")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jinja2 import Environment, FileSystemLoader
 
-from recollect_gateway.web.compiled_templates import CompiledTemplates
+from recollect_http.web.compiled_templates import CompiledTemplates
 
 
 class Counting(Environment):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect_gateway.requests.urlencoded import MAX_FORM_BYTES, MalformedParameters, parameters
+from recollect_http.requests.urlencoded import MAX_FORM_BYTES, MalformedParameters, parameters
 
 
 def test_each_parameter_has_one_value() -> None:

@@ -9,18 +9,19 @@ import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 from recollect.errors import Forbidden
-from recollect_gateway.callers.browser_sessions import cookie_name, is_secure
-from recollect_gateway.requests.urlencoded import MAX_FORM_BYTES, form_parameters
+from recollect_http.requests.urlencoded import MAX_FORM_BYTES, form_parameters
+from recollect_http.web.cookies import cookie_name, is_secure
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
+SameSite = Literal["lax", "strict"]
 
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name
 MAX_FIELDS = 500
@@ -31,8 +32,10 @@ _COOKIE_VALUE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_COOKIE}}}")
 _STALE = "This form is too old, or was not sent from our page. Go back, reload the page, and send it again."
 
 
-def own_cookie(request: AnyRequest, name: str, value: str, *, max_age: int | None = None) -> Cookie:
-    """A cookie that scripts cannot read and other sites' forms do not send."""
+def own_cookie(
+    request: AnyRequest, name: str, value: str, *, max_age: int | None = None, same_site: SameSite = "lax"
+) -> Cookie:
+    """A cookie that scripts cannot read and other sites' forms do not send; if `strict`, nor do links from there."""
     return Cookie(
         key=cookie_name(request, name),
         value=value,
@@ -40,7 +43,7 @@ def own_cookie(request: AnyRequest, name: str, value: str, *, max_age: int | Non
         max_age=max_age,
         secure=is_secure(request),
         httponly=True,
-        samesite="lax",
+        samesite=same_site,
     )
 
 

@@ -13,8 +13,11 @@ from litestar.handlers import HTTPRouteHandler
 
 AnyRequest = Request[Any, Any, Any]
 
-ASSETS = ("tokens.css", "components.css", "recollect.css", "elements.js", "passkeys.js", "icon.svg", "icons.svg")
-"""The style sheets and scripts of every page, as they are in this package."""
+PACKAGE = "recollect_http.web"
+"""The package of the templates and assets that all pages share."""
+
+ASSETS = ("tokens.css", "components.css", "recollect.css", "frame.css", "elements.js", "icon.svg", "icons.svg")
+"""The style sheets and scripts that pages of all processes share, as they are in this package."""
 
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
 VERSION = "v"
@@ -31,6 +34,11 @@ class Asset:
     compressed: bytes
     media_type: str
     version: str
+
+
+def shared_asset_routes() -> list[HTTPRouteHandler]:
+    """The routes of the files that all pages share."""
+    return asset_routes(PACKAGE, ASSETS)
 
 
 def asset_routes(package: str, names: Iterable[str], *, under: str = "") -> list[HTTPRouteHandler]:
