@@ -246,6 +246,9 @@ def _show(tenants: list[dict[str, Any]]) -> None:
         (t["slug"], t["name"], t["status"], t["plan"], t["created_at"][:10], (t["erase_at"] or "")[:16])
         for t in tenants
     ]
+    if any(t.get("deletion_due_at") for t in tenants):
+        columns = (*columns, "deletion requested for")
+        rows = [(*row, (t.get("deletion_due_at") or "")[:16]) for row, t in zip(rows, tenants, strict=True)]
     if any(t["cell"] != HOME for t in tenants):
         columns, rows = (*columns, "cell"), [(*row, t["cell"]) for row, t in zip(rows, tenants, strict=True)]
     show(columns, rows, empty="There are no tenants.")

@@ -1,17 +1,14 @@
-"""The composition root of the operator API: settings in, one ASGI application out."""
+"""The composition root of the operator API and its pages: settings in, one ASGI application out."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
-from litestar import Litestar, Request, get
+from litestar import Litestar, get
 from litestar.datastructures import State
 from litestar.di import Provide
 
 from recollect.postgres.connections import OPERATOR_ROLE, OWNER_ROLE
-from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
-from recollect.settings.cells import HOME
 from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect_http.address_limits import AddressLimits
@@ -21,11 +18,10 @@ from recollect_http.openapi.schemas import DescribedSchemas
 from recollect_http.problems import problem_response
 from recollect_http.requests.validation import known_parameters
 from recollect_http.server.fresh_router import FreshRouter
-from recollect_operator.cells import OperatorCells
+from recollect_operator.cells import OperatorCells, operator_of_request
 from recollect_operator.deployment import CellController
 from recollect_operator.document import document_config
 from recollect_operator.identity import IdentityMiddleware, KeyIdentities, owner
-from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.plans import PlanTermsController
 from recollect_operator.records import ErasureReceiptController
 from recollect_operator.tenants import TenantRecordController
@@ -34,10 +30,10 @@ MAX_BODY_BYTES = 64 * 1024
 
 
 def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
-    """The operator API, for holders of an operator's key.
+    """The operator API and the pages of operators, for holders of an operator's key.
 
-    `as_owner`: within the process of somebody who has the owner's connection. It asks for no key, so it must not be
-    served.
+    `as_owner`: the API within the process of somebody who has the owner's connection. It asks for no key, so it must
+    not be served.
     """
 
     @asynccontextmanager
@@ -45,6 +41,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
         async with AsyncExitStack() as stack:
             app.state.settings = settings
             app.state.pepper = settings.pepper
+            app.state.page_address = settings.operator_address
             await (_open_as_owner if as_owner else _open)(app.state, settings, stack)
             yield
 
@@ -53,7 +50,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
         route_handlers=[TenantRecordController, PlanTermsController, ErasureReceiptController, CellController],
         middleware=[IdentityMiddleware()],
         guards=[known_parameters],
-        dependencies={"operator": Provide(_operator)},
+        dependencies={"operator": Provide(operator_of_request)},
         security=[{"operatorKey": []}],
     )
     return Litestar(
@@ -75,7 +72,7 @@ async def live() -> dict[str, str]:
 
 
 async def _open(state: State, settings: Settings, stack: AsyncExitStack) -> None:
-    redis = connect_redis(settings)
+    state.redis = redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
     limiter = RateLimiter(
         redis, wait_seconds=settings.rate_limit_wait_seconds, local_share=settings.rate_limit_local_share
@@ -92,15 +89,3 @@ async def _open_as_owner(state: State, settings: Settings, stack: AsyncExitStack
     cells = OperatorCells.connect(settings, OWNER_ROLE, lambda cell_settings: cell_settings.migration_url)
     state.cells = await stack.enter_async_context(cells)
     state.identify = owner
-
-
-async def _operator(request: Request[OperatorIdentity, Any, State], state: State) -> AsyncIterator[Operator]:
-    """A connection for one request, in the cell of its tenant, or else in the cell that its query names."""
-    cells: OperatorCells = state.cells
-    slug, tenant_id = request.path_params.get("slug"), request.path_params.get("tenant_id")
-    if slug is None and tenant_id is None:
-        cell = request.query_params.get("cell") or HOME
-    else:
-        cell = await cells.cell_of(slug=slug, tenant_id=tenant_id)
-    async with cells.at(cell).session(request.user) as operator:
-        yield operator

@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
+
+from litestar import Request
+from litestar.datastructures import State
 
 from recollect.cells.directory import service as directory
 from recollect.errors import InvalidInput, Unavailable
@@ -111,3 +114,15 @@ class OperatorCells:
                 return
         async with self.home.session() as operator:
             await directory.release_slug(operator, entry.id)
+
+
+async def operator_of_request(request: Request[OperatorIdentity, Any, State], state: State) -> AsyncIterator[Operator]:
+    """A connection for one request, in the cell of its tenant, or else in the cell that its query names."""
+    cells: OperatorCells = state.cells
+    slug, tenant_id = request.path_params.get("slug"), request.path_params.get("tenant_id")
+    if slug is None and tenant_id is None:
+        cell = request.query_params.get("cell") or HOME
+    else:
+        cell = await cells.cell_of(slug=slug, tenant_id=tenant_id)
+    async with cells.at(cell).session(request.user) as operator:
+        yield operator

@@ -5,11 +5,9 @@ from typing import Any
 from litestar import Controller, Request, get
 from litestar.datastructures import State
 
-from recollect.cells.directory import service as directory
-from recollect.errors import Unavailable
-from recollect.postgres.operator_sessions import Operator
 from recollect_http.pages import Page
 from recollect_http.problems import RESPONSES
+from recollect_operator import operations
 from recollect_operator.cells import OperatorCells
 from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.shapes import CellBody
@@ -30,18 +28,4 @@ class CellController(Controller):
         For each cell: how much it holds, whether it answers, and which migrations it lacks.
         """
         cells: OperatorCells = state.cells
-        return Page([await _describe(cells, name, request.user) for name in cells.names], None)
-
-
-async def _describe(cells: OperatorCells, name: str, identity: OperatorIdentity) -> CellBody:
-    try:
-        async with cells.at(name).session(identity) as operator:
-            return await _measure(operator)
-    except Unavailable:
-        return CellBody(name, False, None, None, [])
-
-
-async def _measure(operator: Operator) -> CellBody:
-    missing = await directory.missing_migrations(operator)
-    size = await directory.measure_cell(operator)
-    return CellBody(operator.cell, True, size.tenants, size.bytes, missing)
+        return Page(await operations.list_cells(cells, request.user), None)

@@ -8,8 +8,12 @@ NO_TENANT = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class OperatorIdentity:
-    """An operator: its `actor` in the log, and the client's address. It belongs to no tenant (`NO_TENANT`)."""
+    """An operator: its `actor` in the log, and the client's address. It belongs to no tenant (`NO_TENANT`).
+
+    `name`: of the key by which the operator signed in at the pages; "" elsewhere.
+    """
 
     actor: str
     address: str | None = None
     tenant_id: UUID = NO_TENANT
+    name: str = ""

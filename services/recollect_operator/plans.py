@@ -9,11 +9,10 @@ from litestar.params import JSONBody, PathParameter
 
 from recollect.accounts.plans import service as plans
 from recollect.postgres.operator_sessions import Operator
-from recollect.settings.cells import HOME
 from recollect_http.pages import Page
 from recollect_http.problems import RESPONSES
 from recollect_http.requests.validation import valid_body
-from recollect_operator.cells import OperatorCells
+from recollect_operator import operations
 from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.shapes import ChangePlan, PlanTermsBody, plan_body
 
@@ -55,10 +54,4 @@ class PlanTermsController(Controller):
         a cell is unavailable: the plan has then been changed in the home cell, and the other cells get it when the
         request is sent again.
         """
-        cells: OperatorCells = state.cells
-        plan = await plans.set_plan(operator, name, data.named)
-        for cell in cells.names:
-            if cell != HOME:
-                async with cells.at(cell).session(request.user) as cell_operator:
-                    await plans.share_plan(operator, cell_operator, name)
-        return plan_body(plan)
+        return plan_body(await operations.set_plan(state.cells, request.user, operator, name, data.named))

@@ -14,12 +14,12 @@ from recollect_operator.app import create_app
 
 
 def served_settings(settings: Settings) -> Settings:
-    """The settings by which it listens: on its own address, and for no page of any origin."""
+    """The settings by which it listens: on its own address, and for its own pages alone."""
     return settings.model_copy(
         update={
             "host": settings.operator_host,
             "port": settings.operator_port,
-            "public_url": None,
+            "public_url": settings.operator_public_url,
             "allowed_origins": [],
         }
     )

@@ -106,6 +106,13 @@ class TenantRecordBody(Struct, frozen=True):
         datetime | None, Meta(description="Time from which on a worker erases the tenant; null: it is not deleted")
     ]
     cell: CellName
+    deletion_due_at: Annotated[
+        datetime | None,
+        Meta(
+            description="Time from which on a worker deletes the tenant, because one of its owners requested that; "
+            "null: no owner did"
+        ),
+    ]
 
 
 class CreateTenant(Struct, frozen=True, forbid_unknown_fields=True):
@@ -251,7 +258,15 @@ class EntryBody(Struct, frozen=True):
 def tenant_body(tenant: Tenant, cell: str) -> TenantRecordBody:
     """A tenant of a cell, as the API returns it."""
     return TenantRecordBody(
-        str(tenant.id), tenant.slug, tenant.name, tenant.status, tenant.plan, tenant.created_at, tenant.erase_at, cell
+        str(tenant.id),
+        tenant.slug,
+        tenant.name,
+        tenant.status,
+        tenant.plan,
+        tenant.created_at,
+        tenant.erase_at,
+        cell,
+        tenant.deletion_due_at,
     )
 
 

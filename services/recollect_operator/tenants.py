@@ -1,8 +1,7 @@
 """/operator/v1/tenants: create, read, suspend, resume, delete and restore tenants."""
 
 from collections.abc import Callable
-from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from litestar import Controller, Request, Response, delete, get, post, put
 from litestar.datastructures import State
@@ -14,17 +13,15 @@ from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, key_name, operator_caller
 from recollect.accounts.members import service as members
-from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
-from recollect.accounts.tenants.model import Tenant
+from recollect.accounts.tenants.model import Tenant, TenantFilter, TenantStatus
 from recollect.caller import Role
-from recollect.errors import InvalidInput
 from recollect.postgres.operator_sessions import Operator
-from recollect.settings.cells import HOME
 from recollect_http.pages import Cursor, Limit, Page, page_of
 from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSES
 from recollect_http.requests.validation import valid_body
+from recollect_operator import operations
 from recollect_operator.cells import OperatorCells
 from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.shapes import (
@@ -48,6 +45,18 @@ GraceDays = Annotated[
         description="Days during which the tenant can be restored. Default: the deployment's setting",
     ),
 ]
+Search = Annotated[
+    str | None,
+    QueryParameter(min_length=1, max_length=200, description="Only tenants with this text in their slug or name"),
+]
+OfStatus = Annotated[
+    Literal["active", "read_only", "suspended", "deleted"] | None, QueryParameter(description="Only with this status")
+]
+OfPlan = Annotated[str | None, QueryParameter(max_length=63, description="Only with this plan")]
+Requested = Annotated[
+    bool | None,
+    QueryParameter(description="Only those whose owners requested their deletion, or (`false`) did not"),
+]
 Confirm = Annotated[
     str | None, QueryParameter(max_length=63, description="The tenant's slug again; required if the grace period is 0")
 ]
@@ -61,16 +70,23 @@ class TenantRecordController(Controller):
 
     @get("/", responses=RESPONSES, response_description="A page of tenants.", summary="List tenants")
     async def list_tenants(
-        self, request: AnyRequest, state: State, cursor: Cursor = None, limit: Limit = 50
+        self,
+        request: AnyRequest,
+        state: State,
+        search: Search = None,
+        status: OfStatus = None,
+        plan: OfPlan = None,
+        deletion_requested: Requested = None,
+        cursor: Cursor = None,
+        limit: Limit = 50,
     ) -> Page[TenantRecordBody]:
-        """List the tenants of all cells, sorted by slug, including suspended and deleted ones."""
-        cells: OperatorCells = state.cells
-        lists = await cells.query_all(
-            request.user, lambda operator: tenants.list_tenants(operator, after=cursor or "", limit=limit + 1)
-        )
-        found = [tenant_body(tenant, cell) for cell, listed in lists.items() for tenant in listed]
-        found.sort(key=lambda body: body.slug)
-        return page_of(found[: limit + 1], limit, lambda body: body, lambda body: body.slug)
+        """List the tenants of all cells, sorted by slug, including suspended and deleted ones.
+
+        The parameters select some of them.
+        """
+        only = TenantFilter(search, None if status is None else TenantStatus(status), plan, deletion_requested)
+        found = await operations.list_tenants(state.cells, request.user, only, after=cursor or "", limit=limit + 1)
+        return page_of(found, limit, lambda body: body, lambda body: body.slug)
 
     @post(
         "/",
@@ -86,7 +102,7 @@ class TenantRecordController(Controller):
         may be repeated.
         """
         cells: OperatorCells = state.cells
-        await _share_plan(cells, request.user, data.plan, data.cell)
+        await operations.share_plan(cells, request.user, data.plan, data.cell)
         async with (
             cells.claimed(data.slug, data.cell) as tenant_id,
             cells.at(data.cell).session(request.user) as operator,
@@ -134,9 +150,9 @@ class TenantRecordController(Controller):
 
         What the tenant has stored stays, even beyond the plan's limits.
         """
-        await _share_plan(state.cells, request.user, data.plan, operator.cell)
         check = _unchanged(request, operator)
-        return tenant_body(await tenants.set_plan(operator, slug, data.plan, check=check), operator.cell)
+        changed = await operations.set_tenant_plan(state.cells, request.user, operator, slug, data.plan, check=check)
+        return tenant_body(changed, operator.cell)
 
     @put(
         "/{slug:str}/suspension",
@@ -198,13 +214,9 @@ class TenantRecordController(Controller):
         the slug.
         """
         days = state.settings.tenant_deletion_grace_days if grace_days is None else grace_days
-        grace = timedelta(days=days)
-        if not grace and confirm != slug:  # The grace is 0 also for a fraction of a day below a microsecond.
-            raise InvalidInput(
-                "Without a grace period the tenant cannot be restored: repeat its slug to confirm", path="confirm"
-            )
         check = _unchanged(request, operator)
-        return tenant_body(await deletions.delete_tenant(operator, slug, grace=grace, check=check), operator.cell)
+        deleted = await operations.delete_tenant(operator, slug, days=days, confirm=confirm, check=check)
+        return tenant_body(deleted, operator.cell)
 
     @post(
         "/{slug:str}/restore",
@@ -224,14 +236,6 @@ class TenantRecordController(Controller):
 
 def _unchanged(request: AnyRequest, operator: Operator) -> Callable[[Tenant], None]:
     return unchanged(request, lambda tenant: tenant_body(tenant, operator.cell))
-
-
-async def _share_plan(cells: OperatorCells, identity: OperatorIdentity, plan: str, cell: str) -> None:
-    """Copy a plan from home to another cell, which may not have it yet where it was added later."""
-    if cell == HOME:
-        return
-    async with cells.home.session(identity) as home, cells.at(cell).session(identity) as operator:
-        await plans.share_plan(home, operator, plan)
 
 
 async def _first_credentials(

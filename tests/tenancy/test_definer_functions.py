@@ -163,6 +163,18 @@ FUNCTIONS = {
     "forget_void_key()": {"forget_void_key"},
     "forget_void_invitation()": {"forget_void_invitation"},
     "find_operator_key(key_hash bytea)": {"id", "name", "expires_at", "revoked_at"},
+    "begin_operator_session(session_hash bytea, holds uuid)": {"begin_operator_session"},
+    "find_operator_session(session_hash bytea)": {"id", "name"},
+    "end_operator_session(session_hash bytea)": {"end_operator_session"},
+    "use_of_tenants(tenant_ids uuid[], day timestamp with time zone)": {
+        "tenant_id",
+        "graphs",
+        "nodes_per_graph",
+        "observations",
+        "stored_bytes",
+        "embeddings_per_day",
+    },
+    "failed_work(since timestamp with time zone)": {"kind", "error_code", "failed", "last_at"},
     "count_of_tenant(tenant uuid)": {"count_of_tenant"},
     "tenants_to_erase()": {"tenant_id"},
     "tenants_with_due_deletion()": {"tenant_id"},
@@ -189,16 +201,27 @@ FUNCTIONS = {
 }
 """Each function with its result columns."""
 
-OF_OPERATORS = {"find_operator_key", "count_of_tenant", "withdraw_deletion_request"}
+OF_OPERATORS = {
+    "find_operator_key",
+    "begin_operator_session",
+    "find_operator_session",
+    "end_operator_session",
+    "use_of_tenants",
+    "failed_work",
+    "count_of_tenant",
+    "withdraw_deletion_request",
+}
 """Functions for the operator API only: test_operators.py."""
 
 OF_TRIGGERS = {"forget_brought_person", "write_deletion_request_to_operator_log"}
 """Functions that only triggers call."""
 
-OF_BOTH = {"forget_statistics", "erase_tenant_step", "missing_migrations"}
+OF_BOTH = {"forget_statistics", "erase_tenant_step", "missing_migrations", "waiting_work"}
 
 WRITING = {
     "find_operator_key": "when an operator's key was used",
+    "begin_operator_session": "a session of an operator",
+    "end_operator_session": "that a session of an operator ended",
     "erase_tenant_step": "away with tenants whose grace is over, and with no other: test_operators.py",
     "delete_requested_tenant": "that a tenant is deleted whose owner asked a week ago: test_deletion_requests.py",
     "withdraw_deletion_request": "that nobody asks for a tenant's deletion any more",

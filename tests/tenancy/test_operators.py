@@ -24,6 +24,7 @@ RIGHTS = {
     "operator_log": {"SELECT", "INSERT"},
     "tenant_cells": {"SELECT", "INSERT", "UPDATE", "DELETE"},
     "tenant_moves": {"SELECT"},
+    "deletion_requests": {"SELECT"},
     "graphs": {"INSERT"},
     "graph_heads": {"INSERT"},
     "graph_indexes": {"INSERT"},
@@ -33,7 +34,12 @@ RIGHTS = {
 }
 """All of its rights, by table, even if only on some columns."""
 
-SECRETS = {("api_keys", "hash"), ("invitations", "hash"), ("operator_keys", "hash")}
+SECRETS = {
+    ("api_keys", "hash"),
+    ("invitations", "hash"),
+    ("operator_keys", "hash"),
+    ("deletion_requests", "requested_by"),
+}
 
 
 @pytest.fixture
@@ -118,3 +124,40 @@ async def test_only_the_operator_api_finds_operator_keys(
     assert await operating.fetch("SELECT * FROM find_operator_key(NULL)") == []
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await attacker.fetch("SELECT * FROM find_operator_key(NULL)")
+
+
+async def test_the_application_neither_makes_nor_finds_a_session_of_an_operator(
+    operating: asyncpg.Connection, operator: Operator, attacker: asyncpg.Connection
+) -> None:
+    """Otherwise a gateway in wrong hands could act as an operator, whose secret it has, too (ADR 3)."""
+    key, _ = await operator_keys.create_key(operator, "test", lifetime=deletions.BUSY_WAIT, pepper=PEPPER)
+    issued = await operator_keys.begin_session(Operator(operating), key.id, pepper=PEPPER)
+    found = await operator_keys.find_session(Operator(operating), issued.secret, pepper=PEPPER)
+    assert found is not None
+    assert await operating.fetch("SELECT * FROM find_operator_session(NULL)") == []
+    for function in (
+        "begin_operator_session(NULL, NULL)",
+        "find_operator_session(NULL)",
+        "end_operator_session(NULL)",
+    ):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await attacker.fetch(f"SELECT * FROM {function}")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await attacker.execute("INSERT INTO operator_sessions (hash, key_id) VALUES ('', $1)", key.id)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await operating.fetch("SELECT hash FROM operator_sessions")
+
+
+async def test_use_is_told_to_operators_alone_and_of_the_asked_tenants(
+    operating: asyncpg.Connection, neighbours: Neighbours, attacker: asyncpg.Connection
+) -> None:
+    mine, other = (neighbour.caller.tenant_id for neighbour in neighbours)
+    function = "SELECT * FROM use_of_tenants($1, now())"
+    [row] = await operating.fetch(function, [mine])
+    assert row["tenant_id"] == mine
+    assert (row["graphs"] > 0, row["stored_bytes"] > 0) == (True, True)
+    assert {row["tenant_id"] for row in await operating.fetch(function, [mine, other])} == {mine, other}
+    assert await operating.fetch(function, None) == []
+    for call, values in ((function, [[mine]]), ("SELECT * FROM failed_work(now())", [])):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await attacker.fetch(call, *values)

@@ -56,6 +56,7 @@ TABLES_OF_OPERATORS = {
     "tenant_deletions",
     "erasure_receipts",
     "operator_keys",
+    "operator_sessions",
     "operator_log",
     "tenant_cells",
     "tenant_moves",

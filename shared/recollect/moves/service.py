@@ -80,7 +80,12 @@ async def undo_move(cells: CellConnections, slug: str, options: MoveOptions, rep
 
 async def list_moves(cells: CellConnections) -> list[Move]:
     """The moves that are under way, or were interrupted."""
-    return await store.list_moves(await cells.to(HOME))
+    return await list_moves_from(await cells.to(HOME))
+
+
+async def list_moves_from(home: Operator) -> list[Move]:
+    """The same, by an operator's session in the home cell, which is all that it needs."""
+    return await store.list_moves(home)
 
 
 async def _context_of(cells: CellConnections, move: Move, options: MoveOptions, report: Report) -> MoveContext:

@@ -94,6 +94,25 @@ class TestTenants:
         assert slugs | {last} <= set(found)
         assert found == sorted(set(found))
 
+    async def test_requests_for_deletion_are_listed_and_filtered_by(
+        self, operating: httpx2.AsyncClient, new_tenant: NewTenant, owner: asyncpg.Connection
+    ) -> None:
+        asked, quiet = (await new_tenant()), (await new_tenant())
+        await owner.execute(
+            "INSERT INTO deletion_requests (tenant_id, requested_by) VALUES ($1, gen_random_uuid())", asked.id
+        )
+
+        async def listed(**query: str) -> dict[str, str | None]:
+            answer = await operating.get("/tenants", params={"limit": "200", **query})
+            return {each["slug"]: each["deletion_due_at"] for each in answer.json()["items"]}
+
+        found = await listed(deletion_requested="true", search=asked.slug)
+        assert found[asked.slug] is not None
+        assert (await listed(search=quiet.slug))[quiet.slug] is None
+        assert asked.slug not in await listed(deletion_requested="false", search=asked.slug)
+        restored = (await operating.post(f"/tenants/{asked.slug}/restore")).json()
+        assert restored["deletion_due_at"] is None
+
     async def test_the_gateway_applies_each_kind_of_suspension(
         self, operating: httpx2.AsyncClient, tenant: Tenant, gateway: RunningGateway, admin_key: str
     ) -> None:

@@ -37,8 +37,9 @@ KINDS = r"(plan|number|age|operators|rows of `\w+`)"
 MAX_WHITELIST = 200
 """Types that a graph may allow, by its routes and tools."""
 
-CLIENTS_OF_DEPLOYMENT, KEYS_OF_DEPLOYMENT, CHALLENGES_OF_BROWSER = 10_000, 5, 5
-"""Numbers that stand in functions of the schema: keep_oauth_client, add_signing_key and keep_passkey_challenge."""
+CLIENTS_OF_DEPLOYMENT, KEYS_OF_DEPLOYMENT, CHALLENGES_OF_BROWSER, SESSIONS_OF_OPERATOR_KEY = 10_000, 5, 5, 20
+"""Numbers that stand in functions of the schema: keep_oauth_client, add_signing_key, keep_passkey_challenge and
+begin_operator_session."""
 
 ACCOUNTS, GATEWAY = "tests/integration/accounts/", "tests/integration/gateway/"
 COUNTED = "tests/slow/loads/test_counted_rows.py"
@@ -104,6 +105,9 @@ REACHED: Mapping[str, Mapping[int, str]] = {
         grants.MAX_REMEMBERED_TOKENS: (
             f"{ACCOUNTS}test_parallel_sessions.py::test_a_grant_stores_a_bounded_number_of_used_tokens"
         ),
+    },
+    "operator_sessions": {
+        SESSIONS_OF_OPERATOR_KEY: "tests/integration/operator/test_operator_pages.py::test_a_key_has_a_few_sessions"
     },
     "passkey_challenges": {CHALLENGES_OF_BROWSER: f"{NUMBERS}test_passkey_challenges_of_a_browser_are_bounded"},
     "passkeys": {MAX_PASSKEYS: f"{GATEWAY}test_passkeys.py::test_number_of_passkeys_of_a_person_is_limited"},

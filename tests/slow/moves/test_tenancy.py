@@ -17,6 +17,7 @@ GLOBAL = {
     "signing_keys",
     "plans",
     "operator_keys",
+    "operator_sessions",
     "operator_log",
     "erasure_receipts",
     "tenant_deletions",

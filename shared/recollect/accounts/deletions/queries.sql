@@ -2,7 +2,8 @@
 -- A tenant as operators see it: Tenant.
 id, slug, name,
     CASE WHEN erase_at IS NOT NULL THEN 'deleted' WHEN status = 'active' AND read_only THEN 'read_only' ELSE status END
-    AS status, plan, created_at, retention_days, erase_at, time_zone;
+    AS status, plan, created_at, retention_days, erase_at, time_zone,
+    (SELECT request.due_at FROM deletion_requests request WHERE request.tenant_id = id) AS deletion_due_at;
 
 -- name: is_moving
 -- Whether another cell has, or may have, rows of a tenant, too.
@@ -23,9 +24,10 @@ RETURNING -- include: tenant
 -- name: restore_tenant
 -- Give a tenant its status back, if its grace is not over.
 WITH undone AS (
-    DELETE FROM tenant_deletions d USING tenants t
-    WHERE d.id = :tenant_id AND t.id = d.id AND t.erase_at > statement_timestamp() AND d.begun_at IS NULL
-    RETURNING d.status_before, d.read_only_before
+    DELETE FROM tenant_deletions deletion USING tenants tenant
+    WHERE deletion.id = :tenant_id AND tenant.id = deletion.id AND tenant.erase_at > statement_timestamp()
+        AND deletion.begun_at IS NULL
+    RETURNING deletion.status_before, deletion.read_only_before
 )
 UPDATE tenants SET status = undone.status_before, read_only = undone.read_only_before, erase_at = NULL
 FROM undone WHERE id = :tenant_id

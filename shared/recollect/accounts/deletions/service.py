@@ -7,6 +7,7 @@ a transaction that also counts the rows deleted so far. If a worker dies, its st
 import asyncio
 import json
 import time
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -67,7 +68,8 @@ async def restore_tenant(operator: Operator, slug: str, *, check: Check[Tenant] 
             raise Conflict(
                 "This tenant is not deleted, so there is nothing to restore.", code=ErrorCode.TENANT_NOT_DELETED
             )
-        restored = tenant if tenant.erase_at is None else await store.restore_tenant(operator, tenant.id)
+        kept = replace(tenant, deletion_due_at=None)
+        restored = kept if tenant.erase_at is None else await store.restore_tenant(operator, tenant.id)
         if restored is None:
             raise Conflict(
                 "The grace period of this tenant is over, so it cannot be restored: its erasure has begun or is about "

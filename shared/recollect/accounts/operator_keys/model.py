@@ -26,6 +26,27 @@ class OperatorKey:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionKey:
+    """The key by which the operator of a session signed in."""
+
+    id: UUID
+    name: str
+
+    @property
+    def actor(self) -> str:
+        """Its holder, as the log of operators records them."""
+        return f"{SUBJECT}{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedOperatorSession:
+    """A new session of an operator's browser: its secret, which is nowhere else, and when it ends."""
+
+    secret: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class FoundKey:
     """What a credential check needs to know of a key."""
 

@@ -30,3 +30,15 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp
 -- name: find_operator_key
 -- The key with this keyed hash, which is noted as used.
 SELECT id, name, expires_at, revoked_at, clock_timestamp() AS read_at FROM find_operator_key(:key_hash);
+
+-- name: begin_operator_session
+-- A new session of the holder of a key, by its keyed hash; returns when it ends.
+SELECT begin_operator_session(:session_hash, :key_id);
+
+-- name: find_operator_session
+-- The key of the session with this keyed hash, while both are valid.
+SELECT id, name FROM find_operator_session(:session_hash);
+
+-- name: end_operator_session
+-- End the session with this keyed hash.
+SELECT end_operator_session(:session_hash);

@@ -25,6 +25,7 @@ class OperatorAction(StrEnum):
     PLAN_SET = "plan.set"
     KEY_CREATED = "operator_key.created"
     KEY_REVOKED = "operator_key.revoked"
+    SIGNED_IN = "operator_key.signed_in"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
+from recollect.accounts.plans.model import Plan
 from recollect.errors import QuotaExceeded
 
 NOUNS: Mapping[str, str] = {
@@ -66,6 +68,23 @@ class QuotaUse:
     name: str
     limit: int | None
     used: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TenantUse:
+    """What a tenant uses of each thing that plans limit, for operators: the numbers of `QuotaUse` by the same names."""
+
+    tenant_id: UUID
+    graphs: int = 0
+    nodes_per_graph: int = 0
+    observations: int = 0
+    stored_bytes: int = 0
+    embeddings_per_day: int = 0
+
+
+def quotas_used(plan: Plan, use: TenantUse) -> list[QuotaUse]:
+    """Each quota of a plan with its limit and what a tenant uses of it."""
+    return [QuotaUse(name, getattr(plan, name), getattr(use, name)) for name in NOUNS]
 
 
 def exceeded(plan: str, quota: str, limit: int, *, used: int | None, asked: int) -> QuotaExceeded:

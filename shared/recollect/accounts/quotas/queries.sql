@@ -27,3 +27,8 @@ WHERE tenant_id = :tenant_id AND hour >= :since::timestamptz AND hour < :since +
 -- The number of entities, facts and placeholders in the largest graph; only of the graphs :allowed, if it is not null.
 SELECT coalesce(max(entities + facts + placeholders), 0)::bigint FROM graph_heads
 WHERE tenant_id = :tenant_id AND (:allowed::uuid[] IS NULL OR graph_id = ANY (:allowed));
+
+-- name: use_of_tenants
+-- What each of these tenants uses of what plans limit, for operators; :day: when the day began whose embeddings count.
+SELECT tenant_id, graphs, nodes_per_graph, observations, stored_bytes, embeddings_per_day
+FROM use_of_tenants(:tenant_ids, :day);

@@ -1,10 +1,12 @@
 """One function per query of `queries.sql`."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from recollect.accounts.quotas.model import Quotas, TenantTotals
+from recollect.accounts.quotas.model import Quotas, TenantTotals, TenantUse
 from recollect.errors import ErrorCode, NotFound
+from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Transaction
 
@@ -40,3 +42,8 @@ async def most_nodes(tx: Transaction) -> int:
     """The number of nodes in the largest graph among those that the caller may use."""
     allowed: list[UUID] | None = None if tx.caller.graphs is None else list(tx.caller.graphs)
     return await tx.fetchval(queries.most_nodes, allowed=allowed)
+
+
+async def use_of_tenants(operator: Operator, tenant_ids: Sequence[UUID], day: datetime) -> list[TenantUse]:
+    """What each of these tenants uses, those left out that are not in the operator's cell."""
+    return await operator.fetch_objects(queries.use_of_tenants, TenantUse, tenant_ids=list(tenant_ids), day=day)

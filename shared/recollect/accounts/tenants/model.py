@@ -29,7 +29,8 @@ class Tenant:
     """One organisation. `slug` is its place in addresses (`/t/{slug}/mcp`); `status` is a TenantStatus.
 
     `retention_days`: how long what was deleted or superseded is kept; None is as the deployment has it. `erase_at`:
-    when a deleted tenant is erased. `time_zone`: the zone of its graphs that have none of their own; None: UTC.
+    when a deleted tenant is erased. `deletion_due_at`: when one is deleted whose owner requested that; None: no owner
+    did. `time_zone`: the zone of its graphs that have none of their own; None: UTC.
     """
 
     id: UUID
@@ -41,6 +42,21 @@ class Tenant:
     retention_days: float | None
     erase_at: datetime | None = None
     time_zone: str | None = None
+    deletion_due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TenantFilter:
+    """Which tenants to list; what is None does not matter.
+
+    `search`: a part of the slug or the name, in upper or lower case. `status`: a TenantStatus. `deletion_requested`:
+    whether an owner requested the deletion.
+    """
+
+    search: str | None = None
+    status: TenantStatus | None = None
+    plan: str | None = None
+    deletion_requested: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

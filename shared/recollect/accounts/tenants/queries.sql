@@ -1,8 +1,12 @@
+-- fragment: status
+-- What the credentials of a tenant are good for: TenantStatus.
+CASE WHEN erase_at IS NOT NULL THEN 'deleted' WHEN status = 'active' AND read_only THEN 'read_only' ELSE status END;
+
 -- fragment: tenant
 -- A tenant as operators and its own members see it: Tenant.
-id, slug, name,
-    CASE WHEN erase_at IS NOT NULL THEN 'deleted' WHEN status = 'active' AND read_only THEN 'read_only' ELSE status END
-    AS status, plan, created_at, retention_days, erase_at, time_zone;
+id, slug, name, -- include: status
+    AS status, plan, created_at, retention_days, erase_at, time_zone,
+    (SELECT request.due_at FROM deletion_requests request WHERE request.tenant_id = id) AS deletion_due_at;
 
 -- name: insert_tenant
 -- A new tenant with its default graph; no row if the slug is taken.
@@ -26,9 +30,19 @@ SELECT -- include: tenant
 FROM tenants WHERE slug = :slug AND place IN ('here', 'leaving');
 
 -- name: list_tenants
--- Tenants that are here, after a slug, by slug as its bytes, so that all cells have one order; at most :limit.
+-- Tenants that are here, after a slug, by slug as its bytes, so that all cells have one order; at most :limit. Only those
+-- with :search in their slug or name, of this :status, with this :plan, and whose deletion an owner :requested or not; a
+-- null does not matter.
 SELECT -- include: tenant
-FROM tenants WHERE slug COLLATE "C" > :after AND place IN ('here', 'leaving') ORDER BY slug COLLATE "C" LIMIT :limit;
+FROM tenants
+WHERE slug COLLATE "C" > :after AND place IN ('here', 'leaving')
+    AND (:search::text IS NULL OR position(lower(:search) IN lower(slug || ' ' || name)) > 0)
+    AND (:status::text IS NULL OR :status = -- include: status
+    )
+    AND (:plan::text IS NULL OR plan = :plan)
+    AND (:requested::boolean IS NULL OR :requested = EXISTS (SELECT FROM deletion_requests r WHERE r.tenant_id = id))
+ORDER BY slug COLLATE "C"
+LIMIT :limit;
 
 -- name: own_tenant
 -- The tenant of the caller.

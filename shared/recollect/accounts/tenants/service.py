@@ -14,6 +14,7 @@ from recollect.accounts.tenants import store
 from recollect.accounts.tenants.model import (
     MAX_RETENTION_DAYS,
     Tenant,
+    TenantFilter,
     TenantPatch,
     TenantStatus,
     tenant_name,
@@ -25,6 +26,8 @@ from recollect.ids import new_id
 from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.transactions import Session, Transaction
 from recollect.times import require_zone
+
+EVERY_TENANT = TenantFilter()
 
 
 async def create_tenant(
@@ -50,9 +53,11 @@ async def find_tenant(operator: Operator, slug: str) -> Tenant:
     return _found(await store.find_tenant(operator, slug), slug)
 
 
-async def list_tenants(operator: Operator, *, after: str = "", limit: int = 1000) -> list[Tenant]:
-    """Tenants by slug, after the slug `after`."""
-    return await store.list_tenants(operator, after=after, limit=limit)
+async def list_tenants(
+    operator: Operator, *, only: TenantFilter = EVERY_TENANT, after: str = "", limit: int = 1000
+) -> list[Tenant]:
+    """Tenants that pass the filter, by slug, after the slug `after`."""
+    return await store.list_tenants(operator, only=only, after=after, limit=limit)
 
 
 async def lock_tenant(operator: Operator, slug: str) -> Tenant:

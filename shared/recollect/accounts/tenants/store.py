@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.accounts.tenants.model import Tenant, TenantPatch, TenantStatus
+from recollect.accounts.tenants.model import Tenant, TenantFilter, TenantPatch, TenantStatus
 from recollect.errors import ErrorCode, NotFound
 from recollect.ids import new_id
 from recollect.postgres.operator_sessions import Operator
@@ -58,9 +58,18 @@ async def update_own_tenant(tx: Transaction, patch: TenantPatch) -> Tenant:
     )
 
 
-async def list_tenants(operator: Operator, *, after: str, limit: int) -> list[Tenant]:
-    """Tenants whose slug comes after `after`, by slug."""
-    return [Tenant(**row) for row in await operator.fetch(queries.list_tenants, after=after, limit=limit)]
+async def list_tenants(operator: Operator, *, only: TenantFilter, after: str, limit: int) -> list[Tenant]:
+    """Tenants that pass the filter, whose slug comes after `after`, by slug."""
+    rows = await operator.fetch(
+        queries.list_tenants,
+        search=only.search,
+        status=only.status,
+        plan=only.plan,
+        requested=only.deletion_requested,
+        after=after,
+        limit=limit,
+    )
+    return [Tenant(**row) for row in rows]
 
 
 async def forget_statistics(session: Session) -> list[str]:

@@ -33,3 +33,7 @@ SELECT (SELECT count(*) FROM tenants WHERE place IN ('here', 'leaving')) AS tena
 -- name: missing_migrations
 -- Of the migrations :wanted, those that a cell lacks.
 SELECT name FROM missing_migrations(:wanted);
+
+-- name: server_version
+-- The version of PostgreSQL, without the name of the distribution.
+SELECT split_part(current_setting('server_version'), ' ', 1);

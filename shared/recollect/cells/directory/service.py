@@ -53,6 +53,11 @@ async def measure_cell(operator: Operator) -> CellSize:
     return await store.measure_cell(operator)
 
 
+async def server_version(operator: Operator) -> str:
+    """The version of PostgreSQL of a cell, such as "18.1"."""
+    return await store.server_version(operator)
+
+
 async def missing_migrations(operator: Operator) -> list[str]:
     """The migrations of this version that a cell lacks."""
     return await store.missing_migrations(operator, [migration.name for migration in migrations()])

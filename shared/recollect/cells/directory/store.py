@@ -51,3 +51,9 @@ async def measure_cell(operator: Operator) -> CellSize:
 async def missing_migrations(operator: Operator, wanted: list[str]) -> list[str]:
     """Of these migrations, those that a cell lacks."""
     return [row["name"] for row in await operator.fetch(queries.missing_migrations, wanted=wanted)]
+
+
+async def server_version(operator: Operator) -> str:
+    """The version of PostgreSQL."""
+    version: str = await operator.fetchval(queries.server_version)
+    return version

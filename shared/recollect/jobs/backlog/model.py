@@ -1,6 +1,7 @@
 """Sizes of queues, and of moves at each step."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,16 @@ class Backlog:
     queue: str
     waiting: int
     oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class FailedWork:
+    """Jobs of one kind that failed with one code, "" where there is none: how many, and when the last one did."""
+
+    kind: str
+    error_code: str
+    failed: int
+    last_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

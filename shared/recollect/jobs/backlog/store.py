@@ -1,6 +1,8 @@
 """Queries of the backlog."""
 
-from recollect.jobs.backlog.model import Backlog, MovesAtStep
+from datetime import datetime
+
+from recollect.jobs.backlog.model import Backlog, FailedWork, MovesAtStep
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Session
 
@@ -10,6 +12,11 @@ queries = Queries(__package__)
 async def waiting_work(session: Session, *, most: int) -> list[Backlog]:
     """Each queue, counted up to `most`."""
     return [Backlog(**row) for row in await session.fetch(queries.waiting_work, most=most)]
+
+
+async def failed_work(session: Session, since: datetime) -> list[FailedWork]:
+    """Failed jobs by their kind and error."""
+    return [FailedWork(**row) for row in await session.fetch(queries.failed_work, since=since)]
 
 
 async def moves_in_progress(session: Session) -> list[MovesAtStep]:

@@ -3737,6 +3737,17 @@ CREATE TABLE operator_keys (
 ALTER TABLE operator_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_operators ON operator_keys TO recollect_operator USING (true);
 
+-- Sessions of operators at their pages, by the keyed hash of their secret. Nobody reads or writes the table but by the
+-- three functions below, which the role of gateways and workers cannot call: it can neither make a session nor find one.
+CREATE TABLE operator_sessions (
+    hash bytea PRIMARY KEY,
+    key_id uuid NOT NULL REFERENCES operator_keys (id) ON DELETE CASCADE,
+    expires_at timestamptz NOT NULL DEFAULT statement_timestamp() + interval '1 hour'
+);
+CREATE INDEX operator_sessions_of_key ON operator_sessions (key_id, expires_at);
+
+ALTER TABLE operator_sessions ENABLE ROW LEVEL SECURITY;
+
 -- What operators did. subject: what it was done to, as `kind:name`.
 CREATE TABLE operator_log (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -3801,6 +3812,36 @@ AS $$
     UPDATE operator_keys SET last_used_at = statement_timestamp()
     WHERE hash = key_hash AND (last_used_at IS NULL OR last_used_at < statement_timestamp() - interval '1 minute');
     SELECT k.id, k.name, k.expires_at, k.revoked_at FROM operator_keys k WHERE k.hash = key_hash
+$$;
+
+-- Begin a session for the holder of a key; returns when it ends, an hour later. What has ended goes, and of one key the
+-- oldest beyond twenty.
+CREATE FUNCTION begin_operator_session(session_hash bytea, holds uuid)
+RETURNS timestamptz
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    DELETE FROM operator_sessions s WHERE s.expires_at <= statement_timestamp() OR s.hash IN (
+        SELECT o.hash FROM operator_sessions o WHERE o.key_id = holds ORDER BY o.expires_at DESC, o.hash OFFSET 19
+    );
+    INSERT INTO operator_sessions AS s (hash, key_id) VALUES (session_hash, holds) RETURNING s.expires_at
+$$;
+
+-- The key of a session, as long as both are valid.
+CREATE FUNCTION find_operator_session(session_hash bytea)
+RETURNS TABLE (id uuid, name text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT k.id, k.name FROM operator_sessions s JOIN operator_keys k ON k.id = s.key_id
+    WHERE s.hash = session_hash AND s.expires_at > statement_timestamp()
+        AND k.revoked_at IS NULL AND k.expires_at > statement_timestamp()
+$$;
+
+-- End a session.
+CREATE FUNCTION end_operator_session(session_hash bytea)
+RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    DELETE FROM operator_sessions s WHERE s.hash = session_hash
 $$;
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON operator_log FOR EACH ROW EXECUTE FUNCTION keep_operator_record();
@@ -4343,6 +4384,43 @@ AS $$
     )
 $$;
 
+-- What these tenants use of what plans limit, for the pages of operators: numbers only, of 200 tenants at most.
+-- day: the midnight (UTC) at which the day began whose embeddings count.
+CREATE FUNCTION use_of_tenants(tenant_ids uuid[], day timestamptz)
+RETURNS TABLE (tenant_id uuid, graphs bigint, nodes_per_graph bigint, observations bigint, stored_bytes bigint,
+    embeddings_per_day bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT t.id, stored.graphs, stored.nodes, stored.observations, stored.bytes, embedded.passages
+    FROM tenants_here t
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS graphs, coalesce(max(h.entities + h.facts + h.placeholders), 0)::bigint AS nodes,
+            coalesce(sum(h.observations), 0)::bigint AS observations,
+            coalesce(sum(counted_bytes(h)), 0)::bigint AS bytes
+        FROM graph_heads h WHERE h.tenant_id = t.id
+    ) AS stored
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(u.passages), 0)::bigint AS passages FROM usage_hourly u
+        WHERE u.tenant_id = t.id AND u.hour >= day AND u.hour < day + interval '1 day' AND u.kind = 'work'
+            AND u.name = 'embed_passages'
+    ) AS embedded
+    WHERE t.id = ANY (tenant_ids[1:200])
+$$;
+
+-- Jobs of all tenants that failed since then, by their kind and the code of the error, the most frequent first: numbers
+-- only.
+CREATE FUNCTION failed_work(since timestamptz)
+RETURNS TABLE (kind text, error_code text, failed bigint, last_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT j.kind, coalesce(j.error_code, ''), count(*), max(j.finished_at)
+    FROM tenants_here t
+    JOIN jobs j ON j.tenant_id = t.id AND j.status = 'failed' AND j.finished_at >= since
+    GROUP BY 1, 2
+    ORDER BY 3 DESC, 1, 2
+    LIMIT 100
+$$;
+
 -- Erasing a tenant, and forgetting what the planner knows of erased rows.
 
 -- Take new statistics of every table that holds what people wrote. The planner's histograms and most common values
@@ -4460,6 +4538,9 @@ CREATE POLICY tenant_isolation ON deletion_requests
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, DELETE ON deletion_requests TO recollect_app;
 GRANT INSERT (tenant_id, requested_by) ON deletion_requests TO recollect_app;
+-- Operators see which tenants are to be deleted, and when.
+CREATE POLICY of_operators ON deletion_requests FOR SELECT TO recollect_operator USING (true);
+GRANT SELECT (tenant_id, due_at) ON deletion_requests TO recollect_operator;
 
 -- Write into the log of operators that a deletion was asked for, or taken back: the application can neither leave that
 -- out nor change it. Nor can it fill the log: beyond ten entries of a tenant in a day, nobody may ask until the next.
@@ -4811,7 +4892,15 @@ GRANT EXECUTE ON FUNCTION -- tenants
     lock_writes
 TO recollect_operator;
 GRANT EXECUTE ON FUNCTION -- operators
-    find_operator_key
+    begin_operator_session,
+    end_operator_session,
+    find_operator_key,
+    find_operator_session
+TO recollect_operator;
+GRANT EXECUTE ON FUNCTION -- worker
+    failed_work,
+    use_of_tenants,
+    waiting_work
 TO recollect_operator;
 GRANT EXECUTE ON FUNCTION -- erasure
     count_of_tenant,
@@ -4893,6 +4982,7 @@ COMMENT ON TABLE deduplications IS 'When the entities of a graph were last compa
 COMMENT ON TABLE autolinks IS 'New facts that wait to be related to what they are like.';
 
 COMMENT ON TABLE operator_keys IS 'Keys of operators, by keyed hash.';
+COMMENT ON TABLE operator_sessions IS 'Sessions of operators at their pages, by keyed hash.';
 COMMENT ON TABLE operator_log IS 'What operators did; append-only.';
 COMMENT ON TABLE deletion_requests IS 'That an owner asked for the deletion of their organisation, and when it is due.';
 COMMENT ON TABLE tenant_deletions IS 'Tenants that were deleted and are not erased yet.';

@@ -68,6 +68,7 @@ COMMENT ON TABLE deduplications IS 'When the entities of a graph were last compa
 COMMENT ON TABLE autolinks IS 'New facts that wait to be related to what they are like.';
 
 COMMENT ON TABLE operator_keys IS 'Keys of operators, by keyed hash.';
+COMMENT ON TABLE operator_sessions IS 'Sessions of operators at their pages, by keyed hash.';
 COMMENT ON TABLE operator_log IS 'What operators did; append-only.';
 COMMENT ON TABLE deletion_requests IS 'That an owner asked for the deletion of their organisation, and when it is due.';
 COMMENT ON TABLE tenant_deletions IS 'Tenants that were deleted and are not erased yet.';

@@ -115,6 +115,9 @@ CREATE POLICY tenant_isolation ON deletion_requests
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, DELETE ON deletion_requests TO recollect_app;
 GRANT INSERT (tenant_id, requested_by) ON deletion_requests TO recollect_app;
+-- Operators see which tenants are to be deleted, and when.
+CREATE POLICY of_operators ON deletion_requests FOR SELECT TO recollect_operator USING (true);
+GRANT SELECT (tenant_id, due_at) ON deletion_requests TO recollect_operator;
 
 -- Write into the log of operators that a deletion was asked for, or taken back: the application can neither leave that
 -- out nor change it. Nor can it fill the log: beyond ten entries of a tenant in a day, nobody may ask until the next.

@@ -179,7 +179,15 @@ GRANT EXECUTE ON FUNCTION -- tenants
     lock_writes
 TO recollect_operator;
 GRANT EXECUTE ON FUNCTION -- operators
-    find_operator_key
+    begin_operator_session,
+    end_operator_session,
+    find_operator_key,
+    find_operator_session
+TO recollect_operator;
+GRANT EXECUTE ON FUNCTION -- worker
+    failed_work,
+    use_of_tenants,
+    waiting_work
 TO recollect_operator;
 GRANT EXECUTE ON FUNCTION -- erasure
     count_of_tenant,

@@ -17,6 +17,17 @@ CREATE TABLE operator_keys (
 ALTER TABLE operator_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_operators ON operator_keys TO recollect_operator USING (true);
 
+-- Sessions of operators at their pages, by the keyed hash of their secret. Nobody reads or writes the table but by the
+-- three functions below, which the role of gateways and workers cannot call: it can neither make a session nor find one.
+CREATE TABLE operator_sessions (
+    hash bytea PRIMARY KEY,
+    key_id uuid NOT NULL REFERENCES operator_keys (id) ON DELETE CASCADE,
+    expires_at timestamptz NOT NULL DEFAULT statement_timestamp() + interval '1 hour'
+);
+CREATE INDEX operator_sessions_of_key ON operator_sessions (key_id, expires_at);
+
+ALTER TABLE operator_sessions ENABLE ROW LEVEL SECURITY;
+
 -- What operators did. subject: what it was done to, as `kind:name`.
 CREATE TABLE operator_log (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -81,6 +92,36 @@ AS $$
     UPDATE operator_keys SET last_used_at = statement_timestamp()
     WHERE hash = key_hash AND (last_used_at IS NULL OR last_used_at < statement_timestamp() - interval '1 minute');
     SELECT k.id, k.name, k.expires_at, k.revoked_at FROM operator_keys k WHERE k.hash = key_hash
+$$;
+
+-- Begin a session for the holder of a key; returns when it ends, an hour later. What has ended goes, and of one key the
+-- oldest beyond twenty.
+CREATE FUNCTION begin_operator_session(session_hash bytea, holds uuid)
+RETURNS timestamptz
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    DELETE FROM operator_sessions s WHERE s.expires_at <= statement_timestamp() OR s.hash IN (
+        SELECT o.hash FROM operator_sessions o WHERE o.key_id = holds ORDER BY o.expires_at DESC, o.hash OFFSET 19
+    );
+    INSERT INTO operator_sessions AS s (hash, key_id) VALUES (session_hash, holds) RETURNING s.expires_at
+$$;
+
+-- The key of a session, as long as both are valid.
+CREATE FUNCTION find_operator_session(session_hash bytea)
+RETURNS TABLE (id uuid, name text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT k.id, k.name FROM operator_sessions s JOIN operator_keys k ON k.id = s.key_id
+    WHERE s.hash = session_hash AND s.expires_at > statement_timestamp()
+        AND k.revoked_at IS NULL AND k.expires_at > statement_timestamp()
+$$;
+
+-- End a session.
+CREATE FUNCTION end_operator_session(session_hash bytea)
+RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    DELETE FROM operator_sessions s WHERE s.hash = session_hash
 $$;
 
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON operator_log FOR EACH ROW EXECUTE FUNCTION keep_operator_record();

@@ -288,3 +288,40 @@ AS $$
         )
     )
 $$;
+
+-- What these tenants use of what plans limit, for the pages of operators: numbers only, of 200 tenants at most.
+-- day: the midnight (UTC) at which the day began whose embeddings count.
+CREATE FUNCTION use_of_tenants(tenant_ids uuid[], day timestamptz)
+RETURNS TABLE (tenant_id uuid, graphs bigint, nodes_per_graph bigint, observations bigint, stored_bytes bigint,
+    embeddings_per_day bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT t.id, stored.graphs, stored.nodes, stored.observations, stored.bytes, embedded.passages
+    FROM tenants_here t
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS graphs, coalesce(max(h.entities + h.facts + h.placeholders), 0)::bigint AS nodes,
+            coalesce(sum(h.observations), 0)::bigint AS observations,
+            coalesce(sum(counted_bytes(h)), 0)::bigint AS bytes
+        FROM graph_heads h WHERE h.tenant_id = t.id
+    ) AS stored
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(u.passages), 0)::bigint AS passages FROM usage_hourly u
+        WHERE u.tenant_id = t.id AND u.hour >= day AND u.hour < day + interval '1 day' AND u.kind = 'work'
+            AND u.name = 'embed_passages'
+    ) AS embedded
+    WHERE t.id = ANY (tenant_ids[1:200])
+$$;
+
+-- Jobs of all tenants that failed since then, by their kind and the code of the error, the most frequent first: numbers
+-- only.
+CREATE FUNCTION failed_work(since timestamptz)
+RETURNS TABLE (kind text, error_code text, failed bigint, last_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
+AS $$
+    SELECT j.kind, coalesce(j.error_code, ''), count(*), max(j.finished_at)
+    FROM tenants_here t
+    JOIN jobs j ON j.tenant_id = t.id AND j.status = 'failed' AND j.finished_at >= since
+    GROUP BY 1, 2
+    ORDER BY 3 DESC, 1, 2
+    LIMIT 100
+$$;
