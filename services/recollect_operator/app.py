@@ -22,6 +22,7 @@ from recollect_operator.cells import OperatorCells, operator_of_request
 from recollect_operator.deployment import CellController
 from recollect_operator.document import document_config
 from recollect_operator.identity import IdentityMiddleware, KeyIdentities, owner
+from recollect_operator.pages.routes import page_routers
 from recollect_operator.plans import PlanTermsController
 from recollect_operator.records import ErasureReceiptController
 from recollect_operator.tenants import TenantRecordController
@@ -45,6 +46,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
             await (_open_as_owner if as_owner else _open)(app.state, settings, stack)
             yield
 
+    pages = [] if as_owner else page_routers()  # A process that asks for no key serves no pages.
     api = FreshRouter(
         "/operator/v1",
         route_handlers=[TenantRecordController, PlanTermsController, ErasureReceiptController, CellController],
@@ -54,7 +56,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
         security=[{"operatorKey": []}],
     )
     return Litestar(
-        [api, live],
+        [api, live, *pages],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
         before_send=[add_allowed_methods],

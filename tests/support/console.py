@@ -117,30 +117,14 @@ class Page(HTMLParser):
 
 
 @dataclass(frozen=True)
-class Visitor:
-    """A signed-in person at the console of one tenant."""
+class PageReader:
+    """A browser without scripts: it opens pages and sends their forms."""
 
     http: httpx2.AsyncClient
-    tenant: str
-    person: Person
-
-    def path(self, page: str, *, graph: str = "default") -> str:
-        return f"/app/{self.tenant}/{graph}/{page}"
-
-    async def open(self, page: str, *, graph: str = "default", status: int = 200, **query: Any) -> Page:
-        """Open a page of the console."""
-        return await self.open_address(self.path(page, graph=graph), status=status, **query)
 
     async def open_address(self, address: str, *, status: int = 200, **query: Any) -> Page:
         response = await self.http.get(address, params=query or None)
         assert response.status_code == status, (address, response.status_code, response.text)
-        return Page(response)
-
-    async def part(self, page: str, target: str, **query: Any) -> Page:
-        """The part of a page that htmx asks for."""
-        headers = {"HX-Request": "true", "HX-Target": target}
-        response = await self.http.get(self.path(page), params=query or None, headers=headers)
-        assert response.status_code == 200, response.text
         return Page(response)
 
     async def send(self, page: Page, part: str, *, status: int = 200, **fields: str | list[str]) -> Page:
@@ -151,6 +135,28 @@ class Visitor:
         if response.status_code == 303:
             return await self.open_address(response.headers["location"], status=status)
         assert response.status_code == status, (form.action, response.status_code, response.text)
+        return Page(response)
+
+
+@dataclass(frozen=True)
+class Visitor(PageReader):
+    """A signed-in person at the console of one tenant."""
+
+    tenant: str
+    person: Person
+
+    def path(self, page: str, *, graph: str = "default") -> str:
+        return f"/app/{self.tenant}/{graph}/{page}"
+
+    async def open(self, page: str, *, graph: str = "default", status: int = 200, **query: Any) -> Page:
+        """Open a page of the console."""
+        return await self.open_address(self.path(page, graph=graph), status=status, **query)
+
+    async def part(self, page: str, target: str, **query: Any) -> Page:
+        """The part of a page that htmx asks for."""
+        headers = {"HX-Request": "true", "HX-Target": target}
+        response = await self.http.get(self.path(page), params=query or None, headers=headers)
+        assert response.status_code == 200, response.text
         return Page(response)
 
 

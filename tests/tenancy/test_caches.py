@@ -55,6 +55,7 @@ CACHES = {
     "recollect.retention.erasure.name_patterns": "tables of letters: nothing of a tenant's",
     "recollect_gateway.web.pages": "templates: nothing of a tenant's",
     "recollect_console.rendering": "templates: nothing of a tenant's",
+    "recollect_operator.pages.rendering": "templates: nothing of a tenant's",
     "recollect_http.web.styles": "a style sheet: nothing of a tenant's",
 }
 """Modules that keep state beyond a call, and how they keep tenants apart."""

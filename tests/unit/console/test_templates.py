@@ -13,8 +13,9 @@ from recollect_gateway.web.pages import ASSETS as GATEWAY_ASSETS
 from recollect_gateway.web.pages import compile_templates
 from recollect_http.web.rendering import COMPONENTS
 from recollect_http.web.styles import ASSETS, PACKAGE
+from recollect_operator.pages.rendering import templates as operator_templates
 
-PACKAGES = (PACKAGE, "recollect_gateway.web", "recollect_console")
+PACKAGES = (PACKAGE, "recollect_gateway.web", "recollect_console", "recollect_operator.pages")
 FORBIDDEN = {
     "an inline style": re.compile(r"\sstyle="),
     "an inline script": re.compile(r"<script(?![^>]*\ssrc=)|\son\w+="),
@@ -76,6 +77,6 @@ def test_libraries_come_with_their_licences() -> None:
 
 def test_every_template_compiles() -> None:
     compile_templates()
-    for made in (console_templates(),):
+    for made in (console_templates(), operator_templates()):
         for name in made.list_templates(extensions=["html"]):
             made.get_template(name)
