@@ -26,7 +26,7 @@ app.command(keys)
 
 @app.command
 def serve() -> None:
-    """Serve the operator API at RECOLLECT_OPERATOR_HOST and RECOLLECT_OPERATOR_PORT."""
+    """Serve the operator API and its pages at RECOLLECT_OPERATOR_HOST and RECOLLECT_OPERATOR_PORT."""
     from recollect_operator.server import main
 
     main()
