@@ -87,7 +87,7 @@ async def look_only(walk: OperatorWalk) -> None:
     """Times are in the reader's zone, and the sidebar of a narrow window opens by the keyboard."""
     await walk.page.do("page.setViewportSize", {"width": 390, "height": 844})
     await walk.click("button[aria-label='Pages']")
-    await walk.shows("#sidebar >> text=Backlog and health")
+    await walk.shows("#sidebar >> text=Health")
     assert await walk.page.barriers() == []
     await walk.page.press("Escape")
     await walk.page.do("page.setViewportSize", WIDE)

@@ -26,7 +26,7 @@ _FORM = "operator_form"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class NotSignedIn(Unauthenticated):
+class NoOperatorSession(Unauthenticated):
     """Nobody is signed in; the browser is led to the sign-in page."""
 
 
@@ -36,11 +36,11 @@ class SessionMiddleware(ASGIMiddleware):
     scopes = (ScopeType.HTTP,)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Raises NotSignedIn, TooManyRequests or Unavailable."""
+        """Raises NoOperatorSession, TooManyRequests or Unavailable."""
         request: AnyRequest = Request(scope)
         key = await signed_in(request)
         if key is None:
-            raise NotSignedIn("Sign in first.")
+            raise NoOperatorSession("Sign in first.")
         scope["user"] = OperatorIdentity(key.actor, site_of_client(request), name=key.name)
         scope["auth"] = None
         await next_app(scope, receive, send)

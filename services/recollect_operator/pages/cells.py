@@ -37,5 +37,5 @@ class CellPages(Controller):
         """All cells, and the moves that are under way or were interrupted."""
         cells = await operations.list_cells(state.cells, request.user)
         async with state.cells.home.session(request.user) as home:
-            under_way = await moves.list_moves_from(home)
-        return render(request, "cells/show.html", cells=cells, moves=under_way, steps=STEPS, undoable=UNDOABLE)
+            found = await moves.list_moves_from(home)
+        return render(request, "cells/show.html", cells=cells, moves=found, steps=STEPS, undoable=UNDOABLE)

@@ -6,7 +6,7 @@ ROOT = "/operator"
 
 
 @dataclass(frozen=True, slots=True)
-class NavigationEntry:
+class SidebarEntry:
     """A page: the first part of its address below ROOT, its label and its icon."""
 
     page: str
@@ -15,9 +15,9 @@ class NavigationEntry:
 
 
 ENTRIES = (
-    NavigationEntry("tenants", "Tenants", "users"),
-    NavigationEntry("plans", "Plans", "layers"),
-    NavigationEntry("cells", "Cells and moves", "database"),
-    NavigationEntry("health", "Backlog and health", "hourglass"),
-    NavigationEntry("log", "Log", "scroll-text"),
+    SidebarEntry("tenants", "Tenants", "users"),
+    SidebarEntry("plans", "Plans", "layers"),
+    SidebarEntry("cells", "Cells and moves", "database"),
+    SidebarEntry("health", "Health", "hourglass"),
+    SidebarEntry("log", "Log", "scroll-text"),
 )

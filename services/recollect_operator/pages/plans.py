@@ -49,8 +49,8 @@ class PlanPages(Controller):
             "plans/list.html",
             done=DONE,
             plans=found,
-            columns=["Plan", *(f"#{label}" for label in LABELS.values())],
-            labels=LABELS,
+            columns=["Plan", *(f"#{limit.replace('_', ' ').capitalize()}" for limit in LIMITS)],
+            limits=LIMITS,
             unlimited=UNLIMITED,
         )
 

@@ -15,7 +15,7 @@ from recollect_http.web import rendering
 from recollect_http.web.forms import form_cookie, form_token
 from recollect_http.web.rendering import error_text, template_environment
 from recollect_operator.operator_identity import OperatorIdentity
-from recollect_operator.pages.access import NotSignedIn
+from recollect_operator.pages.access import NoOperatorSession
 from recollect_operator.pages.navigation import ENTRIES, ROOT
 
 AnyRequest = Request[Any, Any, Any]
@@ -63,7 +63,7 @@ def render_alone(request: AnyRequest, template: str, *, status: int = 200, **con
 
 def error_page(request: AnyRequest, error: Exception) -> Response[str] | Redirect:
     """Any error as a page, in the frame if it is known who asks; who is not signed in is led there."""
-    if isinstance(error, NotSignedIn):
+    if isinstance(error, NoOperatorSession):
         return _to_sign_in(request)
     status, text = error_text(request, error)
     context: dict[str, Any] = {"title": TITLES.get(status, "Error"), "text": text}
