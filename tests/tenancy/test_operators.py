@@ -126,6 +126,7 @@ async def test_only_the_operator_api_finds_operator_keys(
         await attacker.fetch("SELECT * FROM find_operator_key(NULL)")
 
 
+@pytest.mark.proves("security: operator-pages")
 async def test_the_application_neither_makes_nor_finds_a_session_of_an_operator(
     operating: asyncpg.Connection, operator: Operator, attacker: asyncpg.Connection
 ) -> None:
