@@ -21,6 +21,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
@@ -237,6 +238,12 @@ async def db(settings: Settings) -> AsyncIterator[Database]:
     """The database as gateway and worker see it."""
     async with Database.connect(settings.database_url, settings=settings) as database:
         yield database
+
+
+@pytest.fixture(scope="session")
+def databases(db: Database) -> Databases:
+    """The databases of all cells as a gateway sees them: the one of home."""
+    return Databases(db)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from recollect.accounts.members import service as members
 from recollect.accounts.tenants.model import Tenant, TenantPatch
 from recollect.accounts.tenants.service import change_own_tenant, create_tenant, find_tenant
 from recollect.caller import Role
+from recollect.cells.databases import Databases
 from recollect.errors import NotFound, Unauthenticated
 from recollect.postgres.database import Database
 from recollect.postgres.migrate import migrate
@@ -49,18 +50,19 @@ async def prepare_owner(settings: Settings) -> str:
     async with Operator.connect(settings.migration_url, settings) as operator:
         tenant, _ = await _demo_tenant(operator)
     async with Database.connect(settings.database_url, settings=settings) as db:
-        return f"{tenant.id}/{await _owner(db, tenant, settings.pepper)}"
+        return f"{tenant.id}/{await _owner(Databases(db), tenant, settings.pepper)}"
 
 
-async def _owner(db: Database, tenant: Tenant, pepper: bytes) -> UUID:
+async def _owner(databases: Databases, tenant: Tenant, pepper: bytes) -> UUID:
+    db = databases.of(tenant.id)
     async with db.transaction(operator_caller(tenant)) as tx:
         found = [member for member in await members.list_members(tx) if member.email == OWNER]
     if found:
         return found[0].person_id
     async with db.transaction(operator_caller(tenant)) as tx:
         issued = await members.invite(tx, OWNER, Role.OWNER, pepper=pepper)
-    invitation = await members.open_invitation(db, issued.secret, pepper=pepper)
-    joined = await members.join_with_new_account(db, invitation, "Demo owner", secrets.token_urlsafe(32))
+    invitation = await members.open_invitation(databases, issued.secret, pepper=pepper)
+    joined = await members.join_with_new_account(databases, invitation, "Demo owner", secrets.token_urlsafe(32))
     return joined.person_id
 
 
@@ -84,7 +86,7 @@ async def _key(db: Database, tenant: Tenant, kind: str, stored: str | None, pepp
 async def _is_valid(db: Database, key: str, tenant: Tenant, kind: str, pepper: bytes) -> bool:
     """Whether the key is one of this tenant's and has the scopes of this kind, and no other."""
     try:
-        caller = await authenticate(db, key, pepper=pepper)
+        caller = await authenticate(Databases(db), key, pepper=pepper)
     except Unauthenticated:
         return False
     return caller.tenant_id == tenant.id and caller.scopes == KIND_SCOPES[kind]

@@ -17,7 +17,7 @@ from recollect.accounts.members.sending import SentInvitation, invite_and_send
 from recollect.caller import Caller, Role
 from recollect.errors import InvalidInput
 from recollect.outbound.mail import Mailer
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect_cli.gateway import ApiKey, Url, body_of, connected
@@ -94,7 +94,7 @@ def invite_as_operator(tenant: str, email: str, role: Role, settings: Settings |
     settings = settings or operator_settings()
     mailer = Mailer.of(settings)
 
-    async def work(db: Database, caller: Caller) -> SentInvitation:
+    async def work(db: TenantDatabase, caller: Caller) -> SentInvitation:
         return await invite_and_send(db, caller, email, role, mailer=mailer, settings=settings)
 
     return as_tenant(tenant, work)

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.cells.directory import service as directory
-from recollect.cells.service import Cells
 from recollect.errors import Unavailable
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect.valkey.caller_changes import notify_callers_changed_at_end
@@ -56,38 +57,22 @@ def for_tenant(slug: str, work: Callable[[Transaction], Awaitable[T]]) -> T:
     return _run_or_exit(run)
 
 
-def as_system(work: Callable[[Database], Awaitable[T]]) -> T:
-    """Run `work` on the database as the gateway uses it, for no tenant."""
+def as_all_cells(work: Callable[[Databases], Awaitable[T]]) -> T:
+    """Run `work` on the databases of all cells, as the gateway uses them, for no tenant."""
 
     async def run() -> T:
         settings = operator_settings()
         async with (
-            notify_callers_changed_at_end(settings) as on_callers_changed,
-            Database.connect(settings.database_url, settings=settings, on_callers_changed=on_callers_changed) as db,
-        ):
-            return await work(db)
-
-    return _run_or_exit(run)
-
-
-def as_all_cells(work: Callable[[Database], Awaitable[T]]) -> T:
-    """Run `work` on all cells as one database, as the gateway uses them, for no tenant."""
-    settings = operator_settings()
-    if not settings.cells:
-        return as_system(work)
-
-    async def run() -> T:
-        async with (
             connect_redis(settings) as redis,
             notify_callers_changed_at_end(settings) as on_callers_changed,
-            Cells.open(settings, redis, lambda *_: None, on_callers_changed) as cells,
+            Databases.open(settings, redis, lambda *_: None, on_callers_changed) as databases,
         ):
-            return await work(cells)
+            return await work(databases)
 
     return _run_or_exit(run)
 
 
-def as_tenant(slug: str, work: Callable[[Database, Caller], Awaitable[T]]) -> T:
+def as_tenant(slug: str, work: Callable[[TenantDatabase, Caller], Awaitable[T]]) -> T:
     """Run `work`, which opens its own transactions, as an operator for a tenant; raises NotFound."""
 
     async def run() -> T:
@@ -117,7 +102,7 @@ async def _transaction(slug: str) -> AsyncIterator[Transaction]:
 
 
 @asynccontextmanager
-async def _database_of(slug: str) -> AsyncIterator[tuple[Database, Caller]]:
+async def _database_of(slug: str) -> AsyncIterator[tuple[TenantDatabase, Caller]]:
     settings = await _settings_of(slug)
     async with Operator.connect(settings.migration_url, settings) as operator:
         tenant = await tenants.find_tenant(operator, slug)

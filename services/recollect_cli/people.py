@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 from recollect.accounts.people import deletion, notices, resets
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Credentials
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, NotFound
 from recollect.outbound.mail import Mailer
 from recollect.postgres.database import Database
@@ -32,9 +33,9 @@ def reset_password(email: str, *, tenant: str | None = None) -> None:
         Slug of the tenant of which the account is, if it is of one alone. Required if the address has several accounts.
     """
 
-    async def work(db: Database) -> str:
-        account = _chosen(await resets.find_accounts(db, email, tenant=tenant), tenant)
-        return await resets.begin_reset(db, account.id, pepper=pepper(), within=account.confined_to)
+    async def work(databases: Databases) -> str:
+        account = _chosen(await resets.find_accounts(databases, email, tenant=tenant), tenant)
+        return await resets.begin_reset(databases, account.id, pepper=pepper(), within=account.confined_to)
 
     print(f"{operator_settings().base_url}/reset/{as_all_cells(work)}")
 
@@ -54,12 +55,12 @@ def delete(email: str, *, yes: Annotated[bool, Parameter(negative=())] = False) 
         Confirm the deletion. It cannot be undone.
     """
 
-    async def work(db: Database) -> Credentials:
-        account = await _account(db, email)
+    async def work(databases: Databases) -> Credentials:
+        account = await _account(databases.home, email)
         if yes:
-            await deletion.delete_account(db, account.id)
+            await deletion.delete_account(databases, account.id)
         else:
-            deletion.require_no_member(await people.list_memberships(db, account.id, within=None, strict=True))
+            deletion.require_no_member(await people.list_memberships(databases, account.id, within=None, strict=True))
         return account
 
     account = as_all_cells(work)

@@ -17,6 +17,7 @@ from recollect.curation.duplicates import proposals
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Moment
 from recollect.graph.graphs.view import GraphView
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call, Services
 from recollect_http.web.rendering import go_to
@@ -69,6 +70,11 @@ class Visit:
         """This person's call of an operation, by the name that the graph's log has for it."""
         return Call(self.caller, self.services, operation, read_only=read_only)
 
+    @property
+    def db(self) -> TenantDatabase:
+        """The database of the tenant."""
+        return self.services.databases.of(self.caller.tenant_id)
+
     @asynccontextmanager
     async def reading(self, operation: str) -> AsyncIterator[GraphView]:
         """The page's one transaction, as a view of its graph at its moment. Raises NotFound where there is none."""
@@ -82,7 +88,7 @@ class Visit:
     @asynccontextmanager
     async def reading_tenant(self) -> AsyncIterator[Transaction]:
         """The one transaction of a page that shows nothing of a graph."""
-        async with self.services.db.transaction(self.caller, read_only=True) as tx:
+        async with self.db.transaction(self.caller, read_only=True) as tx:
             self.graphs = await graphs.list_graphs(tx, limit=MAX_GRAPHS)
             await self._read_frame(tx)
             yield tx
@@ -98,7 +104,7 @@ class Visit:
 
     def changing_tenant(self, *, commit: bool = True) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that changes something of the tenant. `commit` False: a dry run, rolled back."""
-        return self.services.db.transaction(self.caller, commit=commit)
+        return self.db.transaction(self.caller, commit=commit)
 
     @property
     def may_write(self) -> bool:

@@ -1,7 +1,7 @@
 """The composition root: settings in, one ASGI application out."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from uuid import UUID
 
@@ -17,15 +17,14 @@ from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.token_issuers import Issuers
 from recollect.accounts.usage.tally import UsageTally
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.embedding import Embedder, create_embedder, create_previous_embedder
 from recollect.embedding.cache import CachedEmbedder
 from recollect.fairness.presence import PresenceReporter
 from recollect.outbound.http_client import Outbound
 from recollect.outbound.mail import Mailer
 from recollect.outbound.txt_records import TextRecords
-from recollect.postgres.database import Database
-from recollect.postgres.replicas import replica_of
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.retrieval.recall.cache import RecallCache
 from recollect.retrieval.recall.english_words import load_english
 from recollect.retrieval.recall.questions import QuestionEncoder
@@ -37,7 +36,6 @@ from recollect.valkey.change_stream import ChangePublisher
 from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.shared_cache import SharedCache
-from recollect.valkey.wakeups import Wakeups
 from recollect_console.routes import console_routers
 from recollect_gateway.callers.admission import Admission
 from recollect_gateway.callers.credentials import Authenticator
@@ -87,7 +85,7 @@ from recollect_gateway.oauth.token_endpoint import TokenController
 from recollect_gateway.process.background_tasks import BackgroundTasks
 from recollect_gateway.process.readiness import Readiness, awaited_readiness, checked_embedder, reported_readiness
 from recollect_gateway.process.usage import UsageMiddleware, flushed_usage
-from recollect_gateway.requests.idempotency import IdempotencyMiddleware, database_of
+from recollect_gateway.requests.idempotency import IdempotencyMiddleware, databases_of
 from recollect_gateway.streaming.streams import Streams
 from recollect_gateway.web.account import MembershipController, OwnGrantController, OwnIdentityController
 from recollect_gateway.web.forgotten import ForgottenController, ResetController
@@ -190,6 +188,7 @@ def _management_api() -> list[Router]:
         guards=[within_toolsets, within_scope, known_parameters],
         dependencies={
             "db": Provide(_db, sync_to_thread=False),
+            "databases": Provide(_databases, sync_to_thread=False),
             "services": Provide(_services, sync_to_thread=False),
         },
         security=[{"apiKey": []}, {"session": [], "tenant": []}],
@@ -253,8 +252,10 @@ async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack:
         await stack.enter_async_context(checked_embedder(embedder))
     bus = await _change_bus(settings, stack)
     callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
-    state.db = await _database(redis, settings, callers, stack)
-    state.readiness = Readiness(state.drain, (state.db, *state.db.other_cells), embedder)
+    publisher = ChangePublisher(redis)
+    stack.push_async_callback(publisher.aclose)
+    state.databases = await stack.enter_async_context(_open_databases(redis, settings, callers, publisher))
+    state.readiness = Readiness(state.drain, state.databases.all, embedder)
     await stack.enter_async_context(awaited_readiness(state.readiness, server_of(settings.database_url)))
     if settings.exports_metrics:
         await stack.enter_async_context(reported_readiness(state.readiness))
@@ -262,7 +263,7 @@ async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack:
     state.page_address = settings.base_url
     state.pepper = settings.pepper
     state.tally = UsageTally()
-    await stack.enter_async_context(flushed_usage(state.db, state.tally, seconds=settings.usage_flush_seconds))
+    await stack.enter_async_context(flushed_usage(state.databases, state.tally, seconds=settings.usage_flush_seconds))
     state.address_limits = limits = AddressLimits(state.pepper)
     state.limiter = limiter = _rate_limiter(redis, settings)
     stack.push_async_callback(limiter.aclose)
@@ -274,7 +275,7 @@ async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack:
     stack.push_async_callback(state.background_tasks.settle, settings.mail_seconds)
     state.resources = Resources.of_settings(settings)
     state.authenticator = Authenticator(
-        state.db,
+        state.databases,
         state.pepper,
         state.tally.note_key,
         failed_keys,
@@ -283,14 +284,14 @@ async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack:
         callers,
         state.resources,
     )
-    presence = PresenceReporter(redis, state.db.known_cell)
+    presence = PresenceReporter(redis, state.databases.known_cell)
     stack.push_async_callback(presence.aclose)
     state.admission = Admission(limiter, settings, presence)
     state.streams = Streams(bus, state.admission, settings)
     state.drain.end_streams = state.streams.drain
     state.answer_vault = AnswerVault.of(state.pepper)
     _prepare_sign_in(state, settings)
-    state.services = Services(state.db, encoder, settings, recall_cache, state.tally)
+    state.services = Services(state.databases, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(
         state.services, state.authenticator, state.admission, state.resources, state.streams, offer
     )
@@ -303,34 +304,21 @@ def _prepare_sign_in(state: State, settings: Settings) -> None:
     state.breached = BreachedPasswords.of(settings, state.outbound)
     state.relying_party = RelyingParty(state.issuers, state.outbound)
     state.text_records = TextRecords(settings)
-    state.vault, state.published_keys = Vault.of(state.pepper), PublishedKeys(state.db)
-    state.known_clients = KnownClients(state.db, state.outbound)
+    state.vault, state.published_keys = Vault.of(state.pepper), PublishedKeys(state.databases.home)
+    state.known_clients = KnownClients(state.databases.home, state.outbound)
 
 
-async def _database(redis: Redis, settings: Settings, callers: RememberedCallers, stack: AsyncExitStack) -> Database:
-    """The database, or all cells as one. Its commits notify workers, listeners and gateways that remember callers."""
-    publisher = ChangePublisher(redis)
-    stack.push_async_callback(publisher.aclose)
+def _open_databases(
+    redis: Redis, settings: Settings, callers: RememberedCallers, publisher: ChangePublisher
+) -> AbstractAsyncContextManager[Databases]:
+    """The databases of all cells. Their commits notify workers, listeners and gateways that remember callers."""
     publish_caller_change = caller_change_notifier(publisher)
 
     def on_callers_changed(tenant_id: UUID) -> None:
         callers.forget(tenant_id)
         publish_caller_change(tenant_id)
 
-    if settings.cells:
-        return await stack.enter_async_context(Cells.open(settings, redis, publisher.publish, on_callers_changed))
-    wakeups = Wakeups(redis)
-    stack.push_async_callback(wakeups.aclose)
-    return await stack.enter_async_context(
-        Database.connect(
-            settings.database_url,
-            settings=settings,
-            on_commit=wakeups.notify,
-            on_written=publisher.publish,
-            on_callers_changed=on_callers_changed,
-            replica=await stack.enter_async_context(replica_of(settings)),
-        )
-    )
+    return Databases.open(settings, redis, publisher.publish, on_callers_changed)
 
 
 async def _change_bus(settings: Settings, stack: AsyncExitStack) -> ChangeBus:
@@ -382,10 +370,15 @@ def _recall_cache(redis: Redis, settings: Settings, stack: AsyncExitStack) -> Re
     return RecallCache(shared)
 
 
-def _db(scope: Scope) -> Database:
-    return database_of(scope)
+def _databases(scope: Scope) -> Databases:
+    return databases_of(scope)
+
+
+def _db(scope: Scope) -> TenantDatabase:
+    """The database of the caller's tenant."""
+    return databases_of(scope).of(scope["user"].tenant_id)
 
 
 def _services(scope: Scope) -> Services:
     services: Services = scope["litestar_app"].state.services
-    return replace(services, db=database_of(scope))
+    return replace(services, databases=databases_of(scope))

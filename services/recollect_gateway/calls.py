@@ -9,6 +9,7 @@ from typing import TypeVar
 from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.embedding import PreparedTexts
 from recollect.fairness.computing import Slices, compute
 from recollect.graph.graphs import service as graphs
@@ -18,9 +19,9 @@ from recollect.graph.graphs.replicas import replicated
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.relations.counted import EdgeCounts
 from recollect.jobs.model import EMBED_PASSAGES
-from recollect.postgres.database import Database
 from recollect.postgres.replicas import ReplicaFailed
 from recollect.postgres.sql import QueryPlan
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import ExpectedGraph, GraphChanged, Transaction
 from recollect.retrieval.recall.cache import Lookup, RecallCache, cached_lookup
 from recollect.retrieval.recall.model import Question, RecallFilter
@@ -38,7 +39,7 @@ WRITE_STATEMENTS = 2
 class Services:
     """The services that every call may use. Made once by the composition root; caches that are off are None."""
 
-    db: Database
+    databases: Databases
     encoder: QuestionEncoder
     settings: Settings
     recall_cache: RecallCache | None = None
@@ -75,6 +76,11 @@ class Call:
         """The service's settings."""
         return self.services.settings
 
+    @property
+    def db(self) -> TenantDatabase:
+        """The database of the caller's tenant."""
+        return self.services.databases.of(self.caller.tenant_id)
+
     def transaction(
         self,
         *,
@@ -83,7 +89,7 @@ class Call:
         plan: QueryPlan = QueryPlan.WITH_VALUES,
     ) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction. `commit` False: a dry run, rolled back. The others: as in `Database`."""
-        return self.services.db.transaction(
+        return self.db.transaction(
             self.caller,
             read_only=self.read_only,
             commit=commit,
@@ -165,7 +171,7 @@ class Call:
         `commit` and `plan` as in `transaction`. After the time of WRITE_STATEMENTS statements it is rolled back,
         unless it is `unbounded`: other writers of the graph wait for it.
         """
-        return self.services.db.writing(
+        return self.db.writing(
             self.caller,
             self.graph_name(graph),
             commit=commit,

@@ -21,6 +21,7 @@ import asyncpg
 
 from recollect.accounts.identity.service import authenticate
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.embedding import Embedder
 from recollect.postgres.connections import APP_ROLE, register_types, session_settings
 from recollect.postgres.database import Database
@@ -92,12 +93,12 @@ class Recorder:
     def __init__(self, connection: asyncpg.Connection, embedder: Embedder, settings: Settings, key: str) -> None:
         self._connection = RecordingConnection(connection)
         self._db = Database(cast(asyncpg.Pool, PoolOfOne(self._connection)), settings)
-        self._services = Services(self._db, QuestionEncoder(embedder), settings)
+        self._services = Services(Databases(self._db), QuestionEncoder(embedder), settings)
         self._key, self._pepper = key, settings.key_secret.get_secret_value().encode()
 
     async def record(self, tool_name: str, arguments: dict[str, Any]) -> Recording:
         """The statements that this call would send now."""
-        caller = await authenticate(self._db, self._key, pepper=self._pepper)
+        caller = await authenticate(Databases(self._db), self._key, pepper=self._pepper)
         sign_in = self._taken()
         await self._run(caller, tool_name, arguments)
         return Recording(sign_in, self._taken())

@@ -10,6 +10,7 @@ import pytest
 
 from recollect.accounts.identity.model import IssuedKey
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_workers import job_loop
@@ -80,7 +81,7 @@ class Tenant:
         return await self.issue(self.caller)
 
     async def person(self) -> str:
-        return str((await joined(self.db, self.caller, Role.MEMBER, pepper=self.pepper)).id)
+        return str((await joined(Databases(self.db), self.caller, Role.MEMBER, pepper=self.pepper)).id)
 
     async def actions(self) -> list[tuple[str, str, list[str]]]:
         found = await self.owner.fetch(
@@ -269,7 +270,7 @@ async def change_tenant(tenant: Tenant) -> str:
 
 
 async def end_session(tenant: Tenant) -> str:
-    person = await joined(tenant.db, tenant.caller, Role.READER, pepper=tenant.pepper)
+    person = await joined(Databases(tenant.db), tenant.caller, Role.READER, pepper=tenant.pepper)
     async with browser(tenant.gateway) as http:
         await sign_in(http, person.email)
         http.headers["X-Recollect-Tenant"] = tenant.caller.tenant

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller, Role, Scope
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from recollect_gateway.callers.browser_sessions import TENANT_HEADER
 from recollect_gateway.mcp_endpoint.tools import TOOLS
@@ -42,10 +42,10 @@ def scopes_of(role: Role) -> set[str]:
 
 @asynccontextmanager
 async def member(
-    gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role
+    gateway: RunningGateway, databases: Databases, caller: Caller, settings: Settings, role: Role
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """The browser of a signed-in member of the tenant."""
-    person = await joined(db, caller, role, pepper=settings.key_secret.get_secret_value().encode())
+    person = await joined(databases, caller, role, pepper=settings.key_secret.get_secret_value().encode())
     async with browser(gateway) as http:
         assert (await sign_in(http, person.email)).status_code == 303
         http.headers[TENANT_HEADER] = caller.tenant
@@ -75,9 +75,9 @@ class TestRoutes:
     @pytest.mark.proves("security: roles-and-scopes")
     @pytest.mark.parametrize("role", UPWARDS)
     async def test_a_person_has_the_rights_of_their_role_in_the_table(
-        self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, settings: Settings, role: Role
     ) -> None:
-        async with member(gateway, db, caller, settings, role) as http:
+        async with member(gateway, databases, caller, settings, role) as http:
             assert await barred_routes(http) == barred_by_the_table(scopes_of(role))
 
     @pytest.mark.parametrize("role", UPWARDS)
@@ -102,10 +102,10 @@ class TestRoutes:
 
     @pytest.mark.parametrize("role", UPWARDS)
     async def test_only_an_owner_can_make_owners(
-        self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, settings: Settings, role: Role
     ) -> None:
         """This is the last row of the table."""
-        async with member(gateway, db, caller, settings, role) as http:
+        async with member(gateway, databases, caller, settings, role) as http:
             asked = {"email": "grace@example.com", "role": "owner"}
             answer = await http.post("/v1/invitations", json=asked)
         assert answer.status_code == (201 if role is Role.OWNER else 403), answer.text

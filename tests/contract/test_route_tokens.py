@@ -11,7 +11,7 @@ from recollect.accounts.identity.model import generate_secret
 from recollect.accounts.oauth.grants.model import ACCESS
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role, Scope
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from recollect_gateway.management.guards import TOOLSETS_OPT, needed_scope, takes_tokens
 from tests.contract.test_route_toolsets import answered, handlers_by_name, toolsets_of_routes
@@ -47,8 +47,8 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2xvZ2luLmV4YW1wbGUifQ.c2lnbmF0d
 
 
 @pytest.fixture
-async def owner_person(db: Database, caller: Caller, settings: Settings) -> Person:
-    return await joined(db, caller, Role.OWNER, pepper=settings.pepper)
+async def owner_person(databases: Databases, caller: Caller, settings: Settings) -> Person:
+    return await joined(databases, caller, Role.OWNER, pepper=settings.pepper)
 
 
 @pytest.fixture

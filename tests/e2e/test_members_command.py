@@ -8,7 +8,7 @@ import pytest
 from recollect.accounts.people import service as people
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Role
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.commands import Shell
@@ -51,10 +51,10 @@ async def test_the_first_owner_is_invited_on_the_command_line(
 
 
 async def test_an_operator_resets_a_forgotten_password(
-    gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, operators: Shell
+    gateway: RunningGateway, databases: Databases, caller: Caller, settings: Settings, operators: Shell
 ) -> None:
     pepper = settings.key_secret.get_secret_value().encode()
-    person = await joined(db, caller, Role.READER, pepper=pepper)
+    person = await joined(databases, caller, Role.READER, pepper=pepper)
     link = (await operators.run("people", "reset-password", person.email)).text.strip()
     async with browser(gateway) as http:
         await submit(http, "/reset/" + link.rpartition("/")[2], password="seven lanterns over harbour mud")
@@ -64,10 +64,10 @@ async def test_an_operator_resets_a_forgotten_password(
 
 
 async def test_an_operator_deletes_an_account_once_it_has_no_memberships(
-    gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, operators: Shell
+    gateway: RunningGateway, db: Database, databases: Databases, caller: Caller, settings: Settings, operators: Shell
 ) -> None:
     pepper = settings.key_secret.get_secret_value().encode()
-    person = await joined(db, caller, Role.READER, pepper=pepper)
+    person = await joined(databases, caller, Role.READER, pepper=pepper)
     for more in ((), ("--yes",)):
         refused = await operators.run("people", "delete", person.email, *more)
         assert (refused.code, f"({caller.tenant})" in refused.err) == (1, True), refused.err
@@ -82,8 +82,10 @@ async def test_an_operator_deletes_an_account_once_it_has_no_memberships(
     assert (nobody.code, "no account" in nobody.err) == (1, True)
 
 
-async def test_a_person_is_notified_when_an_operator_deletes_their_account(db: Database, operators: Shell) -> None:
-    person = await people.register(db, new_email(), "Ada", PASSWORD)
+async def test_a_person_is_notified_when_an_operator_deletes_their_account(
+    databases: Databases, operators: Shell
+) -> None:
+    person = await people.register(databases, new_email(), "Ada", PASSWORD)
     async with mail_server() as mail:
         sending = {
             "RECOLLECT_MAIL_URL": f"smtp://127.0.0.1:{mail.port}",
@@ -99,7 +101,7 @@ async def test_a_person_is_notified_when_an_operator_deletes_their_account(db: D
 
 
 async def test_an_operator_of_several_cells_deletes_every_copy(
-    celled: Settings, cells: Cells, resident: Caller, owner_b: asyncpg.Connection, tmp_path: Path
+    celled: Settings, cells: Databases, resident: Caller, owner_b: asyncpg.Connection, tmp_path: Path
 ) -> None:
     person = await joined(cells, resident, Role.READER, pepper=b"pepper")
     operators = Shell(tmp_path, environment(celled))
@@ -109,4 +111,4 @@ async def test_an_operator_of_several_cells_deletes_every_copy(
     done = await operators.run("people", "delete", person.email, "--yes")
     assert done.code == 0, done.err
     assert await owner_b.fetchval("SELECT count(*) FROM people WHERE id = $1", person.id) == 0
-    assert not await people.is_known(cells, person.email)
+    assert not await people.is_known(cells.home, person.email)

@@ -6,6 +6,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.people import resets
 from recollect.caller import Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -22,6 +23,7 @@ __all__ = ["operators"]
 async def test_an_operator_names_the_tenant_of_the_account(
     gateway: RunningGateway,
     db: Database,
+    databases: Databases,
     new_tenant: NewTenant,
     settings: Settings,
     operators: Shell,
@@ -31,8 +33,8 @@ async def test_an_operator_names_the_tenant_of_the_account(
     for tenant in tenants:
         async with db.transaction(operator_caller(tenant)) as tx:
             issued = await members.invite(tx, email, Role.READER, pepper=settings.pepper)
-        invitation = await members.open_invitation(db, issued.secret, pepper=settings.pepper)
-        await members.join_with_new_account(db, invitation, "Ada", PASSWORD)
+        invitation = await members.open_invitation(databases, issued.secret, pepper=settings.pepper)
+        await members.join_with_new_account(databases, invitation, "Ada", PASSWORD)
     with subtests.test("no tenant is named"):
         refused = await operators.run("people", "reset-password", email)
         assert refused.code == 1
@@ -47,5 +49,5 @@ async def test_an_operator_names_the_tenant_of_the_account(
             account = (await http.get("/account")).text
         assert tenants[1].slug in account
         assert tenants[0].slug not in account
-        found = [account.tenant for account in await resets.find_accounts(db, email)]
+        found = [account.tenant for account in await resets.find_accounts(databases, email)]
         assert found == [None, tenants[0].slug]

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.commands import Shell
 from tests.support.gateway import RunningGateway, eventually
@@ -66,11 +66,11 @@ async def test_an_admin_manages_keys_without_the_database(
 
 
 async def test_an_admin_manages_members_without_the_database(
-    shells: Shells, db: Database, caller: Caller, tenant: Tenant, settings: Settings
+    shells: Shells, databases: Databases, caller: Caller, tenant: Tenant, settings: Settings
 ) -> None:
     pepper, email = settings.key_secret.get_secret_value().encode(), new_email()
-    owner = await joined(db, caller, Role.OWNER, pepper=pepper)
-    reader = await joined(db, caller, Role.READER, pepper=pepper)
+    owner = await joined(databases, caller, Role.OWNER, pepper=pepper)
+    reader = await joined(databases, caller, Role.READER, pepper=pepper)
     [[link]] = await shells.rows(shells.admin, "members", "invite", email, "--role", "member")
     assert "/join/" in link
     rows = await shells.rows(shells.admin, "members", "list")

@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 from recollect.accounts.identity.model import generate_secret, hash_secret
 from recollect.accounts.people import sessions
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.ids import new_id
-from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import NewApiKey, RunningGateway, rpc_headers, serving
@@ -64,8 +64,10 @@ class Connected:
 
 
 @pytest.fixture
-async def connected(strict: RunningGateway, db: Database, caller: Caller, pepper: bytes) -> AsyncIterator[Connected]:
-    person = await joined(db, caller, Role.MEMBER, pepper=pepper)
+async def connected(
+    strict: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
+) -> AsyncIterator[Connected]:
+    person = await joined(databases, caller, Role.MEMBER, pepper=pepper)
     async with browser(strict) as http, strict.http() as web:
         client = await HandClient.register(strict, web)
         yield Connected(client, Visitor(http, person.email), str(person.id))
@@ -161,12 +163,12 @@ async def test_keys_that_were_revoked_expired_or_rotated_lock_nobody_out(
 
 
 async def test_sessions_that_ended_lock_nobody_out(
-    strict: RunningGateway, connected: Connected, db: Database, pepper: bytes, caller: Caller
+    strict: RunningGateway, connected: Connected, databases: Databases, pepper: bytes, caller: Caller
 ) -> None:
     person = connected.person_id
     for _ in range(ALLOWED + 4):
-        issued = await sessions.begin_session(db, person, BROWSER, pepper=pepper)  # type: ignore[arg-type]
-        await sessions.end_session(db, issued.person_id, issued.id, within=None)
+        issued = await sessions.begin_session(databases, person, BROWSER, pepper=pepper)  # type: ignore[arg-type]
+        await sessions.end_session(databases, issued.person_id, issued.id, within=None)
         async with strict.http() as http:
             http.cookies.set("recollect_session", issued.secret)
             assert (await http.get("/account")).status_code == 303

@@ -3,6 +3,8 @@
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 import asyncpg
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.postgres.connections import OWNER_ROLE
 from recollect.postgres.migrate import migrate
 from recollect.settings import Settings
@@ -19,6 +21,7 @@ from recollect.valkey.client import connect_redis
 from recollect_local.postgres import LocalPostgres
 from recollect_operator.cells import OperatorCells
 from tests.support.gateway import RunningGateway, serving
+from tests.support.memories import Agent
 
 OTHER = "b"
 """The name of the cell that is not the home cell."""
@@ -55,17 +58,23 @@ async def celled(postgres: LocalPostgres, settings: Settings) -> Settings:
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Cells]:
+async def opened(settings: Settings) -> AsyncIterator[Databases]:
     """The cells of these settings, as a gateway opens them."""
-    async with connect_redis(settings) as redis, Cells.open(settings, redis, lambda *_: None) as cells:
+    async with connect_redis(settings) as redis, Databases.open(settings, redis, lambda *_: None) as cells:
         yield cells
 
 
 @pytest.fixture
-async def cells(celled: Settings) -> AsyncIterator[Cells]:
+async def cells(celled: Settings) -> AsyncIterator[Databases]:
     """Both cells, as a new gateway opens them."""
     async with opened(celled) as database:
         yield database
+
+
+def routed(databases: Databases, agent: Agent) -> Agent:
+    """The agent as a call of a gateway has it: each transaction finds the tenant's cell."""
+    database: Any = databases.of(agent.caller.tenant_id)
+    return replace(agent, db=database)
 
 
 @pytest.fixture(scope="session")

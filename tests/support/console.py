@@ -10,7 +10,7 @@ import httpx2
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway
 from tests.support.people import browser, joined, sign_in
@@ -162,10 +162,10 @@ class Visitor(PageReader):
 
 @asynccontextmanager
 async def visiting(
-    gateway: RunningGateway, db: Database, settings: Settings, caller: Caller, role: Role = Role.OWNER
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller, role: Role = Role.OWNER
 ) -> AsyncIterator[Visitor]:
     """A new person with this role in the caller's tenant, signed in."""
-    person = await joined(db, caller, role, pepper=settings.pepper)
+    person = await joined(databases, caller, role, pepper=settings.pepper)
     async with browser(gateway) as http:
         answer = await sign_in(http, person.email)
         assert answer.status_code == 303, answer.text

@@ -26,6 +26,7 @@ from recollect.accounts.identity.model import IssuedKey, NewKey
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.settings import Settings
 from recollect.settings.addresses.public_url import local_url
 from recollect_gateway.app import create_app
@@ -181,7 +182,7 @@ async def admin_key(issue: NewApiKey, caller: Caller) -> str:
     return (await issue(caller, kind="admin")).secret
 
 
-async def issue_key(db: Database, settings: Settings, caller: Caller, **fields: Any) -> IssuedKey:
+async def issue_key(db: TenantDatabase, settings: Settings, caller: Caller, **fields: Any) -> IssuedKey:
     """Make an API key of the caller's tenant; the fields are those of NewKey."""
     async with db.transaction(caller) as tx:
         pepper = settings.key_secret.get_secret_value().encode()
@@ -240,7 +241,7 @@ def error_of(result: CallToolResult) -> dict[str, Any]:
     return error
 
 
-async def revision_of(db: Database, caller: Caller, graph: str = "default") -> int:
+async def revision_of(db: TenantDatabase, caller: Caller, graph: str = "default") -> int:
     """The newest revision of a graph; 0 where there is none."""
     async with db.transaction(caller, read_only=True) as tx:
         found = await tx.fetchval(

@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 import structlog.testing
 
-import recollect_gateway.app
+import recollect.cells.databases
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.connections import APP_ROLE
@@ -128,7 +128,7 @@ async def unwatched(postgres: LocalPostgres, settings: Settings) -> AsyncIterato
         await superuser.execute(f"DROP ROLE IF EXISTS {WITHOUT_POLICIES}")
         await superuser.execute(f"CREATE ROLE {WITHOUT_POLICIES} BYPASSRLS IN ROLE {APP_ROLE}")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(recollect_gateway.app, "Database", _Unwatched)
+            patch.setattr(recollect.cells.databases, "Database", _Unwatched)
             with serving(settings.model_copy(update={"database_url": postgres.url()})) as gateway:
                 yield gateway
         await superuser.execute(f"DROP ROLE {WITHOUT_POLICIES}")

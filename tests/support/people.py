@@ -18,7 +18,7 @@ from recollect.accounts.people import passwords, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Browser, Person, PersonSession
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from tests.support.gateway import RunningGateway, eventually
 
 T = TypeVar("T")
@@ -48,21 +48,23 @@ def new_email() -> str:
     return f"person-{next(_serial)}@example.com"
 
 
-async def joined(db: Database, caller: Caller, role: Role, *, pepper: bytes, email: str | None = None) -> Person:
+async def joined(
+    databases: Databases, caller: Caller, role: Role, *, pepper: bytes, email: str | None = None
+) -> Person:
     """A new person who is a member of the caller's tenant, with PASSWORD."""
     email = email or new_email()
-    async with db.transaction(caller) as tx:
+    async with databases.of(caller.tenant_id).transaction(caller) as tx:
         issued = await members.invite(tx, email, role, pepper=pepper)
-    invitation = await members.open_invitation(db, issued.secret, pepper=pepper)
-    person = await people.register(db, email, "Ada", PASSWORD)
-    await members.join(db, invitation, person)
+    invitation = await members.open_invitation(databases, issued.secret, pepper=pepper)
+    person = await people.register(databases, email, "Ada", PASSWORD)
+    await members.join(databases, invitation, person)
     return person
 
 
-async def new_session(db: Database, person_id: UUID, *, pepper: bytes) -> PersonSession:
+async def new_session(databases: Databases, person_id: UUID, *, pepper: bytes) -> PersonSession:
     """A session of a person who has just signed in."""
-    issued = await sessions.begin_session(db, person_id, BROWSER, pepper=pepper)
-    session = await sessions.session_of(db, issued.secret, pepper=pepper)
+    issued = await sessions.begin_session(databases, person_id, BROWSER, pepper=pepper)
+    session = await sessions.session_of(databases, issued.secret, pepper=pepper)
     assert session is not None
     return session
 

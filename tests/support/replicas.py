@@ -14,6 +14,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.postgres.migrate import migrate
 from recollect.postgres.operator_sessions import Operator
@@ -99,16 +100,16 @@ class Reader:
 
     def call(self, caller: Caller) -> Call:
         """A call that only reads."""
-        return call_of(self.db, caller, self.settings)
+        return call_of(Databases(self.db), caller, self.settings)
 
     def agent(self, caller: Caller) -> Agent:
         """An agent that writes to the primary."""
         return Agent(self.db, caller)
 
 
-def call_of(db: Database, caller: Caller, settings: Settings) -> Call:
+def call_of(databases: Databases, caller: Caller, settings: Settings) -> Call:
     """A call that only reads."""
-    return Call(caller, Services(db, QuestionEncoder(embedder()), settings), "read", read_only=True)
+    return Call(caller, Services(databases, QuestionEncoder(embedder()), settings), "read", read_only=True)
 
 
 def outcomes(measured: Measured) -> dict[str, int]:

@@ -18,9 +18,9 @@ from recollect.caller import Caller
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
-from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.sql import Query
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding
@@ -114,7 +114,7 @@ async def begun(worker: WorkerProcess) -> None:
     await asyncio.to_thread(worker.wait_for, "worker started")
 
 
-async def remember(db: Database, caller: Caller, *names: str) -> None:
+async def remember(db: TenantDatabase, caller: Caller, *names: str) -> None:
     """Create entities with two observations each: two passages per name."""
     async with db.transaction(caller) as tx, graphs.write_graph(tx, None, "create_entities") as revision:
         likings = ("likes coffee", "likes tea")

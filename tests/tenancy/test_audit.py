@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import ROLE_SCOPES, Caller, Role, Scope
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from recollect_gateway.callers.browser_sessions import TENANT_HEADER
 from tests.conftest import NewTenant
@@ -65,14 +65,14 @@ async def test_pages_are_newest_first_and_the_export_has_every_entry(gateway: Ru
 @pytest.mark.proves("security: audit-readers")
 @pytest.mark.parametrize("path", ["/v1/audit", "/v1/audit/export"])
 async def test_only_admins_read_the_audit_log(
-    gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database, settings: Settings, path: str
+    gateway: RunningGateway, issue: NewApiKey, caller: Caller, databases: Databases, settings: Settings, path: str
 ) -> None:
     async with gateway.http((await issue(caller)).secret) as http:
         refused = await http.get(path)
     assert (refused.status_code, refused.json()["code"]) == (403, "scope_required")
     pepper = settings.key_secret.get_secret_value().encode()
     for role in Role:
-        person = await joined(db, caller, role, pepper=pepper)
+        person = await joined(databases, caller, role, pepper=pepper)
         async with browser(gateway) as http:
             await sign_in(http, person.email)
             answer = await http.get(path, headers={TENANT_HEADER: caller.tenant})
@@ -90,9 +90,9 @@ async def test_an_invalid_query_is_refused(gateway: RunningGateway, admin_key: s
 
 
 async def test_sign_ins_leave_entries_with_the_client_address(
-    gateway: RunningGateway, caller: Caller, db: Database, settings: Settings, owner: asyncpg.Connection
+    gateway: RunningGateway, caller: Caller, databases: Databases, settings: Settings, owner: asyncpg.Connection
 ) -> None:
-    person = await joined(db, caller, Role.MEMBER, pepper=settings.key_secret.get_secret_value().encode())
+    person = await joined(databases, caller, Role.MEMBER, pepper=settings.key_secret.get_secret_value().encode())
     async with browser(gateway) as http:
         assert (await sign_in(http, person.email, "not this one")).status_code == 401
         assert (await sign_in(http, person.email)).status_code == 303

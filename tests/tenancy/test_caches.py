@@ -35,7 +35,7 @@ CACHES = {
     "recollect.fairness.fair_queue": "how long tenants were served, of which nothing is told: tests/unit/fairness",
     "recollect.valkey.rate_limits.process_counters": "counts by tenant, key or address: tests/tenancy/test_rates.py",
     "recollect.valkey.rate_limits.limiter": "refusals by tenant, key or address: tests/tenancy/test_rates.py",
-    "recollect.cells.service": "cells by tenant, and by the hash of a credential: tests/tenancy/test_cells.py",
+    "recollect.cells.databases": "cells by tenant, and by the hash of a credential: tests/tenancy/test_cells.py",
     "recollect.accounts.token_issuers": "documents of issuers, by tenant: tests/tenancy/test_identity_providers.py",
     "recollect_gateway.callers.admission": "limits and tenant by the hash of a credential: tests/tenancy/test_rates.py",
     "recollect_http.failed_keys": "hashes of keys, of which nothing is told: tests/slow/loads/test_made_up_keys.py",

@@ -11,7 +11,7 @@ import pytest
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, worker_caller
 from recollect.caller import Caller, Role
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.errors import TenantMoving
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
@@ -27,19 +27,19 @@ from tests.tenancy.conftest import Neighbour, contents, settled
 
 @pytest.fixture
 async def apart(
-    cells: Cells, native: Caller, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+    cells: Databases, native: Caller, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> AsyncIterator[dict[str, tuple[Neighbour, asyncpg.Connection]]]:
     """A tenant of each cell, and the owner's connection there, by cell."""
     async with AsyncExitStack() as stack:
-        at_home = await stack.enter_async_context(at_work(cells, native))
-        away = await stack.enter_async_context(at_work(cells, resident))
+        at_home = await stack.enter_async_context(at_work(cells.home, native))
+        away = await stack.enter_async_context(at_work(cells.all[1], resident))
         yield {HOME: (await settled(at_home, owner), owner), OTHER: (await settled(away, owner_b), owner_b)}
 
 
 @pytest.mark.proves("security: cells")
 @pytest.mark.parametrize(("of_stranger", "of_victim"), [(HOME, OTHER), (OTHER, HOME)])
 async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
-    apart: Any, celled: Settings, celled_gateway: RunningGateway, cells: Cells, of_stranger: str, of_victim: str
+    apart: Any, celled: Settings, celled_gateway: RunningGateway, cells: Databases, of_stranger: str, of_victim: str
 ) -> None:
     """Every route, as with tenants of one cell."""
     (stranger, there), (victim, here) = apart[of_stranger], apart[of_victim]
@@ -49,7 +49,7 @@ async def test_foreign_ids_look_like_unknown_ones_and_nothing_moves(
     hidden = ids_in(before) - ids_in(await contents(there, stranger))
 
     async def issue(caller: Caller, **fields: Any) -> Any:
-        return await issue_key(cells, celled, caller, **fields)
+        return await issue_key(cells.of(caller.tenant_id), celled, caller, **fields)
 
     async with admin_of(celled_gateway, issue, stranger.caller) as http:
         for foreign, other in zip(attacks(names, own), attacks(unknown, own), strict=True):
@@ -79,23 +79,23 @@ async def test_a_transaction_in_the_wrong_cell_is_refused(
 
 
 async def test_a_key_is_valid_only_for_its_own_tenant(
-    celled: Settings, celled_gateway: RunningGateway, cells: Cells, native: Caller, resident: Caller
+    celled: Settings, celled_gateway: RunningGateway, cells: Databases, native: Caller, resident: Caller
 ) -> None:
     for caller, other in ((native, resident), (resident, native)):
-        key = (await issue_key(cells, celled, caller)).secret
+        key = (await issue_key(cells.of(caller.tenant_id), celled, caller)).secret
         async with celled_gateway.http(key) as http:
             assert (await http.post(f"/t/{other.tenant}/mcp", json={})).status_code == 401
             told = (await http.get("/v1/graphs", headers={"X-Recollect-Tenant": other.tenant})).json()["items"]
         assert {graph["id"] for graph in told} == {str(await default_graph(cells, caller))}
 
 
-async def default_graph(cells: Cells, caller: Caller) -> Any:
-    async with cells.transaction(caller, read_only=True) as tx:
+async def default_graph(cells: Databases, caller: Caller) -> Any:
+    async with cells.of(caller.tenant_id).transaction(caller, read_only=True) as tx:
         return (await graphs.get_graph(tx, "default")).id
 
 
 async def test_a_member_of_one_tenant_is_unknown_in_the_other(
-    celled: Settings, celled_gateway: RunningGateway, cells: Cells, native: Caller, resident: Caller
+    celled: Settings, celled_gateway: RunningGateway, cells: Databases, native: Caller, resident: Caller
 ) -> None:
     pepper = celled.key_secret.get_secret_value().encode()
     for caller, other in ((native, resident), (resident, native)):
@@ -112,10 +112,10 @@ async def test_a_member_of_one_tenant_is_unknown_in_the_other(
 
 
 async def test_a_key_of_an_arriving_tenant_is_refused(
-    celled: Settings, celled_gateway: RunningGateway, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
+    celled: Settings, celled_gateway: RunningGateway, cells: Databases, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
     """Its rows may be incomplete."""
-    async with cells.transaction(resident) as tx:
+    async with cells.of(resident.tenant_id).transaction(resident) as tx:
         pepper = celled.key_secret.get_secret_value().encode()
         key = (await identity.create_key(tx, NewKey("test"), pepper=pepper)).secret
     await owner_b.execute("UPDATE tenants SET place = 'arriving' WHERE id = $1", resident.tenant_id)

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
 from tests.support.attacks import NAMED, lasting
@@ -169,13 +169,13 @@ class Sides:
 
 @pytest.fixture
 async def sides(
-    gateway: RunningGateway, db: Database, settings: Settings, neighbours: Neighbours, owner: asyncpg.Connection
+    gateway: RunningGateway, databases: Databases, settings: Settings, neighbours: Neighbours, owner: asyncpg.Connection
 ) -> AsyncIterator[Sides]:
     attacker, victim = neighbours
     async with AsyncExitStack() as stack:
-        stranger = await stack.enter_async_context(visiting(gateway, db, settings, attacker.caller))
+        stranger = await stack.enter_async_context(visiting(gateway, databases, settings, attacker.caller))
         people = {
-            role.value: await stack.enter_async_context(visiting(gateway, db, settings, victim.caller, role))
+            role.value: await stack.enter_async_context(visiting(gateway, databases, settings, victim.caller, role))
             for role in Role
         }
         yield Sides(

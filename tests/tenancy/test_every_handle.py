@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.attacks import ROUTES, Attack, admin_of, anonymous, ids_in, lasting, names_of
 from tests.support.documents import DOCUMENT
@@ -54,14 +54,14 @@ class Party:
 
 @asynccontextmanager
 async def party(
-    gateway: RunningGateway, db: Database, settings: Settings, owner: asyncpg.Connection, neighbour: Neighbour
+    gateway: RunningGateway, databases: Databases, settings: Settings, owner: asyncpg.Connection, neighbour: Neighbour
 ) -> AsyncIterator[Party]:
     """A tenant that has two objects of every listed kind."""
     caller = neighbour.caller
     pepper = settings.key_secret.get_secret_value().encode()
     await neighbour.create("Ada Zuse", "Zuse")
     await neighbour.relate(("Ada", "Zuse", "admires"))
-    await Agent(db, caller, "second").create("Babbage")
+    await Agent(databases.home, caller, "second").create("Babbage")
     names = await names_of(owner, caller)
     for table, differs in SECOND.items():
         await owner.execute(
@@ -85,7 +85,7 @@ async def party(
         "FROM unnest('{recall, remember}'::text[]) name",
         caller.tenant_id,
     )
-    person = await joined(db, caller, Role.OWNER, pepper=pepper)
+    person = await joined(databases, caller, Role.OWNER, pepper=pepper)
     async with browser(gateway) as http, browser(gateway) as elsewhere:
         for each in (http, elsewhere):
             assert (await sign_in(each, person.email)).status_code == 303
@@ -96,7 +96,7 @@ async def party(
 @pytest.fixture
 async def parties(
     gateway: RunningGateway,
-    db: Database,
+    databases: Databases,
     settings: Settings,
     neighbours: Neighbours,
     owner: asyncpg.Connection,
@@ -109,8 +109,8 @@ async def parties(
             made = await gateway.call(http, "add_tags", tagged, path="/mcp/x/all")
             assert not made["isError"], made
     async with (
-        party(gateway, db, settings, owner, neighbours[0]) as stranger,
-        party(gateway, db, settings, owner, neighbours[1]) as victim,
+        party(gateway, databases, settings, owner, neighbours[0]) as stranger,
+        party(gateway, databases, settings, owner, neighbours[1]) as victim,
     ):
         yield stranger, victim
 

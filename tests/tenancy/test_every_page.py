@@ -15,6 +15,7 @@ from recollect.accounts.passkeys.model import MAX_PASSKEYS
 from recollect.accounts.people import resets
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect_gateway.app import create_app
@@ -157,16 +158,21 @@ class Side:
 
 @pytest.fixture
 async def sides(
-    gateway: RunningGateway, db: Database, settings: Settings, neighbours: Neighbours, owner: asyncpg.Connection
+    gateway: RunningGateway,
+    db: Database,
+    databases: Databases,
+    settings: Settings,
+    neighbours: Neighbours,
+    owner: asyncpg.Connection,
 ) -> AsyncIterator[tuple[Side, Side]]:
     """A stranger and a victim, each signed in."""
     pepper = settings.key_secret.get_secret_value().encode()
 
     async def side(http: httpx2.AsyncClient, caller: Caller) -> Side:
-        person = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        person = await joined(databases, caller, Role.MEMBER, pepper=pepper)
         client = await HandClient.register(gateway, http)
         tokens = await client.tokens(Visitor(http, person.email), scope="memory:read offline_access")
-        await resets.begin_reset(db, person.id, pepper=pepper)
+        await resets.begin_reset(databases, person.id, pepper=pepper)
         await owner.execute(
             """INSERT INTO provider_identities (tenant_id, provider_id, subject, person_id)
             SELECT tenant_id, id, 'somebody', $2 FROM identity_providers WHERE tenant_id = $1""",

@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 
 from recollect.caller import Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.attacks import NAMED, ROUTES, Attack, admin_of, anonymous, attacks, ids_in, lasting, names_of
@@ -109,7 +110,7 @@ async def test_without_guards_the_same_routes_find_everything(
 
 async def test_a_tenant_of_which_one_is_not_a_member_looks_like_an_unknown_one(
     gateway: RunningGateway,
-    db: Database,
+    databases: Databases,
     settings: Settings,
     neighbours: Neighbours,
     owner: asyncpg.Connection,
@@ -118,7 +119,7 @@ async def test_a_tenant_of_which_one_is_not_a_member_looks_like_an_unknown_one(
     stranger, victim = neighbours
     names = await names_of(owner, victim.caller)
     pepper = settings.key_secret.get_secret_value().encode()
-    person = await joined(db, stranger.caller, Role.OWNER, pepper=pepper)
+    person = await joined(databases, stranger.caller, Role.OWNER, pepper=pepper)
     async with browser(gateway) as http:
         await sign_in(http, person.email)
         for attack in attacks(names, names):

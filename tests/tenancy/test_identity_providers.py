@@ -10,6 +10,7 @@ from recollect.accounts.identity_providers.model import NewProvider, ProviderCha
 from recollect.accounts.people.model import Person
 from recollect.accounts.token_issuers import IssuerFailed, Issuers
 from recollect.caller import Role
+from recollect.cells.databases import Databases
 from recollect.crypto.encryption import Cipher
 from recollect.errors import ErrorCode, NotFound
 from recollect.outbound.http_client import Outbound
@@ -108,7 +109,7 @@ async def test_no_tenant_can_create_a_person_of_another_tenants_provider(
 
 
 async def test_the_address_of_a_provider_s_person_is_not_an_account(
-    db: Database, neighbours: Neighbours, owner: asyncpg.Connection, attacker: asyncpg.Connection
+    databases: Databases, neighbours: Neighbours, owner: asyncpg.Connection, attacker: asyncpg.Connection
 ) -> None:
     email = new_email()
     await owner.execute(
@@ -118,7 +119,7 @@ async def test_the_address_of_a_provider_s_person_is_not_an_account(
         neighbours[0].caller.tenant_id,
     )
     assert await attacker.fetch("SELECT * FROM recollect.find_person($1)", email) == []
-    person: Person = await joined(db, neighbours[1].caller, Role.MEMBER, pepper=PEPPER, email=email)
+    person: Person = await joined(databases, neighbours[1].caller, Role.MEMBER, pepper=PEPPER, email=email)
     (found,) = await attacker.fetch("SELECT * FROM recollect.find_person($1)", email)
     assert found["id"] == person.id
 

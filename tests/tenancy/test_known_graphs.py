@@ -10,6 +10,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.embedding import create_embedder
 from recollect.errors import Forbidden
 from recollect.graph.graphs import service as graphs
@@ -27,7 +28,7 @@ from tests.support.statements import sent_statements
 async def services(db: Database, settings: Settings) -> AsyncIterator[Services]:
     """The services of one gateway, which knows no graph yet."""
     embedder = create_embedder(settings)
-    yield Services(db, QuestionEncoder(embedder), settings)
+    yield Services(Databases(db), QuestionEncoder(embedder), settings)
     await embedder.close()
 
 

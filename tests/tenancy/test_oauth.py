@@ -16,6 +16,7 @@ from recollect.accounts.oauth.signing import service as signing
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.people.model import Membership, Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import ErrorCode, Forbidden, NotFound, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
@@ -46,12 +47,12 @@ class Granted:
 
 
 @pytest.fixture
-async def both(db: Database, new_tenant: NewTenant) -> tuple[Granted, Granted]:
+async def both(db: Database, databases: Databases, new_tenant: NewTenant) -> tuple[Granted, Granted]:
     """Two tenants, in each of which a person of its own authorized the same client."""
 
     async def one() -> Granted:
         caller = operator_caller(await new_tenant())
-        person = await joined(db, caller, Role.OWNER, pepper=PEPPER)
+        person = await joined(databases, caller, Role.OWNER, pepper=PEPPER)
         membership = Membership(
             caller.tenant_id, caller.tenant, "Tenant", "active", Role.OWNER, "unlimited", None, None, None
         )
@@ -76,7 +77,9 @@ async def attacker(attacker: asyncpg.Connection, temporary_objects: None) -> asy
 
 
 @pytest.mark.proves("security: foreign-tokens")
-async def test_codes_and_tokens_of_another_tenant_are_unknown(db: Database, both: tuple[Granted, Granted]) -> None:
+async def test_codes_and_tokens_of_another_tenant_are_unknown(
+    db: Database, databases: Databases, both: tuple[Granted, Granted]
+) -> None:
     """In a transaction of B, the secrets of A count as unknown. They still work afterwards for A."""
     mine, other = both
     async with db.transaction(authorization_server(mine.caller.tenant_id)) as tx:
@@ -84,8 +87,8 @@ async def test_codes_and_tokens_of_another_tenant_are_unknown(db: Database, both
         assert await grants.present_refresh(tx, other.refresh, CLIENT, times=TIMES, pepper=PEPPER) is None
         for token in (other.tokens.access, other.refresh):
             assert await grants.introspect(tx, token, CLIENT, pepper=PEPPER) is None
-    assert await grants.find_tenant(db, other.code, pepper=PEPPER) == other.caller.tenant_id
-    holder = await grants.authenticate(db, other.tokens.access, resource=RESOURCE, pepper=PEPPER)
+    assert await grants.find_tenant(databases, other.code, pepper=PEPPER) == other.caller.tenant_id
+    holder = await grants.authenticate(databases, other.tokens.access, resource=RESOURCE, pepper=PEPPER)
     assert holder.tenant_id == other.caller.tenant_id
     async with db.transaction(authorization_server(other.caller.tenant_id)) as tx:
         assert await grants.present_code(tx, other.code, CLIENT, pepper=PEPPER) is not None
@@ -93,7 +96,7 @@ async def test_codes_and_tokens_of_another_tenant_are_unknown(db: Database, both
 
 
 async def test_a_grant_of_another_tenant_is_neither_listed_nor_revoked(
-    db: Database, both: tuple[Granted, Granted]
+    db: Database, databases: Databases, both: tuple[Granted, Granted]
 ) -> None:
     mine, other = both
     async with db.transaction(other.caller, read_only=True) as tx:
@@ -109,13 +112,16 @@ async def test_a_grant_of_another_tenant_is_neither_listed_nor_revoked(
     async with db.transaction(mine.caller, read_only=True) as tx:
         assert {grant.person_id for grant in await grants.list_grants(tx)} == {mine.person.id}
         assert await grants.list_grants(tx, person_id=other.person.id) == []
-    assert await grants.authenticate(db, other.tokens.access, resource=RESOURCE, pepper=PEPPER)
+    assert await grants.authenticate(databases, other.tokens.access, resource=RESOURCE, pepper=PEPPER)
 
 
-async def test_work_goes_on_only_for_a_valid_grant_of_the_tenant(db: Database, both: tuple[Granted, Granted]) -> None:
+async def test_work_goes_on_only_for_a_valid_grant_of_the_tenant(
+    db: Database, databases: Databases, both: tuple[Granted, Granted]
+) -> None:
     mine, other = both
     subjects = [
-        (await grants.authenticate(db, each.tokens.access, resource=RESOURCE, pepper=PEPPER)).subject for each in both
+        (await grants.authenticate(databases, each.tokens.access, resource=RESOURCE, pepper=PEPPER)).subject
+        for each in both
     ]
     async with db.transaction(mine.caller) as tx:
         await identity.require_subject_active(tx, subjects[0])
@@ -138,11 +144,13 @@ async def test_a_person_of_another_tenant_cannot_give_a_grant(db: Database, both
             await grants.approve(tx, asked, pepper=PEPPER)
 
 
-async def test_a_grant_of_foreign_graphs_reaches_nothing(db: Database, both: tuple[Granted, Granted]) -> None:
+async def test_a_grant_of_foreign_graphs_reaches_nothing(
+    db: Database, databases: Databases, both: tuple[Granted, Granted]
+) -> None:
     mine, other = both
     async with db.transaction(other.caller, read_only=True) as tx:
         foreign = (await graphs.get_graph(tx, "default")).id
-    holder = await grants.authenticate(db, mine.tokens.access, resource=RESOURCE, pepper=PEPPER)
+    holder = await grants.authenticate(databases, mine.tokens.access, resource=RESOURCE, pepper=PEPPER)
     async with db.transaction(replace(holder, graphs=frozenset([foreign])), read_only=True) as tx:
         with pytest.raises(Forbidden):
             await graphs.get_graph(tx, "default")
@@ -299,13 +307,15 @@ async def test_a_forged_signing_key_signs_nothing(
     await owner.execute("DELETE FROM signing_keys")
 
 
-async def test_an_unknown_token_is_refused_like_a_revoked_one(db: Database, both: tuple[Granted, Granted]) -> None:
+async def test_an_unknown_token_is_refused_like_a_revoked_one(
+    db: Database, databases: Databases, both: tuple[Granted, Granted]
+) -> None:
     told = set()
     async with db.transaction(both[0].caller) as tx:
         for grant in await grants.list_grants(tx):
             await grants.revoke_grant(tx, grant.id)
     for access in (both[0].tokens.access, "rcl_access_" + "0" * 38):
         with pytest.raises(Unauthenticated) as refused:
-            await grants.authenticate(db, access, resource=RESOURCE, pepper=PEPPER)
+            await grants.authenticate(databases, access, resource=RESOURCE, pepper=PEPPER)
         told.add((str(refused.value), refused.value.code))
     assert len(told) == 1

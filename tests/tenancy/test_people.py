@@ -13,6 +13,7 @@ from recollect.accounts.people import resets, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import IssuedSession, Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import NotFound
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
@@ -32,13 +33,13 @@ class SignedIn:
 
 
 @pytest.fixture
-async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]:
+async def both(db: Database, databases: Databases, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]:
     """Two people of different tenants."""
 
     async def one() -> SignedIn:
         caller = operator_caller(await new_tenant())
-        person = await joined(db, caller, Role.OWNER, pepper=PEPPER)
-        await resets.begin_reset(db, person.id, pepper=PEPPER)
+        person = await joined(databases, caller, Role.OWNER, pepper=PEPPER)
+        await resets.begin_reset(databases, person.id, pepper=PEPPER)
         async with db.personal(person.id) as session:
             await passkeys.insert_passkey(
                 session,
@@ -49,13 +50,15 @@ async def both(db: Database, new_tenant: NewTenant) -> tuple[SignedIn, SignedIn]
                 name="Laptop",
                 most=MAX_PASSKEYS,
             )
-        return SignedIn(person, caller, await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER))
+        return SignedIn(person, caller, await sessions.begin_session(databases, person.id, BROWSER, pepper=PEPPER))
 
     return await one(), await one()
 
 
 @pytest.mark.proves("security: rows-of-people")
-async def test_a_person_sees_only_their_own_rows(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
+async def test_a_person_sees_only_their_own_rows(
+    db: Database, databases: Databases, both: tuple[SignedIn, SignedIn]
+) -> None:
     mine, other = both
     async with db.personal(mine.person.id) as session:
         assert [row["id"] for row in await session.fetch(Query.compile("SELECT id FROM people"))] == [mine.person.id]
@@ -65,7 +68,7 @@ async def test_a_person_sees_only_their_own_rows(db: Database, both: tuple[Signe
         assert [row["tenant_id"] for row in tenants] == [mine.caller.tenant_id]
         assert await session.fetchval(Query.compile("SELECT count(*) FROM invitations")) == 0
         assert await session.fetchval(Query.compile("SELECT count(*) FROM graphs")) == 0
-    assert [each.tenant for each in await people.list_memberships(db, other.person.id, within=None)] == [
+    assert [each.tenant for each in await people.list_memberships(databases, other.person.id, within=None)] == [
         other.caller.tenant
     ]
 
@@ -88,7 +91,9 @@ async def test_a_tenant_sees_only_its_own_members_and_no_sessions(
         assert await tx.fetch(Query.compile("SELECT * FROM list_own_identities(100)")) == []
 
 
-async def test_an_invitation_of_another_tenant_is_not_found(db: Database, both: tuple[SignedIn, SignedIn]) -> None:
+async def test_an_invitation_of_another_tenant_is_not_found(
+    db: Database, databases: Databases, both: tuple[SignedIn, SignedIn]
+) -> None:
     mine, other = both
     async with db.transaction(other.caller) as tx:
         issued = await members.invite(tx, new_email(), Role.MEMBER, pepper=PEPPER)
@@ -96,7 +101,7 @@ async def test_an_invitation_of_another_tenant_is_not_found(db: Database, both: 
         assert issued.invitation.id not in [each.id for each in await members.list_invitations(tx)]
         with pytest.raises(NotFound):
             await members.revoke_invitation(tx, issued.invitation.id)
-    assert (await members.open_invitation(db, issued.secret, pepper=PEPPER)).tenant_id == other.caller.tenant_id
+    assert (await members.open_invitation(databases, issued.secret, pepper=PEPPER)).tenant_id == other.caller.tenant_id
 
 
 ATTACKS = {

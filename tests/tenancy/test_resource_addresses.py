@@ -9,7 +9,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway, rpc_headers
@@ -22,8 +22,8 @@ TOLD = {"content-type", "cache-control", "www-authenticate"}
 
 
 @pytest.fixture
-async def person(db: Database, caller: Caller, settings: Settings) -> Person:
-    return await joined(db, caller, Role.OWNER, pepper=settings.key_secret.get_secret_value().encode())
+async def person(databases: Databases, caller: Caller, settings: Settings) -> Person:
+    return await joined(databases, caller, Role.OWNER, pepper=settings.key_secret.get_secret_value().encode())
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.contract.test_route_tokens import TAKEN
 from tests.support.attacks import NAMED, Attack, anonymous
@@ -24,12 +24,12 @@ SECRET = "platypus"
 
 @pytest.fixture
 async def http(
-    gateway: RunningGateway, db: Database, settings: Settings, neighbours: Neighbours
+    gateway: RunningGateway, databases: Databases, settings: Settings, neighbours: Neighbours
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """A client with a token of the first tenant: every graph, every toolset."""
     stranger, victim = neighbours
     await victim.observe("Ada", f"kept a {SECRET}")
-    person = await joined(db, stranger.caller, Role.OWNER, pepper=settings.pepper)
+    person = await joined(databases, stranger.caller, Role.OWNER, pepper=settings.pepper)
     async with browser(gateway) as web, gateway.http() as plain:
         client = await HandClient.register(gateway, plain)
         token = (await client.tokens(Visitor(web, person.email)))["access_token"]

@@ -13,6 +13,7 @@ from recollect.accounts.identity.model import NewKey
 from recollect.accounts.members import service as members
 from recollect.accounts.members.model import subject_of
 from recollect.caller import Role
+from recollect.cells.databases import Databases
 from recollect.errors import ErrorCode, Forbidden, NotFound, Unauthenticated
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
@@ -212,7 +213,7 @@ async def test_a_key_of_another_tenant_authorizes_no_work(neighbours: Neighbours
 
 async def test_only_a_member_of_the_tenant_authorizes_work(neighbours: Neighbours) -> None:
     mine, other = neighbours
-    own, foreign = [await joined(each.db, each.caller, Role.MEMBER, pepper=PEPPER) for each in (mine, other)]
+    own, foreign = [await joined(Databases(each.db), each.caller, Role.MEMBER, pepper=PEPPER) for each in (mine, other)]
     async with mine.db.transaction(mine.caller) as tx:
         await identity.require_subject_active(tx, subject_of(own.id))
         with pytest.raises(Unauthenticated):
@@ -248,7 +249,8 @@ async def test_a_key_of_another_tenant_is_not_found(neighbours: Neighbours) -> N
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
         assert mine.key is not None
         assert await identity.list_keys(tx) == [mine.key.key]
-    assert (await identity.authenticate(mine.db, other.key.secret, pepper=PEPPER)).tenant_id == other.caller.tenant_id
+    found = await identity.authenticate(Databases(mine.db), other.key.secret, pepper=PEPPER)
+    assert found.tenant_id == other.caller.tenant_id
 
 
 async def test_a_key_cannot_default_to_a_graph_of_another_tenant(neighbours: Neighbours, db: Database) -> None:

@@ -16,6 +16,7 @@ from recollect.accounts.people import passwords, resets, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Confinement
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect.settings import Settings
@@ -118,10 +119,15 @@ async def test_the_holder_of_the_account_cannot_join_another_tenant_with_it(
 
 @pytest.mark.proves("security: resets-end-sign-ins")
 async def test_a_link_of_an_operator_gives_the_account_to_whoever_has_it_and_to_nobody_else(
-    gateway: RunningGateway, db: Database, pepper: bytes, acme: Organisation, evil: Organisation, planted: Planted
+    gateway: RunningGateway,
+    databases: Databases,
+    pepper: bytes,
+    acme: Organisation,
+    evil: Organisation,
+    planted: Planted,
 ) -> None:
-    (account,) = await resets.find_accounts(db, planted.email)
-    link = f"/reset/{await resets.begin_reset(db, account.id, pepper=pepper, within=account.confined_to)}"
+    (account,) = await resets.find_accounts(databases, planted.email)
+    link = f"/reset/{await resets.begin_reset(databases, account.id, pepper=pepper, within=account.confined_to)}"
     async with browser(gateway) as cfo:
         shown = (await cfo.get(link)).text
         assert "the passkey “Laptop”" in shown
@@ -141,9 +147,14 @@ async def test_a_link_of_an_operator_gives_the_account_to_whoever_has_it_and_to_
 
 @pytest.mark.proves("security: known-addresses")
 async def test_a_link_does_not_tell_who_has_an_account(
-    gateway: RunningGateway, db: Database, pepper: bytes, acme: Organisation, evil: Organisation, planted: Planted
+    gateway: RunningGateway,
+    databases: Databases,
+    pepper: bytes,
+    acme: Organisation,
+    evil: Organisation,
+    planted: Planted,
 ) -> None:
-    proven = (await joined(db, evil.caller, Role.READER, pepper=pepper)).email
+    proven = (await joined(databases, evil.caller, Role.READER, pepper=pepper)).email
     pages, answers = set(), set()
     for email in (proven, planted.email, new_email()):
         link = await acme.invite(gateway, email, "reader")
@@ -158,9 +169,9 @@ async def test_a_link_does_not_tell_who_has_an_account(
 
 
 async def test_whoever_has_proven_an_address_joins_with_that_account(
-    gateway: RunningGateway, db: Database, pepper: bytes, acme: Organisation, evil: Organisation
+    gateway: RunningGateway, databases: Databases, pepper: bytes, acme: Organisation, evil: Organisation
 ) -> None:
-    person = await joined(db, acme.caller, Role.READER, pepper=pepper)
+    person = await joined(databases, acme.caller, Role.READER, pepper=pepper)
     link = await evil.invite(gateway, person.email, "reader")
     async with browser(gateway) as http:
         await sign_in(http, person.email)
@@ -171,7 +182,12 @@ async def test_whoever_has_proven_an_address_joins_with_that_account(
 
 
 async def test_of_several_accounts_of_an_address_the_password_and_the_organisation_decide(
-    gateway: RunningGateway, db: Database, pepper: bytes, evil: Organisation, acme: Organisation, planted: Planted
+    gateway: RunningGateway,
+    databases: Databases,
+    pepper: bytes,
+    evil: Organisation,
+    acme: Organisation,
+    planted: Planted,
 ) -> None:
     async with browser(gateway) as cfo:
         await submit(cfo, await acme.invite(gateway, planted.email, "admin"), name="CFO", password=OF_THE_CFO)
@@ -182,13 +198,13 @@ async def test_of_several_accounts_of_an_address_the_password_and_the_organisati
     for organisation in (evil, acme):  # With one password for both, too.
         (account,) = [
             found
-            for found in await resets.find_accounts(db, planted.email)
+            for found in await resets.find_accounts(databases, planted.email)
             if found.confined_to == organisation.caller.tenant_id
         ]
-        session = await new_session(db, account.id, pepper=pepper)
+        session = await new_session(databases, account.id, pepper=pepper)
         assert session.confined_to == organisation.caller.tenant_id, "whatever the session says of it"
         if organisation is evil:
-            await people.change_password(db, session, PASSWORD, OF_THE_CFO)
+            await people.change_password(databases, session, PASSWORD, OF_THE_CFO)
     for organisation in (evil, acme):
         async with browser(gateway) as http:
             page = f"/sign-in?organization={organisation.caller.tenant}"
@@ -199,7 +215,7 @@ async def test_of_several_accounts_of_an_address_the_password_and_the_organisati
 @pytest.mark.proves("security: known-addresses")
 async def test_a_sign_in_takes_one_verification_however_many_accounts_the_address_has(
     gateway: RunningGateway,
-    db: Database,
+    databases: Databases,
     pepper: bytes,
     acme: Organisation,
     planted: Planted,
@@ -215,41 +231,41 @@ async def test_a_sign_in_takes_one_verification_however_many_accounts_the_addres
         return hash_like(password, stored)
 
     monkeypatch.setattr(passwords, "_hash_like", counted)
-    await people.sign_in(db, planted.email, OF_THE_CFO, BROWSER, pepper=pepper)
+    await people.sign_in(databases, planted.email, OF_THE_CFO, BROWSER, pepper=pepper)
     assert len(computed) == 1
 
 
 async def test_a_member_who_leaves_takes_the_account_along(
-    gateway: RunningGateway, db: Database, evil: Organisation, planted: Planted
+    gateway: RunningGateway, db: Database, databases: Databases, evil: Organisation, planted: Planted
 ) -> None:
-    (account,) = await resets.find_accounts(db, planted.email)
+    (account,) = await resets.find_accounts(databases, planted.email)
     async with db.transaction(evil.caller) as tx:
         await members.remove_member(tx, account.id)
-    assert await resets.find_accounts(db, planted.email) == []
+    assert await resets.find_accounts(databases, planted.email) == []
     async with browser(gateway) as http:
         assert (await sign_in_with(http, planted.device)).status_code == 401
     assert (await planted.http.get("/account")).status_code == 303
 
 
 async def test_an_address_that_somebody_proved_stays_theirs(
-    db: Database, pepper: bytes, acme: Organisation, planted: Planted
+    databases: Databases, pepper: bytes, acme: Organisation, planted: Planted
 ) -> None:
     """A link by which the account of another tenant gets a password does not make a second account of no tenant."""
-    proven = await joined(db, acme.caller, Role.READER, pepper=pepper, email=planted.email)
-    found = await resets.find_accounts(db, planted.email)
+    proven = await joined(databases, acme.caller, Role.READER, pepper=pepper, email=planted.email)
+    found = await resets.find_accounts(databases, planted.email)
     assert [account.id for account in found if account.confined_to is None] == [proven.id]
     (other,) = [account for account in found if account.confined_to is not None]
-    secret = await resets.begin_reset(db, other.id, pepper=pepper, within=other.confined_to)
-    await resets.reset_password(db, await resets.open_reset(db, secret, pepper=pepper), OF_THE_CFO)
-    again = {account.id: account.confined_to for account in await resets.find_accounts(db, planted.email)}
+    secret = await resets.begin_reset(databases, other.id, pepper=pepper, within=other.confined_to)
+    await resets.reset_password(databases, await resets.open_reset(databases, secret, pepper=pepper), OF_THE_CFO)
+    again = {account.id: account.confined_to for account in await resets.find_accounts(databases, planted.email)}
     assert again == {proven.id: None, other.id: other.confined_to}
 
 
 async def test_the_application_can_make_no_account_of_another_tenant(
-    db: Database, evil: Organisation, acme: Organisation, planted: Planted
+    db: Database, databases: Databases, evil: Organisation, acme: Organisation, planted: Planted
 ) -> None:
     """Nor make one of its own of none by itself."""
-    (account,) = await resets.find_accounts(db, planted.email)
+    (account,) = await resets.find_accounts(databases, planted.email)
     statements: Sequence[tuple[str, dict[str, object]]] = (
         (
             "INSERT INTO people (id, email, name, provider_tenant_id, unproven) "
@@ -269,9 +285,9 @@ async def test_the_application_can_make_no_account_of_another_tenant(
 
 
 async def test_a_reset_ends_connections_to_identity_providers_and_nobody_elses(
-    gateway: RunningGateway, db: Database, pepper: bytes, acme: Organisation, owner: asyncpg.Connection
+    gateway: RunningGateway, databases: Databases, pepper: bytes, acme: Organisation, owner: asyncpg.Connection
 ) -> None:
-    person, other = [await joined(db, acme.caller, Role.MEMBER, pepper=pepper) for _ in range(2)]
+    person, other = [await joined(databases, acme.caller, Role.MEMBER, pepper=pepper) for _ in range(2)]
     tenant_id = acme.caller.tenant_id
     await owner.execute(
         "INSERT INTO identity_providers (tenant_id, id, name, issuer, client_id, client_secret, algorithm, created_by) "
@@ -283,12 +299,12 @@ async def test_a_reset_ends_connections_to_identity_providers_and_nobody_elses(
         [(tenant_id, str(each.id), each.id) for each in (person, other)],
     )
     provided = await sessions.begin_session(
-        db, person.id, BROWSER, pepper=pepper, confinement=Confinement(tenant_id, tenant_id)
+        databases, person.id, BROWSER, pepper=pepper, confinement=Confinement(tenant_id, tenant_id)
     )
-    link = f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
+    link = f"/reset/{await resets.begin_reset(databases, person.id, pepper=pepper)}"
     async with browser(gateway) as http:
         assert "Acme Login" in (await http.get(link)).text
         assert (await submit(http, link, password=OF_THE_CFO)).status_code == 303
-    assert await sessions.session_of(db, provided.secret, pepper=pepper) is None
+    assert await sessions.session_of(databases, provided.secret, pepper=pepper) is None
     left = await owner.fetch("SELECT person_id FROM provider_identities WHERE tenant_id = $1", tenant_id)
     assert [row["person_id"] for row in left] == [other.id]

@@ -7,7 +7,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.dns_server import NameServer, name_server
 from tests.support.people import joined
@@ -81,9 +81,9 @@ def pepper(settings: Settings) -> bytes:
 
 
 @pytest.fixture
-async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
+async def person(databases: Databases, caller: Caller, pepper: bytes) -> Person:
     """A member of the test's tenant."""
-    return await joined(db, caller, Role.MEMBER, pepper=pepper)
+    return await joined(databases, caller, Role.MEMBER, pepper=pepper)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from tests.conftest import NewTenant
 from tests.support.gateway import answer
@@ -119,13 +120,14 @@ async def test_a_member_of_several_tenants_chooses_one(
     keyboarder: Keyboarder,
     person: Person,
     db: Database,
+    databases: Databases,
     new_tenant: NewTenant,
     pepper: bytes,
 ) -> None:
     page, other = keyboarder.page, await new_tenant()
     async with db.transaction(operator_caller(other)) as tx:
         secret = (await members.invite(tx, person.email, Role.READER, pepper=pepper)).secret
-    await members.join(db, await members.open_invitation(db, secret, pepper=pepper), person)
+    await members.join(databases, await members.open_invitation(databases, secret, pepper=pepper), person)
     async with reaching.gateway.http() as http:
         client = await HandClient.register(reaching.gateway, http)
     await page.open(client.request())

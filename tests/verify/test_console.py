@@ -15,6 +15,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
 from recollect.transfer.formats import graphml
@@ -517,10 +518,10 @@ async def remember_some(agent: Agent) -> None:
 
 
 @pytest.fixture
-async def owner_of_tenant(db: Database, caller: Caller, pepper: bytes) -> Person:
+async def owner_of_tenant(db: Database, databases: Databases, caller: Caller, pepper: bytes) -> Person:
     """The owner of a tenant with memories."""
     await remember_some(Agent(db, caller))
-    return await joined(db, caller, Role.OWNER, pepper=pepper)
+    return await joined(databases, caller, Role.OWNER, pepper=pepper)
 
 
 @pytest.fixture

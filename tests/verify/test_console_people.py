@@ -10,6 +10,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import ROLE_SCOPES, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect_console.navigation import ENTRIES
 from tests.conftest import NewTenant
@@ -50,7 +51,7 @@ async def entered(page: Chromium, deployed: DeployedGateway, victim: Agent, role
     """Sign a new person in, in place of the one before."""
     await page.do("context.clearCookies")
     await page.do("page.setViewportSize", WIDE)
-    await signed_in(page, deployed, await joined(victim.db, victim.caller, role, pepper=pepper))
+    await signed_in(page, deployed, await joined(Databases(victim.db), victim.caller, role, pepper=pepper))
 
 
 @pytest.mark.parametrize("role", list(ACTS))

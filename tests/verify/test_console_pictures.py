@@ -18,6 +18,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
@@ -60,6 +61,7 @@ SAME_EACH_TIME = """(() => {
 @pytest.fixture
 async def team(
     db: Database,
+    databases: Databases,
     operator: Operator,
     owner: asyncpg.Connection,
     deployed: DeployedGateway,
@@ -68,7 +70,7 @@ async def team(
 ) -> AsyncIterator[Walk]:
     """The owner of an organisation where agents have kept what a team knows, at its console."""
     caller = operator_caller(await tenants.create_tenant(operator, "acme-team", "Acme"))
-    person = await joined(db, caller, Role.OWNER, pepper=pepper)
+    person = await joined(databases, caller, Role.OWNER, pepper=pepper)
     async with at_work(db, caller) as agent:
         await remember_as_a_team(agent, pepper)
         await agent.embed()

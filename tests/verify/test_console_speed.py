@@ -11,6 +11,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
 from tests.support.memories import Agent
@@ -76,7 +77,7 @@ DRAWN_BY = """(() => {
 
 
 @pytest.fixture
-async def owner_of_many(db: Database, caller: Caller, pepper: bytes) -> Person:
+async def owner_of_many(db: Database, databases: Databases, caller: Caller, pepper: bytes) -> Person:
     agent = Agent(db, caller)
     branches = [f"Branch {b}" for b in range(BRANCHES)]
     for branch in branches:
@@ -86,7 +87,7 @@ async def owner_of_many(db: Database, caller: Caller, pepper: bytes) -> Person:
         await agent.relate(*((a, b, "before") for a, b in zip(leaves[::2], leaves[1::2], strict=False)))
     await agent.relate(*((branch, "Hub", "belongs to") for branch in branches))
     await agent.create(NewEntity("Hub", "hub"))
-    return await joined(db, caller, Role.OWNER, pepper=pepper)
+    return await joined(databases, caller, Role.OWNER, pepper=pepper)
 
 
 @pytest.fixture

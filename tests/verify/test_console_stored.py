@@ -13,6 +13,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
@@ -124,14 +125,14 @@ SHOWN = {
 
 @pytest.fixture
 async def victim(
-    db: Database, owner: asyncpg.Connection, new_tenant: NewTenant, pepper: bytes
+    db: Database, databases: Databases, owner: asyncpg.Connection, new_tenant: NewTenant, pepper: bytes
 ) -> tuple[Caller, Person, dict[str, str]]:
     """A tenant where every text is one of these, its owner, and the ids of what it has."""
     caller = operator_caller(await new_tenant())
     async with at_work(db, caller) as agent:
         neighbour = await settled(agent, owner)
         await write_memories(agent)
-        person = await joined(db, caller, Role.OWNER, pepper=pepper)
+        person = await joined(databases, caller, Role.OWNER, pepper=pepper)
         await write_texts(owner, caller, person)
         names = await names_of_victim(owner, neighbour)
         nodes = await owner.fetch(

@@ -53,7 +53,7 @@ class EmailDomainPages(Controller):
         """Look for the record in the DNS."""
         records = visit.request.app.state.text_records
         try:
-            await domains.verify_domain(visit.services.db, records, visit.caller, domain_id)
+            await domains.verify_domain(visit.db, records, visit.caller, domain_id)
         except RecollectError as error:
             return await _page(visit, refusal_of(error))
         return visit.go(PAGE, done="verified")

@@ -70,7 +70,7 @@ async def _erase(visit: Visit, *, dry_run: bool) -> Receipt:
     name, subject = visit.value("name"), visit.value("created_by")
     if len(name) > MAX_NAME or len(subject) > MAX_SUBJECT:
         raise InvalidInput(f"A name has up to {MAX_NAME} characters, a subject up to {MAX_SUBJECT}", path="name")
-    async with visit.services.db.writing(visit.caller, visit.graph, commit=not dry_run) as tx:
+    async with visit.db.writing(visit.caller, visit.graph, commit=not dry_run) as tx:
         return await erasure.erase_person(tx, visit.graph, name or None, created_by=subject or None, dry_run=dry_run)
 
 

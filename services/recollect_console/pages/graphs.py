@@ -69,7 +69,7 @@ class GraphSettingsPages(Controller):
                 patch.metadata,
                 patch.time_zone or None,
             )
-            async with visit.services.db.writing(visit.caller, new.name) as tx:
+            async with visit.db.writing(visit.caller, new.name) as tx:
                 await graphs.create_graph(tx, new)
         except RecollectError as error:
             return await _form(visit, refusal=refusal_of(error))
@@ -85,7 +85,7 @@ class GraphSettingsPages(Controller):
         """Change a graph, where it is still as it was shown."""
         named = str(graph_id)
         try:
-            async with visit.services.db.writing(visit.caller, named) as tx:
+            async with visit.db.writing(visit.caller, named) as tx:
                 before = await graphs.get_graph(tx, named)
                 await graphs.configure_graph(tx, named, _patch(visit), "update_graph_config", check=unchanged(visit))
         except RecollectError as error:
@@ -104,7 +104,7 @@ class GraphSettingsPages(Controller):
         """Erase a graph whose name was typed, where it is still as it was shown."""
         named = str(graph_id)
         try:
-            async with visit.services.db.writing(visit.caller, named) as tx:
+            async with visit.db.writing(visit.caller, named) as tx:
                 graph = await graphs.get_graph(tx, named)
                 if visit.value("typed") != graph.name:
                     raise InvalidInput("Type the name of the graph as it is written here", path="typed")

@@ -29,7 +29,9 @@ class IndexPages(Controller):
         session = await signed_in(request)
         if session is None:
             raise NotSignedIn("Sign in first.")
-        found = await people.list_memberships(request.app.state.db, session.person_id, within=session.confined_to)
+        found = await people.list_memberships(
+            request.app.state.databases, session.person_id, within=session.confined_to
+        )
         active = [membership for membership in found if membership.tenant_status == "active"]
         if len(active) == 1 and "choose" not in request.query_params:
             return go_to(f"/app/{active[0].tenant}/{DEFAULT_GRAPH}/{FIRST_PAGE}")

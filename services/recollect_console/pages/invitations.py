@@ -42,7 +42,7 @@ class InvitationPages(Controller):
         state = visit.request.app.state
         try:
             sent = await invite_and_send(
-                visit.services.db,
+                visit.db,
                 visit.caller,
                 visit.value("email"),
                 role_of(visit),

@@ -175,7 +175,7 @@ class JobsPages(Controller):
         """The file of a job."""
         async with visit.reading_tenant() as tx:
             job = await jobs.open_output(tx, job_id, files=file_jobs.FILES)
-        parts = while_member(visit, jobs.read_output(visit.services.db, visit.caller, job))
+        parts = while_member(visit, jobs.read_output(visit.db, visit.caller, job))
         headers = file_headers(str(job.id)) | {"Content-Length": str(job.output_bytes)}
         return Stream(parts, media_type=file_jobs.media_type_of(job) or OUTPUT, headers=headers)
 

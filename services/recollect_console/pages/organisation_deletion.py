@@ -44,10 +44,10 @@ class OrganisationDeletionPages(Controller):
     @post("/", opt=ADMIN)
     async def request(self, visit: NamedDependency[Visit]) -> Redirect | Response[str]:
         """Ask for the deletion. An owner types the name of the organisation, and proves anew who they are."""
-        db = visit.services.db
+        databases = visit.services.databases
         await take_for_own_account(visit.request, visit.session.person_id)
         try:
-            await deletion_requests.require_proof(db, visit.session, visit.value("password"))
+            await deletion_requests.require_proof(databases, visit.session, visit.value("password"))
             async with visit.changing_tenant() as tx:
                 request = await deletion_requests.request_deletion(tx, visit.session, visit.value("typed"))
                 emails = await deletion_requests.list_notified(tx)
@@ -71,7 +71,7 @@ class OrganisationDeletionPages(Controller):
 
 async def _page(visit: Visit, refusal: FormRefusal | None = None) -> Response[str]:
     is_owner = visit.membership.role is Role.OWNER
-    needs_password = is_owner and await deletion_requests.needs_password(visit.services.db, visit.session)
+    needs_password = is_owner and await deletion_requests.needs_password(visit.services.databases, visit.session)
     async with visit.reading_tenant() as tx:
         stored, has_more = await usage.list_stored(tx, limit=MOST)
         people = await members.list_members(tx, limit=MOST + 1)

@@ -64,7 +64,7 @@ class TransferPages(Controller):
         except InvalidInput as error:
             return await _page(visit, fault=error.message, status=400)
         bounds = JobBounds.of(visit.services.settings)
-        job = await receive_import(visit.services.db, visit.caller, wanted, chunks_of(_parts(sent.content)), bounds)
+        job = await receive_import(visit.db, visit.caller, wanted, chunks_of(_parts(sent.content)), bounds)
         return visit.go(f"jobs/{job.id}", done="started")
 
     @post("/file", request_max_body_size=None, status_code=202)  # Bounded by what the tenant's jobs may store.
@@ -82,13 +82,13 @@ class TransferPages(Controller):
         wanted = _wanted(visit, name, type, format=format, strategy=strategy, mode=mode, size=announced_bytes(request))
         chunks = while_member(visit, chunks_of(request.stream()))
         bounds = JobBounds.of(visit.services.settings)
-        job = await receive_import(visit.services.db, visit.caller, wanted, chunks, bounds)
+        job = await receive_import(visit.db, visit.caller, wanted, chunks, bounds)
         return {"job": visit.address(f"jobs/{job.id}")}
 
     @get("/export")
     async def download(self, visit: NamedDependency[Visit], format: Written = "json") -> Stream:
         """The graph as a file, as it is or was."""
-        db = visit.services.db
+        db = visit.db
         async with visit.reading_tenant() as tx:
             export = await exports.open_export(tx, visit.graph, format, as_of=visit.as_of)
         await exports.record_export(db, visit.caller, export)

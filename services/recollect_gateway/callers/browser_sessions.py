@@ -38,8 +38,8 @@ async def member_caller(request: AnyConnection, tenant: str) -> Caller | None:
 
 async def active_membership(request: AnyConnection, session: PersonSession, tenant: str) -> Membership | None:
     """The person's membership of that tenant; None where they are no member, or the tenant is suspended."""
-    db = request.app.state.db
-    membership = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
+    databases = request.app.state.databases
+    membership = await people.find_membership(databases, session.person_id, tenant, within=session.confined_to)
     return membership if membership is not None and membership.tenant_status == "active" else None
 
 

@@ -25,8 +25,8 @@ from recollect.accounts.people import sessions
 from recollect.accounts.people.model import PersonSession
 from recollect.accounts.token_issuers import Issuers
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.errors import CredentialEnded, TenantSuspended, Unauthenticated, WrongEndpoint
-from recollect.postgres.database import Database
 from recollect_gateway.callers.browser_sessions import TENANT_HEADER, member_caller
 from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.remembered_callers import PresentedCredential, RememberedCallers
@@ -56,7 +56,7 @@ class Authenticator:
     `start_task` None stores no key's hash anew; `callers` None remembers nobody.
     """
 
-    db: Database
+    databases: Databases
     pepper: bytes
     note_use: NoteUse | None = None
     failed_keys: FailedKeys | None = None
@@ -118,7 +118,7 @@ class Authenticator:
             raise Unauthenticated(identity.REFUSAL)
         presented = PresentedToken(secret, tenant, lambda audience: resources.same(audience, resource))
         return await self._throttled(
-            secret, site_of_client(connection), lambda: trusted.authenticate(self.db, issuers, presented)
+            secret, site_of_client(connection), lambda: trusted.authenticate(self.databases, issuers, presented)
         )
 
     async def caller_of_route(self, connection: AnyConnection, *, remembered: bool = False) -> Caller:
@@ -182,9 +182,9 @@ class Authenticator:
         """The Caller of an access token, which must be for this resource, or for an endpoint of its tenant."""
         resources = self.resources
         if resources is None or resource != resources.memories:
-            return await grants.authenticate(self.db, secret, resource=resource, pepper=self.pepper)
+            return await grants.authenticate(self.databases, secret, resource=resource, pepper=self.pepper)
         return await grants.authenticate(
-            self.db,
+            self.databases,
             secret,
             resource=resources.of(None).uri,
             of_tenant=lambda tenant: resources.of(tenant).uri,
@@ -192,10 +192,10 @@ class Authenticator:
         )
 
     async def _find_session(self, secret: str) -> PersonSession:
-        found = await sessions.find_session(self.db, secret, pepper=self.pepper)
+        found = await sessions.find_session(self.databases, secret, pepper=self.pepper)
         if found is None:
             raise Unauthenticated(identity.REFUSAL)
-        session = await sessions.use_session(self.db, found)
+        session = await sessions.use_session(self.databases, found)
         if session is None:
             raise CredentialEnded(identity.REFUSAL)
         return session
@@ -205,7 +205,7 @@ class Authenticator:
             if kind_of(secret) == ACCESS:
                 return await self._authenticate_token(secret, resource)
             return await identity.authenticate(
-                self.db, secret, pepper=self.pepper, note_use=self.note_use, start_task=self.start_task
+                self.databases, secret, pepper=self.pepper, note_use=self.note_use, start_task=self.start_task
             )
 
 

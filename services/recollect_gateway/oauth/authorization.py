@@ -91,7 +91,7 @@ async def _sign_in_first(request: AnyRequest, state: State, parameters: Mapping[
     """Send the person to sign in; raises RedirectedError where the client wants no page to be shown."""
     if "none" not in parameters.get("prompt", "").split():
         return to_sign_in(request)
-    client = await clients.find_client(state.db, parameters.get("client_id", ""))
+    client = await clients.find_client(state.databases.home, parameters.get("client_id", ""))
     if client is None:
         raise Unanswerable("No client has this id.")
     endpoint = _endpoint(state)
@@ -108,7 +108,7 @@ async def _answer_refusal(
     any address (RFC 9700, 4.11.2).
     """
     if person is not None:
-        own_grants = await grants.list_own_grants(state.db, person.person_id, within=person.confined_to)
+        own_grants = await grants.list_own_grants(state.databases, person.person_id, within=person.confined_to)
         if any(grant.client_id == error.client.id for grant in own_grants):
             return _back(error.location)
     goes_to = destination(error.location)
@@ -144,7 +144,7 @@ async def _ask_person(
     except InvalidInput as error:
         return consent_page(request, question, fault=error.message)
     approver = grants.approving(memberships[0], person.person_id, address=site_of_client(request))
-    async with state.db.transaction(approver) as tx:
+    async with state.databases.of(approver.tenant_id).transaction(approver) as tx:
         code = await grants.approve(tx, approved, pepper=state.pepper)
     return _back(_endpoint(state).approval_location(authorization, code))
 
@@ -158,11 +158,11 @@ async def _memberships(
     """
     tenant, within = state.resources.find(authorization.resource).tenant or chosen, person.confined_to
     if tenant is None:
-        found = await people.list_memberships(state.db, person.person_id, within=within, strict=True)
+        found = await people.list_memberships(state.databases, person.person_id, within=within, strict=True)
     else:
         is_slug = SLUG.fullmatch(tenant)
         membership = (
-            await people.find_membership(state.db, person.person_id, tenant, within=within) if is_slug else None
+            await people.find_membership(state.databases, person.person_id, tenant, within=within) if is_slug else None
         )
         found = [membership] if membership else []
     active = [membership for membership in found if membership.tenant_status == "active"]
@@ -174,7 +174,8 @@ async def _memberships(
 async def _question(
     state: State, authorization: AuthorizationRequest, person: PersonSession, membership: Membership
 ) -> ConsentQuestion:
-    async with state.db.transaction(grants.approving(membership, person.person_id), read_only=True) as tx:
+    approver = grants.approving(membership, person.person_id)
+    async with state.databases.of(approver.tenant_id).transaction(approver, read_only=True) as tx:
         offered_graphs = await graphs.list_graphs(tx, limit=MAX_GRAPHS)
     question = ConsentQuestion(authorization, person, membership, offered_graphs)
     if not set(question.scopes) - {"offline_access"}:

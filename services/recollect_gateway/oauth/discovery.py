@@ -40,7 +40,7 @@ class DiscoveryController(Controller):
         Only the document of a tenant that trusts other issuers differs: it names them.
         """
         resource = _described(request)
-        issuers = await trusted.trusted_addresses(state.db, tenant)
+        issuers = await trusted.trusted_addresses(state.databases, tenant)
         return _document(_resource_metadata(state.resources, resource, issuers))
 
     @get(["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])

@@ -32,7 +32,7 @@ class RegistrationController(Controller):
         try:
             metadata = _metadata(await request.body())
             client = await clients.register(
-                state.db,
+                state.databases.home,
                 name=metadata.get("client_name"),
                 uri=metadata.get("client_uri"),
                 uris=metadata.get("redirect_uris"),

@@ -74,7 +74,7 @@ async def _answer_form(
     """The answer of `handle` to a form and the client that it names."""
     try:
         parameters = await read_form(request)
-        client = await clients.find_client(request.app.state.db, parameters.get("client_id", ""))
+        client = await clients.find_client(request.app.state.databases.home, parameters.get("client_id", ""))
         answer = await handle(parameters, client)
     except MalformedParameters as error:
         answer = OAuthAnswer(400, {"error": "invalid_request", "error_description": str(error)})
@@ -86,10 +86,12 @@ async def _answer_form(
 async def _tokens(state: State, parameters: Parameters, client: OAuthClient | None) -> OAuthAnswer:
     name, kind = SECRET_OF.get(parameters.get("grant_type", ""), ("", ""))
     secret = parameters.get(name, "")
-    tenant_id = await grants.find_tenant(state.db, secret, pepper=state.pepper) if kind_of(secret) == kind else None
+    tenant_id = (
+        await grants.find_tenant(state.databases, secret, pepper=state.pepper) if kind_of(secret) == kind else None
+    )
     if tenant_id is None or client is None:
         return _token_error(RequestServer(parameters, client), state)
-    async with state.db.transaction(authorization_server(tenant_id)) as tx:
+    async with state.databases.of(tenant_id).transaction(authorization_server(tenant_id)) as tx:
         presented = await _present(state, tx, kind, secret, client, verifier=parameters.get("code_verifier"))
         server = RequestServer(parameters, client, presented=presented)
         try:
@@ -99,7 +101,7 @@ async def _tokens(state: State, parameters: Parameters, client: OAuthClient | No
         assert presented is not None
         issued = await _issue(state, tx, presented, parameters, client)
         answer = server.token_answer(grant, issued)
-    await clients.note_used(state.db, client.id)
+    await clients.note_used(state.databases.home, client.id)
     if isinstance(presented, PresentedCode) and OPENID in issued.scopes:
         answer.body["id_token"] = await _id_token(state, presented, client)
     return answer
@@ -144,10 +146,10 @@ async def _token_endpoint(
     token = parameters.get("token", "")
     unhinted = {name: value for name, value in parameters.items() if name != "token_type_hint"}
     is_token = kind_of(token) in (ACCESS, REFRESH)
-    tenant_id = await grants.find_tenant(state.db, token, pepper=state.pepper) if is_token else None
+    tenant_id = await grants.find_tenant(state.databases, token, pepper=state.pepper) if is_token else None
     if tenant_id is None or client is None:
         return RequestServer(unhinted, client, issuer=state.resources.base).endpoint_answer(endpoint)
-    async with state.db.transaction(authorization_server(tenant_id)) as tx:
+    async with state.databases.of(tenant_id).transaction(authorization_server(tenant_id)) as tx:
         facts = await grants.introspect(tx, token, client.id, pepper=state.pepper)
         server = RequestServer(unhinted, client, presented=facts, issuer=state.resources.base)
         answer = server.endpoint_answer(endpoint)
@@ -167,7 +169,7 @@ async def _id_token(state: State, presented: PresentedCode, client: OAuthClient)
     }
     if presented.nonce is not None:
         claims["nonce"] = presented.nonce
-    return await signing.sign(state.db, state.vault, claims)
+    return await signing.sign(state.databases.home, state.vault, claims)
 
 
 def _find_resource(state: State, uri: str) -> str | None:

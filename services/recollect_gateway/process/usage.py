@@ -15,7 +15,7 @@ from opentelemetry.instrumentation.utils import suppress_instrumentation
 from recollect.accounts.usage import service as usage
 from recollect.accounts.usage.model import Counts, count_duration
 from recollect.accounts.usage.tally import UsageTally
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect_gateway.streaming.streams import OPEN_STREAM
 
 LAST_FLUSH_SECONDS = 5.0
@@ -25,10 +25,10 @@ log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def flushed_usage(db: Database, tally: UsageTally, *, seconds: float) -> AsyncIterator[None]:
+async def flushed_usage(databases: Databases, tally: UsageTally, *, seconds: float) -> AsyncIterator[None]:
     """Store the tally every so many seconds, and once more at the end."""
     stopping = asyncio.Event()
-    flushing = asyncio.create_task(_keep_flushing(db, tally, seconds, stopping), name="usage")
+    flushing = asyncio.create_task(_keep_flushing(databases, tally, seconds, stopping), name="usage")
     try:
         yield
     finally:
@@ -39,12 +39,12 @@ async def flushed_usage(db: Database, tally: UsageTally, *, seconds: float) -> A
             log.warning("usage not saved: the database did not answer before the gateway stopped")
 
 
-async def _keep_flushing(db: Database, tally: UsageTally, seconds: float, stopping: asyncio.Event) -> None:
+async def _keep_flushing(databases: Databases, tally: UsageTally, seconds: float, stopping: asyncio.Event) -> None:
     with suppress_instrumentation():  # Spans are for calls, and this belongs to none.
         while not stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), seconds)
-            await usage.flush(db, tally)
+            await usage.flush(databases, tally)
 
 
 class CountedBody:

@@ -25,9 +25,10 @@ from recollect.accounts.idempotency.model import (
     idempotency_key,
 )
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.crypto.peppers import accepted_secrets_of
 from recollect.errors import Conflict, ErrorCode, InvalidInput, RecollectError, TooLarge
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 
 REPLAYED = "idempotency-replayed"
@@ -45,7 +46,7 @@ _METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _SAVED_HEADERS = frozenset({"content-type", "content-disposition", "etag", "location"})
 """Headers that are stored with an answer; the others are made anew each time."""
 
-_DATABASE = "recollect.claiming_database"
+_DATABASES = "recollect.claiming_databases"
 
 log = structlog.get_logger(__name__)
 
@@ -129,34 +130,35 @@ class IdempotencyMiddleware(ASGIMiddleware):
             return  # The request is not whole, and nobody is left to be answered.
         caller: Caller = scope["user"]
         request = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=state.pepper)
-        found = await idempotency.find_answer(state.db, caller, request, state.answer_vault)
+        db = state.databases.of(caller.tenant_id)
+        found = await idempotency.find_answer(db, caller, request, state.answer_vault)
         for pepper in () if found else accepted_secrets_of(state.pepper):
             peppered = IdempotentRequest.of(caller, key, method, _target(scope), body, pepper=pepper)
-            found = found or await idempotency.find_answer(state.db, caller, peppered, AnswerVault.of(pepper))
+            found = found or await idempotency.find_answer(db, caller, peppered, AnswerVault.of(pepper))
         if found is not None:
             await _replay(send, found)
             return
         claim, answer = Claim(request, state.answer_vault), BufferedAnswer(send)
-        scope["state"][_DATABASE] = state.db.with_participant(claim)
+        scope["state"][_DATABASES] = state.databases.with_participant(claim)
         with anyio.CancelScope(shield=True):
             await next_app(scope, _receive_again(body, receive), answer.take)
             if claim.is_committed:
                 saved = None if opt == KEEPS_NO_ANSWER[OPT] else answer.saved
-                await _save(state.db, caller, request, saved, state.answer_vault)
+                await _save(db, caller, request, saved, state.answer_vault)
         if claim.found is not None:
             await _replay(send, claim.found)
         else:
             await answer.release()
 
 
-def database_of(scope: Scope) -> Database:
-    """The database of a route: one that claims the request's key, where it has one."""
-    database: Database = scope["state"].get(_DATABASE) or scope["litestar_app"].state.db
-    return database
+def databases_of(scope: Scope) -> Databases:
+    """The databases of a route: their transactions claim the request's key, where it has one."""
+    databases: Databases = scope["state"].get(_DATABASES) or scope["litestar_app"].state.databases
+    return databases
 
 
 async def _save(
-    db: Database, caller: Caller, request: IdempotentRequest, saved: SavedAnswer | None, vault: AnswerVault
+    db: TenantDatabase, caller: Caller, request: IdempotentRequest, saved: SavedAnswer | None, vault: AnswerVault
 ) -> None:
     """Store the answer, if possible: the act is done either way."""
     try:

@@ -37,8 +37,8 @@ class OwnGrantController(Controller):
         await read_form(request)
         session = await signed_in(request)
         if session is not None:
-            db, grant_id = request.app.state.db, request.path_params["grant_id"]
-            await grants.end_own_grant(db, session.person_id, grant_id, within=session.confined_to)
+            databases, grant_id = request.app.state.databases, request.path_params["grant_id"]
+            await grants.end_own_grant(databases, session.person_id, grant_id, within=session.confined_to)
         return go_to("/account")
 
 
@@ -57,7 +57,7 @@ class OwnIdentityController(Controller):
             return go_to("/sign-in")
         provider_id = request.path_params["provider_id"]
         try:
-            await own.disconnect(request.app.state.db, session, provider_id, address=site_of_client(request))
+            await own.disconnect(request.app.state.databases, session, provider_id, address=site_of_client(request))
         except Conflict as error:
             return await account_page(request, session, status=409, fault=error.message)
         return go_to("/account")
@@ -87,9 +87,9 @@ async def account_page(
     request: AnyRequest, session: PersonSession, *, status: int = 200, fault: str = "", done: str = ""
 ) -> Response[str]:
     """The account page of a signed-in person."""
-    db, person_id, within = request.app.state.db, session.person_id, session.confined_to
+    databases, person_id, within = request.app.state.databases, session.person_id, session.confined_to
     is_own, origins = not session.by_provider, request.app.state.resources.origins
-    memberships = await people.list_memberships(db, person_id, within=within)
+    memberships = await people.list_memberships(databases, person_id, within=within)
     slugs = [membership.tenant for membership in memberships[:MAX_CONNECTABLE]]
     return page(
         request,
@@ -97,11 +97,11 @@ async def account_page(
         status=status,
         me=session,
         memberships=memberships,
-        providers=await providers.offered(db, slugs) if is_own else [],
-        sessions=await sessions.list_sessions(db, person_id, within=within),
-        grants=await grants.list_own_grants(db, person_id, within=within),
-        identities=await own.list_own_identities(db, person_id) if is_own else [],
-        passkeys=await passkeys.list_passkeys(db, person_id, within=within) if is_own else [],
+        providers=await providers.offered(databases, slugs) if is_own else [],
+        sessions=await sessions.list_sessions(databases, person_id, within=within),
+        grants=await grants.list_own_grants(databases, person_id, within=within),
+        identities=await own.list_own_identities(databases, person_id) if is_own else [],
+        passkeys=await passkeys.list_passkeys(databases, person_id, within=within) if is_own else [],
         fault=fault,
         done=done,
         base=origins.asked_at(request.headers.get("host", "")),
@@ -111,9 +111,10 @@ async def account_page(
 
 async def _leave(request: AnyRequest, session: PersonSession, tenant: str) -> None:
     """Leave a tenant. Raises NotFound, alike for missing and for others' tenants; Conflict for the last owner."""
-    db = request.app.state.db
-    membership = await people.find_membership(db, session.person_id, tenant, within=session.confined_to)
+    databases = request.app.state.databases
+    membership = await people.find_membership(databases, session.person_id, tenant, within=session.confined_to)
     if membership is None:
         raise NotFound("You are not a member of such an organisation.", code=ErrorCode.MEMBER_NOT_FOUND)
-    async with db.transaction(grants.approving(membership, session.person_id)) as tx:
+    caller = grants.approving(membership, session.person_id)
+    async with databases.of(caller.tenant_id).transaction(caller) as tx:
         await members.remove_member(tx, session.person_id)

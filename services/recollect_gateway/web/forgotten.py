@@ -72,7 +72,7 @@ class ResetController(Controller):
         form, reset, state = await read_form(request), await _reset(request), request.app.state
         try:
             await resets.reset_password(
-                state.db,
+                state.databases,
                 reset,
                 field(form, "password"),
                 breached=state.breached,
@@ -92,14 +92,14 @@ class ResetController(Controller):
 async def _send_link(state: State, mailer: Mailer, email: str) -> None:
     """Send a link for each account of the address that has a password; a malformed address has none."""
     try:
-        accounts = [account for account in await resets.find_accounts(state.db, email) if account.password_hash]
+        accounts = [account for account in await resets.find_accounts(state.databases, email) if account.password_hash]
     except InvalidInput:
         return
     if not accounts:
         return
     links = {}
     for account in accounts:
-        secret = await resets.begin_reset(state.db, account.id, pepper=state.pepper, within=account.confined_to)
+        secret = await resets.begin_reset(state.databases, account.id, pepper=state.pepper, within=account.confined_to)
         links[account.tenant] = f"{state.settings.base_url}/reset/{secret}"
     try:
         await mailer.send(resets.reset_email(accounts[0].email, links))
@@ -109,19 +109,19 @@ async def _send_link(state: State, mailer: Mailer, email: str) -> None:
 
 async def _reset(request: AnyRequest) -> OpenReset:
     state = request.app.state
-    return await resets.open_reset(state.db, request.path_params["secret"], pepper=state.pepper)
+    return await resets.open_reset(state.databases, request.path_params["secret"], pepper=state.pepper)
 
 
 async def _form(request: AnyRequest, reset: OpenReset, *, status: int = 200, fault: str = "") -> Response[str]:
     """The form, with what the new password ends."""
-    db, person_id, within = request.app.state.db, reset.person_id, reset.confined_to
+    databases, person_id, within = request.app.state.databases, reset.person_id, reset.confined_to
     return page(
         request,
         "reset.html",
         status=status,
         email=reset.email,
-        passkeys=await passkeys.list_passkeys(db, person_id, within=within),
-        identities=await own.list_own_identities(db, person_id),
-        sessions=await sessions.list_sessions(db, person_id, within=within),
+        passkeys=await passkeys.list_passkeys(databases, person_id, within=within),
+        identities=await own.list_own_identities(databases, person_id),
+        sessions=await sessions.list_sessions(databases, person_id, within=within),
         fault=fault,
     )

@@ -38,7 +38,7 @@ class JoinController(Controller):
         session = await _session(request)
         # A link that was shown to others must not tell them who has an account: all see one page.
         may_know = invitation.proves_address
-        if session is None and may_know and await people.is_known(request.app.state.db, invitation.email):
+        if session is None and may_know and await people.is_known(request.app.state.databases.home, invitation.email):
             return to_sign_in(request)
         return await _page(request, invitation, session)
 
@@ -48,11 +48,11 @@ class JoinController(Controller):
         form = await read_form(request)
         invitation, session, state = await _invitation(request), await _session(request), request.app.state
         if session is not None:
-            await members.join(state.db, invitation, session, address=site_of_client(request))
+            await members.join(state.databases, invitation, session, address=site_of_client(request))
             return go_to(f"{CONSOLE}/{invitation.tenant}")
         try:
             joined = await members.join_with_new_account(
-                state.db,
+                state.databases,
                 invitation,
                 field(form, "name"),
                 field(form, "password"),
@@ -63,7 +63,7 @@ class JoinController(Controller):
             return await _page(request, invitation, None, status=400, name=field(form, "name"), fault=error.message)
         answer, confinement = go_to(f"{CONSOLE}/{invitation.tenant}"), Confinement.of_account(joined.confined_to)
         issued = await sessions.begin_session(
-            state.db, joined.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
+            state.databases, joined.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
         )
         answer.set_cookie(session_cookie(request, issued))
         answer.set_cookie(known_cookie(request, invitation.email))
@@ -78,7 +78,7 @@ async def _session(request: AnyRequest) -> PersonSession | None:
 
 async def _invitation(request: AnyRequest) -> OpenInvitation:
     state = request.app.state
-    return await members.open_invitation(state.db, request.path_params["secret"], pepper=state.pepper)
+    return await members.open_invitation(state.databases, request.path_params["secret"], pepper=state.pepper)
 
 
 async def _page(

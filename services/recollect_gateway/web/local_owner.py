@@ -62,7 +62,7 @@ class LocalOwnerController(Controller):
         if owner is None:
             raise NotFound("There is no such page.")
         issued = await sessions.begin_session(
-            request.app.state.db,
+            request.app.state.databases,
             owner.person_id,
             browser_of(request),
             pepper=request.app.state.pepper,

@@ -39,7 +39,7 @@ class PasskeyController(Controller):
         """The options by which the browser signs with a passkey."""
         await read_form(request)
         state = request.app.state
-        return _json(await passkeys.begin_sign_in(state.db, _browser(request), passkey_site(request)))
+        return _json(await passkeys.begin_sign_in(state.databases.home, _browser(request), passkey_site(request)))
 
     @post("/")
     async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -48,13 +48,13 @@ class PasskeyController(Controller):
         next_url = safe_next_url(field(form, "next"))
         try:
             passkey = await passkeys.sign_in(
-                state.db, _browser(request), passkey_site(request), field(form, "credential")
+                state.databases, _browser(request), passkey_site(request), field(form, "credential")
             )
         except Unauthenticated as error:
             return await sign_in_page(request, next_url, status=401, fault=error.message)
         confinement = Confinement.of_account(passkey.confined_to)
         issued = await sessions.begin_session(
-            state.db, passkey.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
+            state.databases, passkey.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
         )
         answer = go_to(next_url)
         answer.set_cookie(session_cookie(request, issued))
@@ -75,7 +75,7 @@ class OwnPasskeyController(Controller):
         if session is None:
             raise Unauthenticated("Sign in first.")
         state = request.app.state
-        return _json(await passkeys.begin_adding(state.db, session, _browser(request), passkey_site(request)))
+        return _json(await passkeys.begin_adding(state.databases, session, _browser(request), passkey_site(request)))
 
     @post("/")
     async def add(self, request: AnyRequest) -> Response[str] | Redirect:
@@ -85,9 +85,9 @@ class OwnPasskeyController(Controller):
             return go_to("/sign-in")
         await take_for_own_account(request, session.person_id)
         try:
-            password_changes = await people.require_own_password(state.db, session, field(form, "password"))
+            password_changes = await people.require_own_password(state.databases, session, field(form, "password"))
             await passkeys.add(
-                state.db,
+                state.databases,
                 session,
                 _browser(request),
                 passkey_site(request),
@@ -108,9 +108,9 @@ class OwnPasskeyController(Controller):
         form, session = await read_form(request), await signed_in(request)
         if session is None:
             return go_to("/sign-in")
-        db, passkey_id = request.app.state.db, request.path_params["passkey_id"]
+        databases, passkey_id = request.app.state.databases, request.path_params["passkey_id"]
         try:
-            await passkeys.rename(db, session, passkey_id, field(form, "name"))
+            await passkeys.rename(databases, session, passkey_id, field(form, "name"))
         except InvalidInput as error:
             return await account_page(request, session, status=400, fault=error.message)
         return go_to("/account")
@@ -124,7 +124,7 @@ class OwnPasskeyController(Controller):
             return go_to("/account")
         passkeys.require_whole(session)
         try:
-            await own.remove_passkey(request.app.state.db, session, request.path_params["passkey_id"])
+            await own.remove_passkey(request.app.state.databases, session, request.path_params["passkey_id"])
         except Conflict as error:
             return await account_page(request, session, status=409, fault=error.message)
         return go_to("/account")

@@ -67,7 +67,9 @@ class ProviderSignInController(Controller):
         purpose = await _purpose(request, form, provider)
         cookie = random_cookie(request, COOKIE) or secrets.token_urlsafe(32)
         pending = PendingSignIn(SignInSecrets.new(cookie, state.pepper), redirect_uri(request, provider.id))
-        url = await providers.begin(state.db, state.relying_party, provider, purpose, pending)
+        url = await providers.begin(
+            state.databases.of(provider.tenant_id), state.relying_party, provider, purpose, pending
+        )
         answer = page(request, "to_provider.html", url=url, name=provider.name)
         answer.set_cookie(own_cookie(request, COOKIE, cookie, max_age=COOKIE_SECONDS))
         return answer
@@ -83,7 +85,7 @@ class ProviderSignInController(Controller):
         )
         returned = Returned(callback.get("code"), callback.get("iss"))
         proven = await providers.finish(
-            state.db, state.relying_party, state.text_records, provider_id, returned, pending, session
+            state.databases, state.relying_party, state.text_records, provider_id, returned, pending, session
         )
         answer = go_to(safe_next_url(proven.return_to))
         if session is None or session.person_id != proven.person_id or session.by_provider:
@@ -97,10 +99,10 @@ async def _sign_in(
     """Begin a session by the provider; the browser's former session ends."""
     state = request.app.state
     if former is not None:
-        await sessions.end_session(state.db, former.person_id, former.id, within=former.confined_to)
+        await sessions.end_session(state.databases, former.person_id, former.id, within=former.confined_to)
     confinement = Confinement(proven.tenant_id, proven.provider_id)
     issued = await sessions.begin_session(
-        state.db, proven.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
+        state.databases, proven.person_id, browser_of(request), pepper=state.pepper, confinement=confinement
     )
     answer.set_cookie(session_cookie(request, issued))
 
@@ -129,13 +131,13 @@ async def find_organization(request: AnyRequest, next_url: str, entered: str | N
     else:
         slug = entered.strip().lower()
     if "@" in slug:
-        slug = await email_domains.tenant_of(request.app.state.db, slug) or ""
+        slug = await email_domains.tenant_of(request.app.state.databases, slug) or ""
     return slug if SLUG.fullmatch(slug) else ""
 
 
 async def offered_to(request: AnyRequest, organization: str) -> list[OfferedProvider]:
     """The providers of an organisation; empty where there is no such organisation, or it has none."""
-    return await providers.offered(request.app.state.db, [organization] if organization else [])
+    return await providers.offered(request.app.state.databases, [organization] if organization else [])
 
 
 async def _chosen(request: AnyRequest, organization: str, provider_id: str) -> OfferedProvider:
@@ -149,7 +151,7 @@ async def _purpose(request: AnyRequest, form: dict[str, list[str]], provider: Of
     """The purpose of the sign-in. Raises NotFound for an invitation that does not hold, or is of another tenant."""
     next_url, state = safe_next_url(field(form, "next")), request.app.state
     if secret := field(form, "invitation"):
-        invitation = await members.open_invitation(state.db, secret, pepper=state.pepper)
+        invitation = await members.open_invitation(state.databases, secret, pepper=state.pepper)
         if invitation.tenant_id != provider.tenant_id:
             raise NotFound("There is no such identity provider, or it can no longer be used to sign in.")
         return Purpose(f"{CONSOLE}/{invitation.tenant}", invitation_id=invitation.id)

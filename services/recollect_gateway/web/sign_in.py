@@ -11,8 +11,8 @@ from litestar.response import Redirect
 from recollect.accounts.people import deletion, notices, sessions
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import MAX_EMAIL, Browser
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, InvalidInput, RecollectError, Unauthenticated
-from recollect.postgres.database import Database
 from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.callers.sign_in_attempts import take_for_account, take_for_own_account
@@ -60,7 +60,7 @@ class SignInController(Controller):
         await take_for_account(request, email.strip().lower(), browser=known_browser(request, email))
         try:
             issued = await people.sign_in(
-                state.db,
+                state.databases,
                 email,
                 field(form, "password"),
                 browser_of(request),
@@ -69,7 +69,7 @@ class SignInController(Controller):
             )
         except Unauthenticated as error:
             refusal = await sign_in_page(request, next_url, status=401, email=email, fault=error.message)
-            refusal.background = BackgroundTask(_note_refused, state.db, email, browser_of(request))
+            refusal.background = BackgroundTask(_note_refused, state.databases, email, browser_of(request))
             return refusal
         answer = go_to(next_url)
         answer.set_cookie(session_cookie(request, issued))
@@ -82,7 +82,7 @@ class SignInController(Controller):
         await read_form(request)
         if (session := await signed_in(request)) is not None:
             await sessions.end_session(
-                request.app.state.db,
+                request.app.state.databases,
                 session.person_id,
                 session.id,
                 within=session.confined_to,
@@ -115,7 +115,7 @@ class AccountController(Controller):
         await take_for_own_account(request, session.person_id)
         try:
             await people.change_password(
-                request.app.state.db,
+                request.app.state.databases,
                 session,
                 field(form, "old_password"),
                 field(form, "password"),
@@ -139,7 +139,7 @@ class AccountController(Controller):
             return go_to("/sign-in")
         await take_for_own_account(request, session.person_id)
         try:
-            await deletion.delete_own_account(request.app.state.db, session, field(form, "password"))
+            await deletion.delete_own_account(request.app.state.databases, session, field(form, "password"))
         except InvalidInput as error:
             return await account_page(request, session, status=400, fault=error.message)
         except Conflict as error:
@@ -158,7 +158,7 @@ class AccountController(Controller):
         session = await signed_in(request)
         if session is not None:
             await sessions.end_session(
-                request.app.state.db,
+                request.app.state.databases,
                 session.person_id,
                 request.path_params["session_id"],
                 within=session.confined_to,
@@ -191,9 +191,9 @@ async def sign_in_page(
     )
 
 
-async def _note_refused(db: Database, email: str, browser: Browser) -> None:
+async def _note_refused(databases: Databases, email: str, browser: Browser) -> None:
     """Record a refused sign-in. The page is sent already, so a failure is only logged."""
     try:
-        await people.note_refused_sign_in(db, email, browser)
+        await people.note_refused_sign_in(databases, email, browser)
     except RecollectError as error:
         log.warning("refused sign-in not recorded", reason=str(error))

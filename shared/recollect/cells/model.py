@@ -44,7 +44,7 @@ def tenant_of(found: object) -> UUID | None:
 def served_in_both(before: Mapping[str, list[str]], after: Mapping[str, list[str]]) -> bool:
     """Whether one cell served the tenant before and after a look-up: a value that it did not find does not exist.
 
-    Both map cells to the places that they name for the tenant. If no cell did, the tenant moved in between.
+    Both map cells to the states that they have for the tenant. If no cell did, the tenant moved in between.
     """
     return bool(_serving(before) & _serving(after))
 

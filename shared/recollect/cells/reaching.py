@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from recollect.errors import ErrorCode, Unavailable
+from recollect.cells.fan_out import unanswered
 from recollect.postgres.database import Database
 from recollect.postgres.schema_version.service import SchemaCheck
 from recollect.postgres.transactions import Session
@@ -28,4 +28,4 @@ async def session_in_cell(settings: Settings, cell: str) -> AsyncIterator[Sessio
             async with db.system() as session:
                 yield session
     except TimeoutError:
-        raise Unavailable("The database is busy. Try again in a moment.", code=ErrorCode.BUSY) from None
+        raise unanswered() from None

@@ -33,7 +33,8 @@ async def end_switches(
 ) -> bool:
     """End the switches of these tenants from these source cells; whether any has ended.
 
-    The tenants are given as for `store.find_places`. Switches whose source or target is unreachable are left for later.
+    The tenants are given as for `store.find_tenant_states`. Switches whose source or target is unreachable are left for
+    later.
     """
     has_ended, unreachable = False, set[str]()
     for source in sources:

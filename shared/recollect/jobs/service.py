@@ -9,7 +9,7 @@ from recollect.caller import Caller, Scope
 from recollect.errors import Conflict, ErrorCode, NotFound, TooLarge
 from recollect.jobs import store
 from recollect.jobs.model import MAX_CHUNK, MAX_PENDING, MAX_STORED, RUN_JOBS, Job, JobBounds, JobFilter, NewJob
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect.telemetry.tracing import inject_context
 
@@ -148,7 +148,7 @@ async def require_below_file_limit(tx: Transaction, new: NewJob, most: int) -> N
         )
 
 
-async def read_output(db: Database, caller: Caller, job: Job) -> AsyncIterator[bytes]:
+async def read_output(db: TenantDatabase, caller: Caller, job: Job) -> AsyncIterator[bytes]:
     """A job's output, chunk by chunk.
 
     Each chunk is read in a short transaction of its own, and none is open between them: the reader may be slow.

@@ -1,4 +1,4 @@
-"""PostgreSQL: the pool, and the one way to a tenant's rows.
+"""PostgreSQL: the pool of one cell, and the one way to a tenant's rows.
 
 `Database.transaction(caller)` opens a transaction at the edge, sets the tenant for row-level security and
 is the only way to the tables. Nobody commits inside, and no network call happens inside.
@@ -8,10 +8,10 @@ import asyncio
 import copy
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self
 from uuid import UUID
 
 import asyncpg
@@ -32,6 +32,7 @@ from recollect.postgres.connections import (
 from recollect.postgres.driver_errors import raise_service_read_only, translated_errors, translated_writes
 from recollect.postgres.shared_connections import local_settings
 from recollect.postgres.sql import Query, QueryPlan
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import (
     ROLLBACK_SECONDS,
     ExpectedGraph,
@@ -55,11 +56,6 @@ OnCommit = Callable[[UUID, frozenset[str]], None]
 OnWritten = Callable[[UUID, Mapping[UUID, int]], None]
 """Called after a commit with the tenant and the newest revision of each graph that was written. Returns at once and
 never raises."""
-
-T = TypeVar("T")
-
-CellQuery = Callable[[Session], Awaitable[T]]
-"""Queries one cell by its session."""
 
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _SET_PERSON_WITHIN = f"{_SET_PERSON}, require_served($2)"
@@ -85,8 +81,11 @@ class Participant(Protocol):
         """Called after the commit; `undone` where the transaction undoes the act."""
 
 
-class Database:
-    """A pool of connections that act as one role. No tenant holds more than its share of them."""
+class Database(TenantDatabase):
+    """The database of one cell: a pool of connections that act as one role. No tenant holds more than its share.
+
+    `acquire_seconds`: how long a transaction waits for a connection.
+    """
 
     pool_name = "tenants"
     _rollback_seconds = ROLLBACK_SECONDS
@@ -104,18 +103,16 @@ class Database:
         replica: ReadReplica | None = None,
     ) -> None:
         self._pool, self._reserved = pool, reserved or pool
-        self._acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
+        self.acquire_seconds, self._lock_seconds = settings.database_acquire_seconds, settings.lock_timeout_seconds
         self._on_commit, self._on_written, self._on_callers_changed = on_commit, on_written, on_callers_changed
         self._tenants = Shares(math.ceil(settings.database_pool_size * settings.database_tenant_share))
         self._writers = Shares(MAX_WRITERS)
         self._participant: Participant | None = None
         self._local = local
         self._contact = settings.operator_contact
-        self._several, self._cell = bool(settings.cells), settings.measured_cell
+        self._is_one_of_several, self._is_home = bool(settings.cells), settings.cell == HOME
+        self._measured_cell = settings.measured_cell
         self._replica = replica
-        self.several_connections = asyncio.Lock()
-        """Held while a caller that has a connection asks for another: otherwise a few such callers could take the whole
-        pool and wait for each other."""
 
     @classmethod
     @asynccontextmanager
@@ -177,20 +174,6 @@ class Database:
         database._participant = participant
         return database
 
-    @property
-    def has_several_cells(self) -> bool:
-        """Whether there are several cells."""
-        return self._several
-
-    @property
-    def other_cells(self) -> "Sequence[Database]":
-        """The other cells."""
-        return ()
-
-    def known_cell(self, tenant_id: UUID) -> str | None:
-        """The cell in which a tenant was last found, without a query; None where it is not known."""
-        return HOME
-
     @asynccontextmanager
     async def transaction(
         self,
@@ -218,12 +201,12 @@ class Database:
         """
         participant = self._participant if commit and not read_only else None
         must_be_writable = not (read_only or also_suspended or caller.of_service)
-        terms = TransactionTerms(read_only, must_be_writable, must_be_here=self._several)
+        terms = TransactionTerms(read_only, must_be_writable, must_be_here=self._is_one_of_several)
         async with self._connection_of(caller.tenant_id) as connection:
             transaction = Transaction(
                 connection, caller, reply_bytes, is_preemptible=read_only, pooled=bool(self._local), plan=plan
             )
-            transaction.replica = self._replica
+            transaction.replica, transaction.is_in_home_cell = self._replica, self._is_home
             try:
                 # Inside the try: a call cancelled while the transaction begins or ends leaves none open.
                 await connection.execute(
@@ -261,64 +244,14 @@ class Database:
     @asynccontextmanager
     async def system(self) -> AsyncIterator[Session]:
         """A session without a tenant: row-level security shows it no rows; it reads by SECURITY DEFINER functions."""
-        acquiring = self._reserved.acquire(timeout=self._acquire_seconds)
+        acquiring = self._reserved.acquire(timeout=self.acquire_seconds)
         async with (
             translated_errors(),
-            used_connection("reserved", acquiring, self._cell) as connection,
+            used_connection("reserved", acquiring, self._measured_cell) as connection,
             self._with_settings(connection),
         ):
             with translated_writes():
                 yield Session(connection)
-
-    async def find_in_any_cell(
-        self,
-        lookup_key: str,
-        query: CellQuery[T | None],
-        *,
-        person_id: UUID | None = None,
-        stored_hashes: Callable[[], list[bytes]] | None = None,
-        slug: str | None = None,
-    ) -> T | None:
-        """What `query` finds in the first cell that has it, before a tenant is known; None where no cell has it.
-
-        `lookup_key` is the secret or the name that is looked up; the process remembers in which cell it was found. With
-        `person_id`, `query` runs in a transaction of that person (`personal`), else in a session without a tenant; with
-        `slug`, in that tenant's cell alone. `stored_hashes` returns the hashes under which the secret may be stored.
-        Raises Unavailable where nothing is found and a cell is unreachable, or the tenant of the slug or of the secret
-        is moving.
-        """
-        async with self.system() if person_id is None else self.personal(person_id) as session:
-            return await query(session)
-
-    async def list_from_all_cells(
-        self,
-        query: CellQuery[list[T]],
-        *,
-        person_id: UUID | None = None,
-        slugs: Sequence[str] | None = None,
-        strict: bool = False,
-        home_session: Session | None = None,
-    ) -> list[T]:
-        """What `query` lists in all cells together; cells that are unreachable are left out.
-
-        `query` runs as in `find_in_any_cell`; in the home cell by `home_session`, if that is given. With `slugs` only
-        the cells of these tenants are asked, and Unavailable is raised where one is unreachable. With `strict`,
-        Unavailable is raised where a cell is unreachable and nothing is listed.
-        """
-        if home_session is not None:
-            return await query(home_session)
-        async with self.system() if person_id is None else self.personal(person_id) as session:
-            return await query(session)
-
-    async def is_erased(self, tenant_id: UUID) -> bool:
-        """Whether no cell has this tenant; False with one cell. Raises Unavailable where a cell is unreachable."""
-        return False
-
-    async def do_in_other_cells(self, person_id: UUID, query: CellQuery[object], *, strict: bool = False) -> None:
-        """Run `query` in each cell but home, in a transaction of the person; a cell that is unreachable is left out.
-
-        With `strict`, Unavailable is raised where a cell is unreachable or too slow; the others may have run it.
-        """
 
     @asynccontextmanager
     async def personal(self, person_id: UUID, *, within: UUID | None = None) -> AsyncIterator[Session]:
@@ -331,7 +264,7 @@ class Database:
         async with self._connection_of(person_id) as connection, connection.transaction():
             if self._local:
                 await connection.execute(self._local)
-            if within is not None and self._several:
+            if within is not None and self._is_one_of_several:
                 await connection.execute(_SET_PERSON_WITHIN, str(person_id), within)
             else:
                 await connection.execute(_SET_PERSON, str(person_id))
@@ -400,15 +333,15 @@ class Database:
         """A connection from the tenant's share of the pool."""
         await yield_to_others()
         acquiring = self._acquired(tenant_id)
-        async with translated_errors(), used_connection(self.pool_name, acquiring, self._cell) as connection:
+        async with translated_errors(), used_connection(self.pool_name, acquiring, self._measured_cell) as connection:
             yield connection
 
     @asynccontextmanager
     async def _acquired(self, tenant_id: UUID) -> AsyncIterator[PoolConnectionProxy]:
         """A connection of the pool; the waits for the tenant's share and for the pool have one time limit."""
         began = time.monotonic()
-        async with self._tenants.acquire(tenant_id, wait_seconds=self._acquire_seconds):
-            remaining = max(self._acquire_seconds - (time.monotonic() - began), 0.01)
+        async with self._tenants.acquire(tenant_id, wait_seconds=self.acquire_seconds):
+            remaining = max(self.acquire_seconds - (time.monotonic() - began), 0.01)
             async with self._pool.acquire(timeout=remaining) as connection:
                 yield connection
 

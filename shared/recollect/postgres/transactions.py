@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 import anyio
@@ -278,18 +278,6 @@ class ReadReplica(Protocol):
         self, caller: Caller, reply_bytes: int | None, plan: QueryPlan
     ) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that only reads. Raises ReplicaFailed."""
-
-
-class TransactionOptions(TypedDict, total=False):
-    """Options of a tenant's transaction: the named parameters of `Database.transaction`, which describes them."""
-
-    read_only: bool
-    commit: bool
-    reply_bytes: int | None
-    also_suspended: bool
-    expected_graph: ExpectedGraph | None
-    plan: QueryPlan
-    durable: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from recollect.fairness.slots import yield_to_others
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.replicas import read_at_replica, read_graph
 from recollect.graph.graphs.view import GraphView
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect.transfer import store
 from recollect.transfer.formats import format_named
@@ -106,7 +106,7 @@ async def export_of(view: GraphView, format_name: str, *, selection: ExportSelec
     return Export(snapshot, format_name, selection or ExportSelection())
 
 
-async def record_export(db: Database, caller: Caller, export: Export) -> None:
+async def record_export(db: TenantDatabase, caller: Caller, export: Export) -> None:
     """Record that the caller takes this export, before its first piece is read."""
     async with db.transaction(caller, also_suspended=True) as tx:  # The only write is the record of a read.
         await audit.record(tx, Action.GRAPH_EXPORTED, named("graph", export.snapshot.graph_id), format=export.format)
@@ -156,7 +156,7 @@ async def export_step(
 
 
 async def export_chunks(
-    db: Database, caller: Caller, export: Export, *, page_items: int = PAGE_ITEMS
+    db: TenantDatabase, caller: Caller, export: Export, *, page_items: int = PAGE_ITEMS
 ) -> AsyncIterator[bytes]:
     """The file in pieces, none of which is empty.
 

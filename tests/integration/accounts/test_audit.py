@@ -19,6 +19,7 @@ from recollect.accounts.people.model import Browser
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import Forbidden
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
@@ -60,8 +61,8 @@ class TestEntries:
         assert "somebody" not in repr(entry)
         assert issued.secret not in repr(entry)
 
-    async def test_an_act_without_effect_has_no_entry(self, db: Database, caller: Caller) -> None:
-        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+    async def test_an_act_without_effect_has_no_entry(self, db: Database, databases: Databases, caller: Caller) -> None:
+        person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
         async with db.transaction(caller) as tx:
             issued = await identity.create_key(tx, NewKey("laptop"), pepper=PEPPER)
             invited = await members.invite(tx, "grace@example.com", Role.MEMBER, pepper=PEPPER)
@@ -98,15 +99,15 @@ class TestEntries:
 
 class TestPeople:
     async def test_sign_ins_are_logged_in_each_tenant_of_the_person_and_no_other(
-        self, db: Database, caller: Caller, new_tenant: NewTenant
+        self, db: Database, databases: Databases, caller: Caller, new_tenant: NewTenant
     ) -> None:
         second, third = [operator_caller(await new_tenant()) for _ in range(2)]
-        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
         async with db.transaction(second) as tx:
             invited = await members.invite(tx, person.email, Role.READER, pepper=PEPPER)
-        await members.join(db, await members.open_invitation(db, invited.secret, pepper=PEPPER), person)
-        issued = await people.sign_in(db, person.email, PASSWORD, THERE, pepper=PEPPER)
-        await sessions.end_session(db, person.id, issued.id, address=THERE.address, within=None)
+        await members.join(databases, await members.open_invitation(databases, invited.secret, pepper=PEPPER), person)
+        issued = await people.sign_in(databases, person.email, PASSWORD, THERE, pepper=PEPPER)
+        await sessions.end_session(databases, person.id, issued.id, address=THERE.address, within=None)
         me = f"person:{person.id}"
         for each in (caller, second):
             assert (await entries(db, each))[-2:] == [("session.started", me), ("session.ended", me)]
@@ -115,33 +116,40 @@ class TestPeople:
             assert (entry.objects, entry.address) == ((me, f"session:{issued.id}"), THERE.address)
         assert await entries(db, third) == [("tenant.created", "operator")]
 
-    async def test_the_end_of_a_session_is_logged_once(self, db: Database, caller: Caller) -> None:
-        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
-        issued = await people.sign_in(db, person.email, PASSWORD, THERE, pepper=PEPPER)
+    async def test_the_end_of_a_session_is_logged_once(
+        self, db: Database, databases: Databases, caller: Caller
+    ) -> None:
+        person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
+        issued = await people.sign_in(databases, person.email, PASSWORD, THERE, pepper=PEPPER)
         first, again = [
-            await sessions.end_session(db, person.id, issued.id, address=THERE.address, within=None) for _ in range(2)
+            await sessions.end_session(databases, person.id, issued.id, address=THERE.address, within=None)
+            for _ in range(2)
         ]
         assert first == again
         ended = await entries(db, caller, action=Action.SESSION_ENDED)
         assert ended == [("session.ended", f"person:{person.id}")]
 
-    async def test_a_refused_sign_in_is_logged_without_an_actor(self, db: Database, caller: Caller) -> None:
-        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+    async def test_a_refused_sign_in_is_logged_without_an_actor(
+        self, db: Database, databases: Databases, caller: Caller
+    ) -> None:
+        person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
         for email in (person.email, person.email.upper(), "nobody@example.com", "no address"):
-            await people.note_refused_sign_in(db, email, THERE)
+            await people.note_refused_sign_in(databases, email, THERE)
         refused = await entries(db, caller, action=Action.SESSION_REFUSED)
         assert refused == [("session.refused", "unknown")] * 2
 
-    async def test_a_change_of_password_is_logged(self, db: Database, caller: Caller) -> None:
-        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
-        session = await new_session(db, person.id, pepper=PEPPER)
-        await people.change_password(db, session, PASSWORD, "orange ladder beside rivers")
+    async def test_a_change_of_password_is_logged(self, db: Database, databases: Databases, caller: Caller) -> None:
+        person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
+        session = await new_session(databases, person.id, pepper=PEPPER)
+        await people.change_password(databases, session, PASSWORD, "orange ladder beside rivers")
         assert (await entries(db, caller))[-1] == ("person.password_changed", f"person:{person.id}")
 
     @pytest.mark.proves("security: audit-readers")
-    async def test_a_person_can_only_log_personal_acts_of_their_own(self, db: Database, caller: Caller) -> None:
-        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
-        stranger = await people.register(db, "stranger@example.com", "Eve", PASSWORD)
+    async def test_a_person_can_only_log_personal_acts_of_their_own(
+        self, db: Database, databases: Databases, caller: Caller
+    ) -> None:
+        person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
+        stranger = await people.register(databases, "stranger@example.com", "Eve", PASSWORD)
 
         async def forge(person_id: UUID, action: str) -> None:
             insert = f"INSERT INTO audit_log (tenant_id, id, actor, action, objects) VALUES ('{caller.tenant_id}', "

@@ -26,6 +26,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Browser, Person
 from recollect.caller import Caller, Role, Scope
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, ErrorCode, RecollectError, TooManyRequests
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -153,10 +154,15 @@ class TestInvitations:
 
 
 async def test_members_are_as_many_as_allowed(
-    db: Database, admin: Caller, caller: Caller, neighbour: Caller, monkeypatch: pytest.MonkeyPatch
+    db: Database,
+    databases: Databases,
+    admin: Caller,
+    caller: Caller,
+    neighbour: Caller,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     elsewhere = replace(caller, tenant_id=neighbour.tenant_id)
-    others = [await joined(db, elsewhere, Role.READER, pepper=PEPPER) for _ in range(5)]
+    others = [await joined(databases, elsewhere, Role.READER, pepper=PEPPER) for _ in range(5)]
     monkeypatch.setattr(members, "MAX_MEMBERS", MOST)
 
     async def add(person_id: UUID) -> None:
@@ -169,15 +175,15 @@ async def test_members_are_as_many_as_allowed(
         inside = await members.list_members(tx)
     await add(inside[0].person_id)  # a member already
     with pytest.raises(Conflict, match="Ask its admins to remove some"):
-        await joined(db, caller, Role.READER, pepper=PEPPER)
+        await joined(databases, caller, Role.READER, pepper=PEPPER)
 
 
 async def test_ended_grants_of_a_person_are_forgotten(
-    db: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    db: Database, databases: Databases, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grants, "MAX_GRANTS", 2)
     monkeypatch.setattr(grants, "MAX_ENDED_GRANTS", MOST)
-    ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+    ada = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
     asked = Approval(ada.id, "client", "Client", ("memory:read",), None, None, "https://r", "https://c/back", "c" * 43)
     giving = replace(caller, subject=f"person:{ada.id}", role=Role.MEMBER, of_service=False)
     for _ in range(10):
@@ -236,22 +242,22 @@ async def test_what_a_graph_says_of_itself_is_bounded(gateway: RunningGateway, a
 
 
 async def test_a_sign_in_ends_the_sessions_beyond_the_limit(
-    db: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    databases: Databases, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ended ones before valid ones, and nobody else's."""
     monkeypatch.setattr(sessions, "MAX_STORED_SESSIONS", MOST)
-    ada, grace = [await people.register(db, new_email(), "Ada", PASSWORD) for _ in range(2)]
-    hers, first, second, third = [await begin(db, person) for person in (grace, ada, ada, ada)]
-    await sessions.end_session(db, ada.id, third, within=None)
-    fourth = await begin(db, ada)
+    ada, grace = [await people.register(databases, new_email(), "Ada", PASSWORD) for _ in range(2)]
+    hers, first, second, third = [await begin(databases, person) for person in (grace, ada, ada, ada)]
+    await sessions.end_session(databases, ada.id, third, within=None)
+    fourth = await begin(databases, ada)
     assert await sessions_of(owner, ada) == {first, second, fourth}
-    fifth = await begin(db, ada)
+    fifth = await begin(databases, ada)
     assert await sessions_of(owner, ada) == {second, fourth, fifth}
     assert await sessions_of(owner, grace) == {hers}
 
 
-async def begin(db: Database, person: Person) -> UUID:
-    return (await sessions.begin_session(db, person.id, Browser("Browser", "192.0.2.1"), pepper=PEPPER)).id
+async def begin(databases: Databases, person: Person) -> UUID:
+    return (await sessions.begin_session(databases, person.id, Browser("Browser", "192.0.2.1"), pepper=PEPPER)).id
 
 
 async def sessions_of(owner: asyncpg.Connection, person: Person) -> set[UUID]:

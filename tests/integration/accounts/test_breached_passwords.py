@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from recollect.accounts.people import service as people
 from recollect.accounts.people.breached import BreachedPasswords
+from recollect.cells.databases import Databases
 from recollect.errors import InvalidInput
 from recollect.outbound.http_client import Outbound
 from recollect.postgres.database import Database
@@ -39,11 +40,13 @@ def range_answer(suffix: str, times: int) -> Answering:
 
 
 @pytest.mark.proves("security: breached-passwords")
-async def test_a_breached_password_is_refused_and_nothing_is_written(db: Database, outbound: Outbound) -> None:
+async def test_a_breached_password_is_refused_and_nothing_is_written(
+    db: Database, databases: Databases, outbound: Outbound
+) -> None:
     email = new_email()
     async with web_server(range_answer(DIGEST[5:], 42)) as server:
         with pytest.raises(InvalidInput, match="stolen") as refusal:
-            await people.register(db, email, "Ada", PASSWORD, breached=passwords_of(outbound, server))
+            await people.register(databases, email, "Ada", PASSWORD, breached=passwords_of(outbound, server))
     assert refusal.value.path == "password"
     assert not await people.is_known(db, email)
 
@@ -66,7 +69,7 @@ async def test_padding_and_other_hashes_do_not_match(outbound: Outbound, suffix:
 
 @pytest.mark.proves("security: breached-passwords")
 async def test_without_an_answer_only_the_strength_counts_and_a_warning_is_logged(
-    db: Database, outbound: Outbound
+    databases: Databases, outbound: Outbound
 ) -> None:
     async def never(_: bytes, writer: object) -> None:
         await asleep.wait()
@@ -75,11 +78,11 @@ async def test_without_an_answer_only_the_strength_counts_and_a_warning_is_logge
     async with web_server(never) as server:
         slow = passwords_of(outbound, server, seconds=0.1)
         with capture_logs() as told:
-            await people.register(db, new_email(), "Ada", PASSWORD, breached=slow)
+            await people.register(databases, new_email(), "Ada", PASSWORD, breached=slow)
         assert [line["event"] for line in told] == ["breached password check failed"]
         asleep.set()
     with pytest.raises(InvalidInput, match="easy to guess"):
-        await people.register(db, new_email(), "Ada", "password1234", breached=passwords_of(outbound, server))
+        await people.register(databases, new_email(), "Ada", "password1234", breached=passwords_of(outbound, server))
     async with web_server(plain(b"", status="503 Away")) as server:
         assert not await passwords_of(outbound, server).contains(PASSWORD)
 

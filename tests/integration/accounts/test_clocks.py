@@ -15,6 +15,7 @@ from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.people import resets, sessions
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, CredentialEnded, NotFound, TokenExpired
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
@@ -45,7 +46,9 @@ async def end(owner: asyncpg.Connection, table: str, row_id: object) -> None:
 
 
 @pytest.mark.usefixtures("wrong_clock")
-async def test_keys_end_by_the_clock_of_the_database(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
+async def test_keys_end_by_the_clock_of_the_database(
+    db: Database, databases: Databases, caller: Caller, owner: asyncpg.Connection
+) -> None:
     end_of_key = await owner.fetchval("SELECT clock_timestamp() + interval '2000 days'")
     async with db.transaction(caller) as tx:
         issued = await identity.create_key(tx, NewKey("a key", "agent", expires_at=end_of_key), pepper=PEPPER)
@@ -55,11 +58,11 @@ async def test_keys_end_by_the_clock_of_the_database(db: Database, caller: Calle
     left = await owner.fetchval("SELECT $1::timestamptz - clock_timestamp()", ends)
     assert timedelta(minutes=59) < left <= timedelta(hours=1)
     used = list[datetime]()
-    await identity.authenticate(db, issued.secret, pepper=PEPPER, note_use=lambda _, __, at: used.append(at))
+    await identity.authenticate(databases, issued.secret, pepper=PEPPER, note_use=lambda _, __, at: used.append(at))
     assert await owner.fetchval("SELECT clock_timestamp() - $1::timestamptz < interval '1 h'", used[0])
     await end(owner, "api_keys", issued.key.id)
     with pytest.raises(CredentialEnded):
-        await identity.authenticate(db, issued.secret, pepper=PEPPER)
+        await identity.authenticate(databases, issued.secret, pepper=PEPPER)
     with pytest.raises(Conflict):
         async with db.transaction(caller) as tx:
             await identity.rotate_key(tx, issued.key.id, overlap=timedelta(0), pepper=PEPPER)
@@ -67,9 +70,9 @@ async def test_keys_end_by_the_clock_of_the_database(db: Database, caller: Calle
 
 @pytest.mark.usefixtures("wrong_clock")
 async def test_access_tokens_end_by_the_clock_of_the_database(
-    db: Database, caller: Caller, owner: asyncpg.Connection
+    databases: Databases, caller: Caller, owner: asyncpg.Connection
 ) -> None:
-    person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+    person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
     grant_id, secret = await granted(owner, caller.tenant_id, person.id), generate_secret("access")
     token_id = await owner.fetchval(
         """INSERT INTO oauth_access_tokens (tenant_id, id, grant_id, hash, scopes, expires_at)
@@ -81,39 +84,39 @@ async def test_access_tokens_end_by_the_clock_of_the_database(
     remembered, presented = RememberedCallers(60.0, lambda: True), (b"hash", None, None)
     looked_up_at = remembered.now()
     remembered.remember(
-        presented, await grants.authenticate(db, secret, resource=RESOURCE, pepper=PEPPER), looked_up_at
+        presented, await grants.authenticate(databases, secret, resource=RESOURCE, pepper=PEPPER), looked_up_at
     )
     assert remembered.find(presented) is not None
     await end(owner, "oauth_access_tokens", token_id)
     with pytest.raises(TokenExpired):
-        await grants.authenticate(db, secret, resource=RESOURCE, pepper=PEPPER)
+        await grants.authenticate(databases, secret, resource=RESOURCE, pepper=PEPPER)
 
 
 @pytest.mark.usefixtures("wrong_clock")
 async def test_sessions_links_and_invitations_end_by_the_clock_of_the_database(
-    db: Database, caller: Caller, owner: asyncpg.Connection
+    db: Database, databases: Databases, caller: Caller, owner: asyncpg.Connection
 ) -> None:
-    person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)  # Which opens an invitation.
-    begun = await sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER)
-    session = await sessions.session_of(db, begun.secret, pepper=PEPPER)
+    person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)  # Which opens an invitation.
+    begun = await sessions.begin_session(databases, person.id, BROWSER, pepper=PEPPER)
+    session = await sessions.session_of(databases, begun.secret, pepper=PEPPER)
     assert session is not None
     assert not session.is_older_than(timedelta(minutes=10))
     assert await owner.fetchval("SELECT $1::timestamptz - clock_timestamp() < interval '31 d'", begun.expires_at)
     await end(owner, "sessions", begun.id)
-    assert await sessions.session_of(db, begun.secret, pepper=PEPPER) is None
+    assert await sessions.session_of(databases, begun.secret, pepper=PEPPER) is None
 
-    link = await resets.begin_reset(db, person.id, pepper=PEPPER)
-    opened = await resets.open_reset(db, link, pepper=PEPPER)
+    link = await resets.begin_reset(databases, person.id, pepper=PEPPER)
+    opened = await resets.open_reset(databases, link, pepper=PEPPER)
     await end(owner, "password_resets", opened.id)
     with pytest.raises(NotFound):
-        await resets.open_reset(db, link, pepper=PEPPER)
+        await resets.open_reset(databases, link, pepper=PEPPER)
 
     async with db.transaction(caller) as tx:
         invited = await members.invite(tx, "late@example.com", Role.READER, pepper=PEPPER)
-    await members.open_invitation(db, invited.secret, pepper=PEPPER)
+    await members.open_invitation(databases, invited.secret, pepper=PEPPER)
     await end(owner, "invitations", invited.invitation.id)
     with pytest.raises(NotFound):
-        await members.open_invitation(db, invited.secret, pepper=PEPPER)
+        await members.open_invitation(databases, invited.secret, pepper=PEPPER)
 
 
 @pytest.mark.usefixtures("wrong_clock")

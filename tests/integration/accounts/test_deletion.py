@@ -20,7 +20,7 @@ from recollect.accounts.people import deletion, resets, sessions, store
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import DeletionOutcome, Person
 from recollect.caller import Caller, Role
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, TenantMoving, Unauthenticated, Unavailable
 from recollect.moves import store as moves
 from recollect.postgres.connections import OWNER_ROLE
@@ -51,14 +51,14 @@ async def tables_that_hold(owner: asyncpg.Connection, said: str) -> set[str]:
     return found
 
 
-async def invited(db: Database, caller: Caller, email: str) -> OpenInvitation:
-    async with db.transaction(caller) as tx:
+async def invited(databases: Databases, caller: Caller, email: str) -> OpenInvitation:
+    async with databases.of(caller.tenant_id).transaction(caller) as tx:
         issued = await members.invite(tx, email, Role.MEMBER, pepper=PEPPER)
-    return await members.open_invitation(db, issued.secret, pepper=PEPPER)
+    return await members.open_invitation(databases, issued.secret, pepper=PEPPER)
 
 
-async def leave(db: Database, caller: Caller, person: Person) -> None:
-    async with db.transaction(caller) as tx:
+async def leave(databases: Databases, caller: Caller, person: Person) -> None:
+    async with databases.of(caller.tenant_id).transaction(caller) as tx:
         await members.remove_member(tx, person.id)
 
 
@@ -69,19 +69,24 @@ async def other_caller(new_tenant: NewTenant) -> Caller:
 
 
 @pytest.fixture
-async def person(db: Database) -> Person:
+async def person(databases: Databases) -> Person:
     """A person with an account and without a membership."""
-    return await people.register(db, new_email(), "Ada", PASSWORD)
+    return await people.register(databases, new_email(), "Ada", PASSWORD)
 
 
 class TestDeletedData:
     @pytest.mark.proves("security: account-deletion")
     async def test_the_address_is_in_no_table_and_the_id_only_in_logs(
-        self, db: Database, caller: Caller, other_caller: Caller, owner: asyncpg.Connection
+        self,
+        db: Database,
+        databases: Databases,
+        caller: Caller,
+        other_caller: Caller,
+        owner: asyncpg.Connection,
     ) -> None:
         """The address can open another account, by another invitation."""
-        ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
-        await resets.begin_reset(db, ada.id, pepper=PEPPER)
+        ada = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
+        await resets.begin_reset(databases, ada.id, pepper=PEPPER)
         async with db.personal(ada.id) as session:
             await passkeys.insert_passkey(
                 session,
@@ -92,16 +97,16 @@ class TestDeletedData:
                 name="Laptop",
                 most=MAX_PASSKEYS,
             )
-        _revoked, expired, _open = [await invited(db, other_caller, ada.email) for _ in range(3)]
+        _revoked, expired, _open = [await invited(databases, other_caller, ada.email) for _ in range(3)]
         await owner.execute("UPDATE invitations SET expires_at = now(), revoked_at = NULL WHERE id = $1", expired.id)
-        session_of_hers = await new_session(db, ada.id, pepper=PEPPER)
-        neighbour = await joined(db, other_caller, Role.OWNER, pepper=PEPPER)
+        session_of_hers = await new_session(databases, ada.id, pepper=PEPPER)
+        neighbour = await joined(databases, other_caller, Role.OWNER, pepper=PEPPER)
         with pytest.raises(Conflict, match=rf"\({caller.tenant}\)"):
-            await deletion.delete_own_account(db, session_of_hers, PASSWORD)
-        await leave(db, caller, ada)
+            await deletion.delete_own_account(databases, session_of_hers, PASSWORD)
+        await leave(databases, caller, ada)
         assert await tables_that_hold(owner, ada.email) == {"people", "invitations"}
         theirs = await tables_that_hold(owner, neighbour.email), await tables_that_hold(owner, str(neighbour.id))
-        await deletion.delete_own_account(db, session_of_hers, PASSWORD)
+        await deletion.delete_own_account(databases, session_of_hers, PASSWORD)
         assert await tables_that_hold(owner, ada.email) == set()
         assert await tables_that_hold(owner, str(ada.id)) == {"audit_log"}
         assert await tables_that_hold(owner, ada.id.hex) == set()
@@ -109,36 +114,36 @@ class TestDeletedData:
             await tables_that_hold(owner, neighbour.email),
             await tables_that_hold(owner, str(neighbour.id)),
         )
-        again = await joined(db, caller, Role.READER, pepper=PEPPER, email=ada.email)
+        again = await joined(databases, caller, Role.READER, pepper=PEPPER, email=ada.email)
         assert again.id != ada.id
-        assert (await people.sign_in(db, ada.email, PASSWORD, BROWSER, pepper=PEPPER)).person_id == again.id
+        assert (await people.sign_in(databases, ada.email, PASSWORD, BROWSER, pepper=PEPPER)).person_id == again.id
 
-    async def test_deleting_an_account_twice_is_an_error(self, db: Database, person: Person) -> None:
-        await deletion.delete_account(db, person.id)
+    async def test_deleting_an_account_twice_is_an_error(self, databases: Databases, person: Person) -> None:
+        await deletion.delete_account(databases, person.id)
         with pytest.raises(NotFound):
-            await deletion.delete_account(db, person.id)
+            await deletion.delete_account(databases, person.id)
 
     async def test_a_member_of_an_organisation_cannot_be_deleted(
-        self, db: Database, caller: Caller, owner: asyncpg.Connection
+        self, db: Database, databases: Databases, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         """Even if the organisation is suspended."""
-        ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        ada = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
         await owner.execute("UPDATE tenants SET status = 'suspended' WHERE id = $1", caller.tenant_id)
         with pytest.raises(Conflict, match=caller.tenant):
-            await deletion.delete_account(db, ada.id)
+            await deletion.delete_account(databases, ada.id)
         assert await people.is_known(db, ada.email)
         assert await tables_that_hold(owner, ada.email) == {"people", "invitations"}
 
     @pytest.mark.parametrize("invited_only", [True, False])
     async def test_nobody_known_to_a_moving_tenant_is_deleted(
-        self, db: Database, caller: Caller, owner: asyncpg.Connection, invited_only: bool
+        self, databases: Databases, caller: Caller, owner: asyncpg.Connection, invited_only: bool
     ) -> None:
         """The tenant's rows are in both cells, and those in one would remain."""
         if invited_only:
-            ada = await people.register(db, new_email(), "Ada", PASSWORD)
-            await invited(db, caller, ada.email)
+            ada = await people.register(databases, new_email(), "Ada", PASSWORD)
+            await invited(databases, caller, ada.email)
         else:
-            ada = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+            ada = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
         for place in ("leaving", "departed", "arriving"):
             await owner.execute(
                 "UPDATE tenants SET place = $2, held_until = now() + interval '1 hour' WHERE id = $1",
@@ -147,39 +152,39 @@ class TestDeletedData:
             )
             refused = Conflict if place == "leaving" and not invited_only else TenantMoving
             with pytest.raises(refused):
-                await deletion.delete_account(db, ada.id)
+                await deletion.delete_account(databases, ada.id)
             assert await tables_that_hold(owner, ada.email) == {"people", "invitations"}, "and may be tried again"
 
 
 class TestPasswords:
     @pytest.mark.proves("security: account-deletion")
-    async def test_deletion_requires_the_password(self, db: Database, person: Person) -> None:
-        session = await new_session(db, person.id, pepper=PEPPER)
+    async def test_deletion_requires_the_password(self, db: Database, databases: Databases, person: Person) -> None:
+        session = await new_session(databases, person.id, pepper=PEPPER)
         for wrong in ("", "violet tractor under grass"):
             with pytest.raises(InvalidInput, match="not your current password"):
-                await deletion.delete_own_account(db, session, wrong)
+                await deletion.delete_own_account(databases, session, wrong)
         assert await people.is_known(db, person.email)
 
-    async def test_deletion_without_a_password_requires_none(self, db: Database) -> None:
-        person = await people.register(db, new_email(), "Ada", None)
-        await deletion.delete_own_account(db, await new_session(db, person.id, pepper=PEPPER), "")
+    async def test_deletion_without_a_password_requires_none(self, db: Database, databases: Databases) -> None:
+        person = await people.register(databases, new_email(), "Ada", None)
+        await deletion.delete_own_account(databases, await new_session(databases, person.id, pepper=PEPPER), "")
         assert not await people.is_known(db, person.email)
 
     async def test_a_password_changed_concurrently_prevents_deletion(
-        self, db: Database, person: Person, owner: asyncpg.Connection
+        self, db: Database, databases: Databases, person: Person, owner: asyncpg.Connection
     ) -> None:
-        session = await new_session(db, person.id, pepper=PEPPER)
+        session = await new_session(databases, person.id, pepper=PEPPER)
         with pytest.raises(InvalidInput, match="not your current password"):
-            await beside_another_password(owner, person, deletion.delete_own_account(db, session, PASSWORD))
+            await beside_another_password(owner, person, deletion.delete_own_account(databases, session, PASSWORD))
         assert await people.is_known(db, person.email)
 
     async def test_a_session_by_an_identity_provider_may_not_delete_the_account(
-        self, db: Database, person: Person, caller: Caller
+        self, databases: Databases, person: Person, caller: Caller
     ) -> None:
-        session = await new_session(db, person.id, pepper=PEPPER)
+        session = await new_session(databases, person.id, pepper=PEPPER)
         with pytest.raises(Forbidden):
             await deletion.delete_own_account(
-                db, replace(session, confined_to=caller.tenant_id, by_provider=True), PASSWORD
+                databases, replace(session, confined_to=caller.tenant_id, by_provider=True), PASSWORD
             )
 
 
@@ -199,14 +204,20 @@ class TestRaces:
     @pytest.mark.proves("security: account-deletion")
     @pytest.mark.parametrize("act", ["join", "sign in", "sign in otherwise", "forget the password"])
     async def test_a_concurrent_act_on_a_deleted_account_is_refused(
-        self, db: Database, person: Person, caller: Caller, owner: asyncpg.Connection, act: str
+        self,
+        db: Database,
+        databases: Databases,
+        person: Person,
+        caller: Caller,
+        owner: asyncpg.Connection,
+        act: str,
     ) -> None:
-        invitation = await invited(db, caller, person.email)
+        invitation = await invited(databases, caller, person.email)
         acts: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
-            "join": lambda: members.join(db, invitation, person),
-            "sign in": lambda: people.sign_in(db, person.email, PASSWORD, BROWSER, pepper=PEPPER),
-            "sign in otherwise": lambda: sessions.begin_session(db, person.id, BROWSER, pepper=PEPPER),
-            "forget the password": lambda: resets.begin_reset(db, person.id, pepper=PEPPER),
+            "join": lambda: members.join(databases, invitation, person),
+            "sign in": lambda: people.sign_in(databases, person.email, PASSWORD, BROWSER, pepper=PEPPER),
+            "sign in otherwise": lambda: sessions.begin_session(databases, person.id, BROWSER, pepper=PEPPER),
+            "forget the password": lambda: resets.begin_reset(databases, person.id, pepper=PEPPER),
         }
         async with db.personal(person.id) as session:
             assert await store.lock_account(session, person.id) is not None
@@ -217,11 +228,11 @@ class TestRaces:
         assert await tables_that_hold(owner, str(person.id)) == set()
 
     async def test_whoever_becomes_a_member_first_is_not_deleted(
-        self, db: Database, person: Person, caller: Caller, owner: asyncpg.Connection
+        self, db: Database, databases: Databases, person: Person, caller: Caller, owner: asyncpg.Connection
     ) -> None:
         async with db.transaction(caller) as tx:
             await members.add_member(tx, person.id, Role.READER)
-            doing = await task_that_waits(owner, deletion.delete_account(db, person.id))
+            doing = await task_that_waits(owner, deletion.delete_account(databases, person.id))
         with pytest.raises(Conflict, match=caller.tenant):
             await doing
         assert await people.is_known(db, person.email)
@@ -229,7 +240,7 @@ class TestRaces:
 
 class TestCells:
     @pytest.fixture
-    async def ada(self, cells: Cells, native: Caller, resident: Caller, owner_b: asyncpg.Connection) -> Person:
+    async def ada(self, cells: Databases, native: Caller, resident: Caller, owner_b: asyncpg.Connection) -> Person:
         """A former member of a tenant in each cell, whom both have invited again."""
         ada = await joined(cells, native, Role.MEMBER, pepper=PEPPER)
         await members.join(cells, await invited(cells, resident, ada.email), ada)
@@ -241,7 +252,7 @@ class TestCells:
 
     @pytest.mark.proves("security: account-deletion")
     async def test_nothing_remains_in_any_cell(
-        self, cells: Cells, ada: Person, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+        self, cells: Databases, ada: Person, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
     ) -> None:
         await deletion.delete_own_account(cells, await new_session(cells, ada.id, pepper=PEPPER), PASSWORD)
         for cell in (owner, owner_b):
@@ -251,7 +262,7 @@ class TestCells:
         assert await tables_that_hold(owner_b, str(again.id)) == {"people", "members", "audit_log"}
 
     async def test_invitations_are_deleted_in_a_cell_without_a_copy_of_the_person(
-        self, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
+        self, cells: Databases, resident: Caller, owner_b: asyncpg.Connection
     ) -> None:
         person = await people.register(cells, new_email(), "Ada", PASSWORD)
         await invited(cells, resident, person.email)
@@ -259,7 +270,7 @@ class TestCells:
         assert await tables_that_hold(owner_b, person.email) == set()
 
     async def test_a_membership_in_another_cell_prevents_deletion(
-        self, cells: Cells, resident: Caller, owner: asyncpg.Connection
+        self, cells: Databases, resident: Caller, owner: asyncpg.Connection
     ) -> None:
         ada = await joined(cells, resident, Role.MEMBER, pepper=PEPPER)
         with pytest.raises(Conflict, match=resident.tenant):
@@ -278,7 +289,7 @@ class TestCells:
 
     async def test_a_deletion_that_failed_halfway_can_be_repeated(
         self,
-        cells: Cells,
+        cells: Databases,
         ada: Person,
         owner: asyncpg.Connection,
         owner_b: asyncpg.Connection,
@@ -297,7 +308,7 @@ class TestCells:
         with pytest.raises(Unavailable):
             await deletion.delete_account(cells, ada.id)
         assert done == [DeletionOutcome.GONE, DeletionOutcome.GONE]
-        assert await people.is_known(cells, ada.email)
+        assert await people.is_known(cells.home, ada.email)
         assert await tables_that_hold(owner_b, ada.email) == set()
         await deletion.delete_account(cells, ada.id)
         assert await tables_that_hold(owner, ada.email) == set()
@@ -306,7 +317,7 @@ class TestCells:
     @pytest.mark.parametrize("first", ["join", "delete"])
     async def test_joining_in_another_cell_during_deletion_leaves_no_member_without_an_account(
         self,
-        cells: Cells,
+        cells: Databases,
         ada: Person,
         resident: Caller,
         owner: asyncpg.Connection,
@@ -337,11 +348,11 @@ class TestCells:
         with pytest.raises(Conflict if first == "join" else Unauthenticated):
             await second
         kept = first == "join"
-        assert await people.is_known(cells, ada.email) == kept
+        assert await people.is_known(cells.home, ada.email) == kept
         assert ("members" in await tables_that_hold(owner_b, str(ada.id))) == kept
 
     async def test_a_move_that_copies_people_leaves_no_copy_of_a_deleted_person(
-        self, celled: Settings, cells: Cells, ada: Person, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+        self, celled: Settings, cells: Databases, ada: Person, owner: asyncpg.Connection, owner_b: asyncpg.Connection
     ) -> None:
         await owner_b.execute("DELETE FROM people WHERE id = $1", ada.id)
         async with (

@@ -19,6 +19,7 @@ from recollect.accounts.people.model import PersonSession
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
@@ -34,15 +35,17 @@ def caller(tenant: Tenant) -> Caller:
     return operator_caller(tenant)
 
 
-async def session_of(db: Database, caller: Caller, settings: Settings, role: Role = Role.OWNER) -> PersonSession:
+async def session_of(
+    databases: Databases, caller: Caller, settings: Settings, role: Role = Role.OWNER
+) -> PersonSession:
     """A new member of the tenant who has just signed in."""
-    person = await joined(db, caller, role, pepper=settings.pepper)
-    return await new_session(db, person.id, pepper=settings.pepper)
+    person = await joined(databases, caller, role, pepper=settings.pepper)
+    return await new_session(databases, person.id, pepper=settings.pepper)
 
 
 @pytest.fixture
-async def session(db: Database, caller: Caller, settings: Settings) -> PersonSession:
-    return await session_of(db, caller, settings)
+async def session(databases: Databases, caller: Caller, settings: Settings) -> PersonSession:
+    return await session_of(databases, caller, settings)
 
 
 async def ask(db: Database, caller: Caller, session: PersonSession, typed: str | None = None) -> datetime:
@@ -68,13 +71,19 @@ async def status_of(owner: asyncpg.Connection, tenant_id: UUID) -> tuple[str, bo
 
 
 async def test_a_request_is_stored_logged_and_taken_back_by_any_owner(
-    db: Database, caller: Caller, session: PersonSession, settings: Settings, tenant: Tenant, operator: Operator
+    db: Database,
+    databases: Databases,
+    caller: Caller,
+    session: PersonSession,
+    settings: Settings,
+    tenant: Tenant,
+    operator: Operator,
 ) -> None:
     due_at = await ask(db, caller, session)
     assert timedelta(minutes=-1) < due_at - datetime.now(UTC) - WEEK <= timedelta(0)
     with pytest.raises(Conflict):
         await ask(db, caller, session)
-    other = await session_of(db, caller, settings)
+    other = await session_of(databases, caller, settings)
     await keep(db, caller, other)
     with pytest.raises(NotFound):
         await keep(db, caller, session)
@@ -89,13 +98,13 @@ async def test_a_request_is_stored_logged_and_taken_back_by_any_owner(
 
 
 async def test_only_an_owner_who_types_the_name_asks(
-    db: Database, caller: Caller, session: PersonSession, settings: Settings
+    db: Database, databases: Databases, caller: Caller, session: PersonSession, settings: Settings
 ) -> None:
     for typed in ("", caller.tenant.upper(), "another"):
         with pytest.raises(InvalidInput) as wrong:
             await ask(db, caller, session, typed)
         assert wrong.value.path == "typed"
-    admin = await session_of(db, caller, settings, Role.ADMIN)
+    admin = await session_of(databases, caller, settings, Role.ADMIN)
     with pytest.raises(Forbidden):
         await ask(db, caller, admin)
     await ask(db, caller, session)
@@ -112,17 +121,17 @@ async def test_requests_of_a_day_are_bounded(db: Database, caller: Caller, sessi
 
 
 async def test_who_asks_proves_anew_who_they_are(
-    db: Database, session: PersonSession, owner: asyncpg.Connection
+    databases: Databases, session: PersonSession, owner: asyncpg.Connection
 ) -> None:
-    await requests.require_proof(db, session, PASSWORD)
+    await requests.require_proof(databases, session, PASSWORD)
     with pytest.raises(InvalidInput, match="password"):
-        await requests.require_proof(db, session, "not this one")
+        await requests.require_proof(databases, session, "not this one")
     await owner.execute("UPDATE people SET password_hash = NULL WHERE id = $1", session.person_id)
-    assert not await requests.needs_password(db, session)
-    await requests.require_proof(db, session, "")
+    assert not await requests.needs_password(databases, session)
+    await requests.require_proof(databases, session, "")
     old = replace(session, created_at=session.created_at - timedelta(minutes=11))
     with pytest.raises(InvalidInput, match="Sign out and in again"):
-        await requests.require_proof(db, old, "")
+        await requests.require_proof(databases, old, "")
 
 
 async def test_a_tenant_is_deleted_when_its_request_is_due_and_not_before(

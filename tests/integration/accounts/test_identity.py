@@ -11,6 +11,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import IssuedKey, NewKey, generate_secret, hash_secret
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Rates, Scope
+from recollect.cells.databases import Databases
 from recollect.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -30,8 +31,8 @@ async def key(db: Database, caller: Caller) -> IssuedKey:
     return await issue(db, caller, NewKey("laptop"))
 
 
-async def test_a_key_stands_for_its_tenant(db: Database, caller: Caller, key: IssuedKey) -> None:
-    assert await identity.authenticate(db, key.secret, pepper=PEPPER) == Caller(
+async def test_a_key_stands_for_its_tenant(databases: Databases, caller: Caller, key: IssuedKey) -> None:
+    assert await identity.authenticate(databases, key.secret, pepper=PEPPER) == Caller(
         tenant_id=caller.tenant_id,
         tenant=caller.tenant,
         subject=f"key:{key.key.id}",
@@ -51,18 +52,20 @@ async def test_a_key_stands_for_its_tenant(db: Database, caller: Caller, key: Is
     ],
 )
 async def test_a_key_has_the_requested_scopes_or_those_of_its_kind(
-    db: Database, caller: Caller, new: NewKey, scopes: set[Scope]
+    db: Database, databases: Databases, caller: Caller, new: NewKey, scopes: set[Scope]
 ) -> None:
     issued = await issue(db, caller, new)
-    assert (await identity.authenticate(db, issued.secret, pepper=PEPPER)).scopes == scopes
+    assert (await identity.authenticate(databases, issued.secret, pepper=PEPPER)).scopes == scopes
 
 
-async def test_a_key_keeps_its_graphs_after_a_rename(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
+async def test_a_key_keeps_its_graphs_after_a_rename(
+    db: Database, databases: Databases, caller: Caller, owner: asyncpg.Connection
+) -> None:
     async with db.transaction(caller) as tx:
         graph = await graphs.create_graph(tx, NewGraph("notes"))
     issued = await issue(db, caller, NewKey("k", graph_ids=(graph.id,), default_graph_id=graph.id))
     await owner.execute("UPDATE graphs SET name = 'diary' WHERE id = $1", graph.id)
-    known = await identity.authenticate(db, issued.secret, pepper=PEPPER)
+    known = await identity.authenticate(databases, issued.secret, pepper=PEPPER)
     assert (known.graphs, known.default_graph) == (frozenset([graph.id]), "diary")
 
 
@@ -78,10 +81,10 @@ async def test_a_key_reaches_no_more_graphs_than_its_creator(db: Database, calle
 
 
 @pytest.mark.proves("security: keys-make-no-stronger-keys")
-async def test_a_key_expires_no_later_than_its_creator(db: Database, caller: Caller) -> None:
+async def test_a_key_expires_no_later_than_its_creator(db: Database, databases: Databases, caller: Caller) -> None:
     end = datetime.now(UTC) + timedelta(days=1)
     maker = await issue(db, caller, NewKey("k", kind="admin", expires_at=end))
-    ending = await identity.authenticate(db, maker.secret, pepper=PEPPER)
+    ending = await identity.authenticate(databases, maker.secret, pepper=PEPPER)
     assert ending.expires_at == maker.key.expires_at
     for earlier in (end, end - timedelta(hours=1)):
         assert (await issue(db, ending, NewKey("k", expires_at=earlier))).key.expires_at == earlier
@@ -116,37 +119,41 @@ MALFORMED = {
 }
 
 
-async def refusal(db: Database, secret: str, pepper: bytes = PEPPER) -> tuple[object, ...]:
+async def refusal(databases: Databases, secret: str, pepper: bytes = PEPPER) -> tuple[object, ...]:
     with pytest.raises(Unauthenticated) as refused:
-        await identity.authenticate(db, secret, pepper=pepper)
+        await identity.authenticate(databases, secret, pepper=pepper)
     error = refused.value
     return error.kind, error.code, error.message, error.path
 
 
 @pytest.mark.proves("security: refusals-look-alike")
 async def test_every_refusal_looks_alike(
-    db: Database, caller: Caller, owner: asyncpg.Connection, operator: Operator
+    db: Database,
+    databases: Databases,
+    caller: Caller,
+    owner: asyncpg.Connection,
+    operator: Operator,
 ) -> None:
     revoked, expired, changed = [await issue(db, caller, NewKey("k")) for _ in range(3)]
     async with db.transaction(caller) as tx:
         await identity.revoke_key(tx, revoked.key.id)
     await owner.execute("UPDATE api_keys SET expires_at = now() WHERE id = $1", expired.key.id)
     refusals = {
-        "revoked": await refusal(db, revoked.secret),
-        "expired": await refusal(db, expired.secret),
-        "unknown": await refusal(db, generate_secret("agent")),
-        "of another pepper": await refusal(db, changed.secret, b"another pepper"),
-        "in another case": await refusal(db, changed.secret.swapcase()),
-        "with a blank": await refusal(db, f"{changed.secret} "),
-        "with a newline": await refusal(db, f"{changed.secret}\n"),
-        **{name: await refusal(db, secret) for name, secret in MALFORMED.items()},
+        "revoked": await refusal(databases, revoked.secret),
+        "expired": await refusal(databases, expired.secret),
+        "unknown": await refusal(databases, generate_secret("agent")),
+        "of another pepper": await refusal(databases, changed.secret, b"another pepper"),
+        "in another case": await refusal(databases, changed.secret.swapcase()),
+        "with a blank": await refusal(databases, f"{changed.secret} "),
+        "with a newline": await refusal(databases, f"{changed.secret}\n"),
+        **{name: await refusal(databases, secret) for name, secret in MALFORMED.items()},
     }
-    assert await identity.authenticate(db, changed.secret, pepper=PEPPER)
+    assert await identity.authenticate(databases, changed.secret, pepper=PEPPER)
     await tenants.suspend_tenant(operator, caller.tenant)
-    refusals["of a suspended tenant"] = await refusal(db, changed.secret)
+    refusals["of a suspended tenant"] = await refusal(databases, changed.secret)
     assert set(refusals.values()) == {refusals["unknown"]}, refusals
     await tenants.resume_tenant(operator, caller.tenant)
-    assert await identity.authenticate(db, changed.secret, pepper=PEPPER)
+    assert await identity.authenticate(databases, changed.secret, pepper=PEPPER)
 
 
 async def test_a_name_is_stored_without_surrounding_white_space(
@@ -161,16 +168,18 @@ async def test_a_name_is_stored_without_surrounding_white_space(
     assert rotated.key.name == " "
 
 
-async def test_a_key_expires_at_its_time(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
+async def test_a_key_expires_at_its_time(
+    db: Database, databases: Databases, caller: Caller, owner: asyncpg.Connection
+) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     lasting, ended = [await issue(db, caller, NewKey("k", expires_at=soon)) for _ in range(2)]
     await owner.execute("UPDATE api_keys SET expires_at = $2 WHERE id = $1", ended.key.id, datetime.now(UTC))
-    assert await identity.authenticate(db, lasting.secret, pepper=PEPPER)
-    await refusal(db, ended.secret)
+    assert await identity.authenticate(databases, lasting.secret, pepper=PEPPER)
+    await refusal(databases, ended.secret)
 
 
 async def test_last_use_is_recorded_at_most_once_a_minute(
-    db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
+    db: Database, databases: Databases, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
 ) -> None:
     """`note_use` is called only for keys that were not used just now, and whoever receives its calls writes them
     down.
@@ -191,7 +200,7 @@ async def test_last_use_is_recorded_at_most_once_a_minute(
         last = "SELECT last_used_at FROM api_keys WHERE id = $1"
         before = await owner.fetchval(last, key.key.id)
         told.clear()
-        await identity.authenticate(db, key.secret, pepper=PEPPER, note_use=note)
+        await identity.authenticate(databases, key.secret, pepper=PEPPER, note_use=note)
         async with db.transaction(caller) as tx:
             await identity.note_used(tx, told)
         after: datetime | None = await owner.fetchval(last, key.key.id)

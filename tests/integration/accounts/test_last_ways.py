@@ -11,7 +11,7 @@ import pytest
 from recollect.accounts.identity_providers import own
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, ErrorCode
 from recollect.ids import new_id
 from tests.support.gateway import eventually
@@ -45,7 +45,7 @@ async def ada(
 
 
 async def test_of_two_concurrent_removals_of_the_last_two_ways_one_succeeds(
-    cells: Cells,
+    cells: Databases,
     ada: PersonSession,
     native: Caller,
     resident: Caller,
@@ -78,10 +78,10 @@ async def test_of_two_concurrent_removals_of_the_last_two_ways_one_succeeds(
 
 
 async def test_one_of_two_ways_is_removed_with_a_single_connection(
-    cells: Cells, ada: PersonSession, resident: Caller
+    cells: Databases, ada: PersonSession, resident: Caller
 ) -> None:
     """Whoever holds the lock at home uses that connection for its queries at home."""
-    cells._tenants.limit = 1
+    cells.home._tenants.limit = 1
     await own.disconnect(cells, ada, resident.tenant_id)
     with pytest.raises(Conflict):
         await own.disconnect(cells, ada, (await own.list_own_identities(cells, ada.person_id))[0].provider_id)

@@ -34,6 +34,7 @@ from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.people.model import Membership, Person
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Rates, Role, Scope
+from recollect.cells.databases import Databases
 from recollect.errors import InvalidInput, NotFound, TenantReadOnly, TenantSuspended, Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -98,7 +99,7 @@ class Household:
             return await grants.refresh(tx, presented, scopes or None, times=times, pepper=PEPPER)
 
     async def holder(self, issued: IssuedTokens, resource: str | None = RESOURCE) -> Caller:
-        return await grants.authenticate(self.db, issued.access, resource=resource, pepper=PEPPER)
+        return await grants.authenticate(Databases(self.db), issued.access, resource=resource, pepper=PEPPER)
 
     async def holds(self, issued: IssuedTokens) -> bool:
         try:
@@ -118,8 +119,8 @@ async def used_earlier(owner: asyncpg.Connection, refresh_token: str, minutes: i
 
 
 @pytest.fixture
-async def ada(db: Database, caller: Caller) -> Household:
-    person = await joined(db, caller, Role.ADMIN, pepper=PEPPER)
+async def ada(db: Database, databases: Databases, caller: Caller) -> Household:
+    person = await joined(databases, caller, Role.ADMIN, pepper=PEPPER)
     return Household(db, caller, person, Role.ADMIN)
 
 
@@ -174,7 +175,7 @@ class TestTokens:
         assert refreshed.scopes == ("memory:read",)
 
     async def test_a_removed_member_loses_all_tokens_for_good(
-        self, ada: Household, db: Database, caller: Caller
+        self, ada: Household, db: Database, databases: Databases, caller: Caller
     ) -> None:
         issued = await ada.tokens()
         async with db.transaction(caller) as tx:
@@ -183,7 +184,9 @@ class TestTokens:
         assert await ada.refresh(issued.refresh) is None
         async with db.transaction(caller) as tx:
             invited = await members.invite(tx, ada.person.email, Role.OWNER, pepper=PEPPER)
-        await members.join(db, await members.open_invitation(db, invited.secret, pepper=PEPPER), ada.person)
+        await members.join(
+            databases, await members.open_invitation(databases, invited.secret, pepper=PEPPER), ada.person
+        )
         assert not await ada.holds(issued)
         assert await ada.refresh(issued.refresh) is None
 
@@ -211,9 +214,9 @@ class TestTokens:
         assert await ada.redeem(code)
         with pytest.raises(TenantReadOnly):
             await ada.approve()
-        [given, _] = await grants.list_own_grants(ada.db, ada.person.id, within=None)
-        await grants.end_own_grant(ada.db, ada.person.id, given.id, within=None)
-        assert len(await grants.list_own_grants(ada.db, ada.person.id, within=None)) == 1
+        [given, _] = await grants.list_own_grants(Databases(ada.db), ada.person.id, within=None)
+        await grants.end_own_grant(Databases(ada.db), ada.person.id, given.id, within=None)
+        assert len(await grants.list_own_grants(Databases(ada.db), ada.person.id, within=None)) == 1
 
     @pytest.mark.proves("security: oauth-secrets")
     async def test_no_secret_is_stored(self, ada: Household, owner: asyncpg.Connection) -> None:
@@ -402,8 +405,10 @@ class TestEnding:
         await ada.tokens()
         assert await owner.fetchval("SELECT count(*) FROM oauth_grants WHERE tenant_id = $1", ada.caller.tenant_id) == 1
 
-    async def test_grants_are_listed_in_pages_and_by_person(self, ada: Household, db: Database) -> None:
-        grace = Household(db, ada.caller, await joined(db, ada.caller, Role.MEMBER, pepper=PEPPER), Role.MEMBER)
+    async def test_grants_are_listed_in_pages_and_by_person(
+        self, ada: Household, db: Database, databases: Databases
+    ) -> None:
+        grace = Household(db, ada.caller, await joined(databases, ada.caller, Role.MEMBER, pepper=PEPPER), Role.MEMBER)
         for household in (ada, grace, ada):
             await household.tokens()
         async with db.transaction(ada.caller, read_only=True) as tx:

@@ -17,6 +17,7 @@ from recollect.accounts.oauth.grants.model import (
     authorization_server,
 )
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.ids import new_id
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -27,8 +28,8 @@ VERIFIER = "a verifier of forty-three characters or more"
 
 
 @pytest.fixture
-async def ada(db: Database, caller: Caller) -> Household:
-    person = await joined(db, caller, Role.ADMIN, pepper=PEPPER)
+async def ada(db: Database, databases: Databases, caller: Caller) -> Household:
+    person = await joined(databases, caller, Role.ADMIN, pepper=PEPPER)
     return Household(db, caller, person, Role.ADMIN)
 
 

@@ -14,6 +14,7 @@ from recollect.accounts.passkeys import store
 from recollect.accounts.passkeys.model import MAX_PASSKEYS, Passkey, PasskeySite
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict
 from recollect.ids import new_id
 from recollect.postgres.database import Database
@@ -32,10 +33,14 @@ WAITS = """
 
 
 async def test_of_two_registered_at_once_one_gets_the_last_place(
-    db: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    db: Database,
+    databases: Databases,
+    caller: Caller,
+    owner: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neither commits before the other has stored its passkey, unless the other has to wait for it."""
-    person = await joined(db, caller, Role.READER, pepper=PEPPER)
+    person = await joined(databases, caller, Role.READER, pepper=PEPPER)
     now = datetime.now(UTC)
     session = PersonSession(new_id(), person.id, person.email, person.name, now, now, now, None)
     await owner.execute(
@@ -59,14 +64,14 @@ async def test_of_two_registered_at_once_one_gets_the_last_place(
 
     monkeypatch.setattr(store, "insert_passkey", insert_and_wait)
 
-    async def add(database: Database) -> Passkey:
-        options = json.loads(await passkeys.begin_adding(database, session, BROWSER, SITE))
+    async def add(databases: Databases) -> Passkey:
+        options = json.loads(await passkeys.begin_adding(databases, session, BROWSER, SITE))
         _, credential = Authenticator(SITE.origin).make(options)
         return await passkeys.add(
-            database, session, BROWSER, SITE, name="Laptop", credential=credential, password_changes=0
+            databases, session, BROWSER, SITE, name="Laptop", credential=credential, password_changes=0
         )
 
-    done = await asyncio.gather(add(db), add(copy(db)), return_exceptions=True)
+    done = await asyncio.gather(add(databases), add(Databases(copy(db))), return_exceptions=True)
     [refused] = [each for each in done if not isinstance(each, Passkey)]
     assert isinstance(refused, Conflict)
     count = await owner.fetchval("SELECT count(*) FROM passkeys WHERE person_id = $1", person.id)

@@ -12,6 +12,7 @@ from recollect.accounts.plans.model import LIMITS, MAX_LIMIT, Plan
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Caller, Rates
+from recollect.cells.databases import Databases
 from recollect.errors import InvalidInput, NotFound
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
@@ -27,8 +28,8 @@ def name() -> str:
     return f"plan-{next(_serial)}"
 
 
-async def rates_of(db: Database, secret: str) -> tuple[str, Rates]:
-    caller = await identity.authenticate(db, secret, pepper=PEPPER)
+async def rates_of(databases: Databases, secret: str) -> tuple[str, Rates]:
+    caller = await identity.authenticate(databases, secret, pepper=PEPPER)
     return caller.plan, caller.rates
 
 
@@ -100,17 +101,17 @@ async def test_an_unknown_plan_cannot_be_assigned(operator: Operator, tenant: Te
 
 
 async def test_a_change_of_plan_applies_to_the_next_call(
-    db: Database, operator: Operator, tenant: Tenant, caller: Caller, name: str
+    db: Database, databases: Databases, operator: Operator, tenant: Tenant, caller: Caller, name: str
 ) -> None:
     async with db.transaction(caller) as tx:
         secret = (await identity.create_key(tx, NewKey("k"), pepper=PEPPER)).secret
-    assert await rates_of(db, secret) == ("unlimited", Rates())
+    assert await rates_of(databases, secret) == ("unlimited", Rates())
     limits = {"requests_per_minute": 9, "key_requests_per_minute": 6, "concurrent_calls": 3}
     await plans.set_plan(operator, name, limits)
     await tenants.set_plan(operator, tenant.slug, name)
-    assert await rates_of(db, secret) == (name, Rates(9, 6, 3))
+    assert await rates_of(databases, secret) == (name, Rates(9, 6, 3))
     await plans.set_plan(operator, name, {"requests_per_minute": None, "concurrent_calls": 2})
-    assert await rates_of(db, secret) == (name, Rates(None, 6, 2))
+    assert await rates_of(databases, secret) == (name, Rates(None, 6, 2))
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,7 @@ async def test_a_change_of_plan_applies_to_the_next_call(
 )
 async def test_a_key_has_the_smaller_of_its_own_and_the_plans_rate(
     db: Database,
+    databases: Databases,
     operator: Operator,
     tenant: Tenant,
     owner: asyncpg.Connection,
@@ -131,4 +133,4 @@ async def test_a_key_has_the_smaller_of_its_own_and_the_plans_rate(
     async with db.transaction(operator_caller(tenant)) as tx:
         issued = await identity.create_key(tx, NewKey("k"), pepper=PEPPER)
     await owner.execute("UPDATE api_keys SET requests_per_minute = $2 WHERE id = $1", issued.key.id, of_key)
-    assert await rates_of(db, issued.secret) == (name, Rates(key_requests_per_minute=told))
+    assert await rates_of(databases, issued.secret) == (name, Rates(key_requests_per_minute=told))

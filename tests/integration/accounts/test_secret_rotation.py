@@ -16,6 +16,7 @@ from recollect.accounts.oauth.signing import store as signing_store
 from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.crypto.encryption import Cipher
 from recollect.crypto.peppers import Pepper, find_under_any_secret
 from recollect.errors import Unauthenticated
@@ -34,11 +35,11 @@ async def new_key(db: Database, caller: Caller, pepper: bytes) -> IssuedKey:
         return await identity.create_key(tx, NewKey("test"), pepper=pepper)
 
 
-async def use(db: Database, issued: IssuedKey, pepper: bytes) -> Caller:
+async def use(databases: Databases, issued: IssuedKey, pepper: bytes) -> Caller:
     """Authenticate, and run the errands that this starts."""
     errands: list[Callable[[], Awaitable[None]]] = []
     caller = await identity.authenticate(
-        db, issued.secret, pepper=pepper, start_task=lambda _, errand: errands.append(errand)
+        databases, issued.secret, pepper=pepper, start_task=lambda _, errand: errands.append(errand)
     )
     for errand in errands:
         await errand()
@@ -52,36 +53,38 @@ async def hash_of(owner: asyncpg.Connection, issued: IssuedKey) -> tuple[bytes, 
 
 
 async def test_a_used_key_is_rehashed_and_outlives_the_old_secret(
-    db: Database, caller: Caller, owner: asyncpg.Connection
+    db: Database, databases: Databases, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     used, unused = await new_key(db, caller, OLD), await new_key(db, caller, OLD)
     with pytest.raises(Unauthenticated):
-        await use(db, used, NEW)
-    assert (await use(db, used, BOTH)).tenant_id == caller.tenant_id
+        await use(databases, used, NEW)
+    assert (await use(databases, used, BOTH)).tenant_id == caller.tenant_id
     assert await hash_of(owner, used) == (hash_secret(used.secret, NEW), fingerprint_of(NEW))
-    assert (await use(db, used, NEW)).tenant_id == caller.tenant_id
+    assert (await use(databases, used, NEW)).tenant_id == caller.tenant_id
     with pytest.raises(Unauthenticated):
-        await use(db, unused, NEW)
+        await use(databases, unused, NEW)
 
 
 @pytest.mark.proves("security: key-rehashing")
 async def test_another_tenants_key_is_not_rehashed(
-    db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+    db: Database, databases: Databases, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     """The row is written in its own tenant, whatever the secret under which it was found."""
     mine, theirs = await new_key(db, caller, OLD), await new_key(db, operator_caller(await new_tenant()), OLD)
     before = await hash_of(owner, theirs)
-    assert (await use(db, mine, BOTH)).tenant_id == caller.tenant_id
+    assert (await use(databases, mine, BOTH)).tenant_id == caller.tenant_id
     assert await hash_of(owner, theirs) == before
-    other = await use(db, theirs, BOTH)
+    other = await use(databases, theirs, BOTH)
     assert other.tenant_id not in (caller.tenant_id, None)
 
 
-async def test_keys_that_depend_on_the_old_secret_are_counted(db: Database, caller: Caller, operator: Operator) -> None:
+async def test_keys_that_depend_on_the_old_secret_are_counted(
+    db: Database, databases: Databases, caller: Caller, operator: Operator
+) -> None:
     alone = Pepper.of(uuid4().bytes, [OLD])  # A secret of this test's own, since other tests make keys meanwhile.
     key = await new_key(db, caller, OLD)
     assert (await operator_keys.count_hashed_keys(operator, pepper=alone))[0] == 0
-    await use(db, key, alone)
+    await use(databases, key, alone)
     now, left = await operator_keys.count_hashed_keys(operator, pepper=alone)
     assert now == 1
     assert left > 0

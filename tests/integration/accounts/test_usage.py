@@ -18,6 +18,7 @@ from recollect.accounts.usage import store
 from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.errors import Unavailable
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
@@ -44,13 +45,13 @@ async def total(owner: asyncpg.Connection, caller: Caller) -> int:
     return calls
 
 
-async def test_each_flush_adds_what_is_new(db: Database, caller: Caller, owner: asyncpg.Connection) -> None:
+async def test_each_flush_adds_what_is_new(databases: Databases, caller: Caller, owner: asyncpg.Connection) -> None:
     tally = UsageTally()
     for _ in range(3):
         tally.count(caller.tenant_id, "tool", "recall", CALL)
         tally.count(caller.tenant_id, "tool", "recall", Counts(calls=1, errors=1))
-        await usage.flush(db, tally)
-        await usage.flush(db, tally)
+        await usage.flush(databases, tally)
+        await usage.flush(databases, tally)
     rows = await owner.fetch(
         "SELECT sum(calls) AS c, sum(errors) AS e, sum(bytes_received) AS b FROM usage_hourly WHERE tenant_id = $1",
         caller.tenant_id,
@@ -67,27 +68,27 @@ async def test_usage_of_a_tenant_with_locked_rows_is_written_with_the_next_flush
     async with Database.connect(settings.database_url, settings=hasty) as db:
         for each in (caller, other):
             tally.count(each.tenant_id, "tool", "recall", CALL)
-        await usage.flush(db, tally)
+        await usage.flush(Databases(db), tally)
         for each in (caller, other):
             tally.count(each.tenant_id, "tool", "recall", CALL)
         async with owner.transaction():
             await owner.execute("SELECT 1 FROM usage_hourly WHERE tenant_id = $1 FOR UPDATE", caller.tenant_id)
-            await usage.flush(db, tally)
+            await usage.flush(Databases(db), tally)
         assert (await total(owner, caller), await total(owner, other)) == (1, 2)
-        await usage.flush(db, tally)
+        await usage.flush(Databases(db), tally)
     assert (await total(owner, caller), await total(owner, other)) == (2, 2)
     assert tally.tenants() == []
 
 
 async def test_usage_during_an_outage_is_counted_afterwards(
-    db: Database, settings: Settings, caller: Caller, owner: asyncpg.Connection
+    databases: Databases, settings: Settings, caller: Caller, owner: asyncpg.Connection
 ) -> None:
     tally = UsageTally()
     tally.count(caller.tenant_id, "tool", "recall", CALL)
     async with Database.connect("postgresql://127.0.0.1:1/nowhere", settings=settings) as away:
-        await usage.flush(away, tally)
+        await usage.flush(Databases(away), tally)
     assert await total(owner, caller) == 0
-    await usage.flush(db, tally)
+    await usage.flush(databases, tally)
     assert await total(owner, caller) == 1
 
 
@@ -104,14 +105,14 @@ async def test_an_outage_is_not_waited_for_once_for_each_tenant(
 
     monkeypatch.setattr(Database, "transaction", away)
     async with Database.connect(settings.database_url, settings=settings) as db:
-        await usage.flush(db, tally)
-        await usage.flush(db, tally)
+        await usage.flush(Databases(db), tally)
+        await usage.flush(Databases(db), tally)
     assert [tenant_id.int for tenant_id in asked] == [0, 1, 2, 3, 4, 5], "the next flush begins with others"
     assert len(tally.tenants()) == 10
 
 
 async def test_a_commit_without_an_answer_is_not_repeated(
-    db: Database, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    databases: Databases, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have succeeded: usage is counted at most once."""
     tally = UsageTally()
@@ -125,14 +126,14 @@ async def test_a_commit_without_an_answer_is_not_repeated(
         raise Unavailable("The database is unavailable. Try again in a moment.")
 
     monkeypatch.setattr(Database, "transaction", unanswered)
-    await usage.flush(db, tally)
+    await usage.flush(databases, tally)
     monkeypatch.undo()
-    await usage.flush(db, tally)
+    await usage.flush(databases, tally)
     assert await total(owner, caller) == 1
 
 
 async def test_concurrent_flushes_of_the_same_rows_add_up_without_deadlock(
-    db: Database, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
+    databases: Databases, caller: Caller, key: IssuedKey, owner: asyncpg.Connection
 ) -> None:
     tallies = [UsageTally() for _ in range(4)]
     names = [f"tool_{number}" for number in range(30)]
@@ -140,26 +141,26 @@ async def test_concurrent_flushes_of_the_same_rows_add_up_without_deadlock(
         for name in names if nth % 2 else reversed(names):
             tally.count(caller.tenant_id, "tool", name, CALL)
         tally.note_key(caller.tenant_id, key.key.id, datetime.now(UTC))
-    await asyncio.gather(*(usage.flush(db, tally) for tally in tallies))
+    await asyncio.gather(*(usage.flush(databases, tally) for tally in tallies))
     assert [tally.tenants() for tally in tallies] == [[]] * 4
     assert await total(owner, caller) == 120
 
 
 async def test_usage_of_an_erased_tenant_is_dropped(
-    db: Database, new_tenant: NewTenant, operator: Operator, owner: asyncpg.Connection
+    databases: Databases, new_tenant: NewTenant, operator: Operator, owner: asyncpg.Connection
 ) -> None:
     tenant, tally = await new_tenant(), UsageTally()
     tally.count(tenant.id, "tool", "recall", CALL)
-    await usage.flush(db, tally)
+    await usage.flush(databases, tally)
     tally.count(tenant.id, "tool", "recall", CALL)
     assert (await deletions.erase_now(operator, tenant.slug))["usage_hourly"] == 1
-    await usage.flush(db, tally)
+    await usage.flush(databases, tally)
     assert tally.tenants() == []
     assert await owner.fetchval(TOTAL, tenant.id) == 0
 
 
 async def test_usage_of_a_tenant_erased_during_a_flush_is_dropped_and_no_others(
-    db: Database, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+    databases: Databases, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
 ) -> None:
     tenant, tally = await new_tenant(), UsageTally()
     for tenant_id in (tenant.id, caller.tenant_id):
@@ -172,7 +173,7 @@ async def test_usage_of_a_tenant_erased_during_a_flush_is_dropped_and_no_others(
     with structlog.testing.capture_logs() as told:
         async with owner.transaction():
             await deletions.erase_now(Operator(owner), tenant.slug)
-            flushing = asyncio.create_task(usage.flush(db, tally))
+            flushing = asyncio.create_task(usage.flush(databases, tally))
             await eventually(held_up)
         await flushing
     assert [entry["log_level"] for entry in told] == ["info"]

@@ -20,12 +20,12 @@ from recollect.accounts.usage import service as usage
 from recollect.accounts.usage.model import Counts
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller, Role
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.crypto.peppers import Pepper
 from recollect.errors import TenantMoving, Unauthenticated, Unavailable
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
-from recollect.postgres.transactions import Session
+from recollect.postgres.transactions import Session, Transaction
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
 from tests.support.cells import OTHER, opened
@@ -37,13 +37,13 @@ PEPPER = b"pepper"
 AWAY = CellUrls(database_url="postgresql://nobody@127.0.0.1:9/nowhere")
 
 
-async def where(cells: Database, caller: Caller) -> str:
-    async with cells.transaction(caller, read_only=True) as tx:
+async def where(cells: Databases, caller: Caller) -> str:
+    async with cells.of(caller.tenant_id).transaction(caller, read_only=True) as tx:
         return str(await tx.fetchval(DATABASE))
 
 
-async def key_of(cells: Database, caller: Caller) -> str:
-    async with cells.transaction(caller) as tx:
+async def key_of(cells: Databases, caller: Caller) -> str:
+    async with cells.of(caller.tenant_id).transaction(caller) as tx:
         return (await identity.create_key(tx, NewKey("test"), pepper=PEPPER)).secret
 
 
@@ -69,7 +69,7 @@ async def copy_rows(caller: Caller, source: asyncpg.Connection, target: asyncpg.
 
 
 @pytest.fixture
-async def confined(cells: Cells, resident: Caller, owner_b: asyncpg.Connection) -> IssuedSession:
+async def confined(cells: Databases, resident: Caller, owner_b: asyncpg.Connection) -> IssuedSession:
     """A session of a member of the tenant in the other cell, begun by a provider there."""
     provider_id = uuid4()
     made = (
@@ -82,34 +82,70 @@ async def confined(cells: Cells, resident: Caller, owner_b: asyncpg.Connection) 
     return await sessions.begin_session(cells, person.id, BROWSER, pepper=PEPPER, confinement=confinement)
 
 
-async def test_a_tenants_transaction_runs_in_its_cell(cells: Cells, native: Caller, resident: Caller) -> None:
+async def test_a_tenants_transaction_runs_in_its_cell(cells: Databases, native: Caller, resident: Caller) -> None:
     assert await where(cells, native) == "recollect"
     assert await where(cells, resident) == "recollect_b"
     with sent_statements() as sent:
         await where(cells, resident)
     assert len(sent) == 3, "it is remembered, and no round trip is added: BEGIN, the query, COMMIT"
-    async with cells.system() as session:
+    async with cells.home.system() as session:
         assert await session.fetchval(DATABASE) == "recollect", "what is no tenant's is at home"
 
 
-async def test_a_tenant_in_no_cell_has_no_transaction(cells: Cells) -> None:
+async def test_with_one_cell_the_database_of_every_tenant_is_that_of_home(db: Database, databases: Databases) -> None:
+    assert databases.of(uuid4()) is databases.home is db
+    assert databases.all == [db]
+
+
+class _Noting:
+    """A participant that notes in which database it took part."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.committed = 0
+
+    async def begin(self, tx: Transaction) -> None:
+        self.begun.append(await tx.fetchval(DATABASE))
+
+    async def withdraw(self, tx: Transaction) -> None:
+        raise AssertionError("nothing was undone")
+
+    def commit(self, *, undone: bool) -> None:
+        self.committed += not undone
+
+
+async def test_a_participant_takes_part_in_each_cell(cells: Databases, native: Caller, resident: Caller) -> None:
+    noting = _Noting()
+    taking_part = cells.with_participant(noting)
+    for caller in (native, resident):
+        await key_of(taking_part, caller)
+        await key_of(cells, caller)
+    assert noting.begun == ["recollect", "recollect_b"]
+    assert noting.committed == 2
+
+
+async def test_a_tenant_in_no_cell_has_no_transaction(cells: Databases) -> None:
     for read_only in (True, False):
+        caller = worker_caller(uuid4())
         with pytest.raises(TenantMoving):
-            async with cells.transaction(worker_caller(uuid4()), read_only=read_only):
+            async with cells.of(caller.tenant_id).transaction(caller, read_only=read_only):
                 raise AssertionError("it has begun")
+    with pytest.raises(TenantMoving):
+        async with cells.of(caller.tenant_id).writing(caller, "default"):
+            raise AssertionError("it has begun")
 
 
 async def test_a_credential_is_found_in_any_cell_and_its_cell_is_remembered(
-    cells: Cells, native: Caller, resident: Caller, monkeypatch: pytest.MonkeyPatch
+    cells: Databases, native: Caller, resident: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    begin = cells._begin
+    begin = cells._fan_out.begin
 
     def noting(cell: str, *more: Any) -> asyncio.Task[Any]:
         asked.append(cell)
         return begin(cell, *more)
 
-    monkeypatch.setattr(cells, "_begin", noting)
+    monkeypatch.setattr(cells._fan_out, "begin", noting)
     for caller, cell in ((native, HOME), (resident, OTHER)):
         secret = await key_of(cells, caller)
         for there in ([HOME, OTHER], [cell]):
@@ -121,7 +157,7 @@ async def test_a_credential_is_found_in_any_cell_and_its_cell_is_remembered(
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_moved_tenant_is_served_in_its_new_cell_at_once(
     celled: Settings,
-    cells: Cells,
+    cells: Databases,
     resident: Caller,
     owner: asyncpg.Connection,
     owner_b: asyncpg.Connection,
@@ -141,12 +177,16 @@ async def test_a_moved_tenant_is_served_in_its_new_cell_at_once(
         await put(owner, resident, "here")
         await owner.execute("UPDATE tenant_cells SET cell = 'home' WHERE id = $1", resident.tenant_id)
         assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
+        gateway._cells_of_tenants[resident.tenant_id] = OTHER
+        async with gateway.of(resident.tenant_id).writing(resident, "default") as tx:
+            assert await tx.fetchval(DATABASE) == "recollect"
+        gateway._cells_of_tenants[resident.tenant_id] = OTHER
         assert await where(gateway, resident) == "recollect"
 
 
 async def test_a_credential_is_not_refused_because_of_a_switch_during_the_search(
     celled: Settings,
-    cells: Cells,
+    cells: Databases,
     resident: Caller,
     owner: asyncpg.Connection,
     owner_b: asyncpg.Connection,
@@ -157,19 +197,19 @@ async def test_a_credential_is_not_refused_because_of_a_switch_during_the_search
     await copy_rows(resident, owner_b, owner)
     await put(owner_b, resident, "departed")
     async with opened(celled) as gateway:
-        first = gateway._first
+        first = gateway._fan_out.first
 
         async def switching(*asked: Any) -> Any:
             found = await first(*asked)
             await put(owner, resident, "here")
             return found
 
-        monkeypatch.setattr(gateway, "_first", switching)
+        monkeypatch.setattr(gateway._fan_out, "first", switching)
         assert (await identity.authenticate(gateway, secret, pepper=PEPPER)).tenant_id == resident.tenant_id
 
 
 async def test_a_tenant_between_two_cells_gets_a_retryable_error(
-    celled: Settings, cells: Cells, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+    celled: Settings, cells: Databases, resident: Caller, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> None:
     """For a key stored under an older secret and for a member; unknown credentials are refused."""
     secret = await key_of(cells, resident)
@@ -190,7 +230,7 @@ async def test_a_tenant_between_two_cells_gets_a_retryable_error(
 
 
 async def test_a_confined_session_is_looked_up_in_its_tenants_cell(
-    cells: Cells, resident: Caller, confined: IssuedSession, owner: asyncpg.Connection, owner_b: asyncpg.Connection
+    cells: Databases, resident: Caller, confined: IssuedSession, owner: asyncpg.Connection, owner_b: asyncpg.Connection
 ) -> None:
     """Its row in the cell that the tenant left is neither read nor changed."""
     tenant_id, person_id = resident.tenant_id, confined.person_id
@@ -213,7 +253,7 @@ async def test_a_confined_session_is_looked_up_in_its_tenants_cell(
 
 
 async def test_held_writes_keep_sessions_from_ending_and_let_reads_continue(
-    cells: Cells, resident: Caller, confined: IssuedSession, owner_b: asyncpg.Connection
+    cells: Databases, resident: Caller, confined: IssuedSession, owner_b: asyncpg.Connection
 ) -> None:
     await put(owner_b, resident, "leaving")
     for within in (resident.tenant_id, None):
@@ -231,7 +271,7 @@ async def test_held_writes_keep_sessions_from_ending_and_let_reads_continue(
 
 @pytest.mark.parametrize("by_session", [True, False], ids=["a session", "a call"])
 async def test_the_first_write_after_a_hold_has_expired_ends_it(
-    cells: Cells, resident: Caller, confined: IssuedSession, owner_b: asyncpg.Connection, by_session: bool
+    cells: Databases, resident: Caller, confined: IssuedSession, owner_b: asyncpg.Connection, by_session: bool
 ) -> None:
     held = "UPDATE tenants SET place = 'leaving', held_until = clock_timestamp() + $2::interval WHERE id = $1"
     place = "SELECT place FROM tenants WHERE id = $1"
@@ -240,7 +280,8 @@ async def test_the_first_write_after_a_hold_has_expired_ends_it(
         if by_session:
             await sessions.end_session(cells, confined.person_id, confined.id, within=resident.tenant_id)
             return
-        async with cells.transaction(replace(resident, subject="key:0", of_service=False)) as tx:
+        caller = replace(resident, subject="key:0", of_service=False)
+        async with cells.of(caller.tenant_id).transaction(caller) as tx:
             await audit.record(tx, Action.TENANT_CHANGED)
 
     await owner_b.execute(held, resident.tenant_id, timedelta(hours=1))
@@ -255,13 +296,13 @@ async def test_the_first_write_after_a_hold_has_expired_ends_it(
 
 @pytest.mark.proves("security: cells")
 async def test_no_write_commits_after_its_tenant_has_departed(
-    cells: Cells, resident: Caller, owner_b: asyncpg.Connection
+    cells: Databases, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
     """Whether by a member or by the service; reads continue until then."""
     for caller in (replace(resident, subject="key:0", of_service=False), worker_caller(resident.tenant_id)):
 
         async def write(caller: Caller = caller) -> None:
-            async with cells.transaction(caller) as tx:
+            async with cells.of(caller.tenant_id).transaction(caller) as tx:
                 await audit.record(tx, Action.TENANT_CHANGED)
                 await put(owner_b, resident, "departed")
 
@@ -277,7 +318,7 @@ async def test_no_write_commits_after_its_tenant_has_departed(
 
 
 async def test_a_cell_that_is_away_affects_only_its_own_tenants(
-    celled: Settings, cells: Cells, native: Caller, resident: Caller, owner: asyncpg.Connection
+    celled: Settings, cells: Databases, native: Caller, resident: Caller, owner: asyncpg.Connection
 ) -> None:
     secrets = {caller.tenant_id: await key_of(cells, caller) for caller in (native, resident)}
     without = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 1.0})
@@ -293,7 +334,7 @@ async def test_a_cell_that_is_away_affects_only_its_own_tenants(
 
 
 async def test_usage_of_an_erased_tenant_is_dropped_and_of_a_moving_one_kept(
-    celled: Settings, cells: Cells, resident: Caller, owner_b: asyncpg.Connection
+    celled: Settings, cells: Databases, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
     erased, tally = uuid4(), UsageTally()
     for tenant_id in (resident.tenant_id, erased):
@@ -307,7 +348,7 @@ async def test_usage_of_an_erased_tenant_is_dropped_and_of_a_moving_one_kept(
     assert tally.tenants() == [resident.tenant_id]
 
 
-async def test_a_hanging_lookup_ends_before_its_pool_closes(cells: Cells) -> None:
+async def test_a_hanging_lookup_ends_before_its_pool_closes(cells: Databases) -> None:
     """The pool waits for its connections."""
     asked = asyncio.Event()
 
@@ -315,10 +356,10 @@ async def test_a_hanging_lookup_ends_before_its_pool_closes(cells: Cells) -> Non
         asked.set()
         await asyncio.Event().wait()
 
-    cells._begin(OTHER, hang, None)
+    cells._fan_out.begin(OTHER, hang, None)
     await asked.wait()
-    await cells._stop_asking()
-    assert cells._asking == set()
+    await cells._fan_out.stop()
+    assert cells._fan_out._running == set()
 
 
 async def test_a_lookup_ends_when_nobody_waits_for_it(celled: Settings) -> None:
@@ -328,4 +369,4 @@ async def test_a_lookup_ends_when_nobody_waits_for_it(celled: Settings) -> None:
             await asyncio.Event().wait()
 
         with pytest.raises(Unavailable):
-            await cells._begin(OTHER, hang, None)
+            await cells._fan_out.begin(OTHER, hang, None)

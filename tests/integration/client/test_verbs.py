@@ -7,7 +7,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from recollect_client import AsyncRecollect, NotFoundError, Recollect, Triple, UnauthenticatedError
 from tests.support.gateway import RunningGateway
@@ -16,8 +16,10 @@ from tests.support.people import browser, joined
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, caller: Caller, settings: Settings) -> AsyncIterator[Visitor]:
-    person: Person = await joined(db, caller, Role.MEMBER, pepper=settings.pepper)
+async def visitor(
+    gateway: RunningGateway, databases: Databases, caller: Caller, settings: Settings
+) -> AsyncIterator[Visitor]:
+    person: Person = await joined(databases, caller, Role.MEMBER, pepper=settings.pepper)
     async with browser(gateway) as http:
         yield Visitor(http, person.email)
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -20,7 +21,9 @@ HOSTILE = "<script>alert(1)</script> drinks tea"
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
+async def visitor(
+    gateway: RunningGateway, db: Database, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
     """A reader of a tenant whose graph knows who drinks what, and of a habit that another one replaced."""
     agent = Agent(db, caller)
     (coffee,) = await agent.remember(NewMemory("Ada drinks coffee in the morning", about=("Ada",), kind="habit"))
@@ -29,7 +32,7 @@ async def visitor(gateway: RunningGateway, db: Database, settings: Settings, cal
         NewMemory(HOSTILE, about=("Mallory",), importance=8.0, thread="standup"),
         NewMemory("The deployment runs on Tuesdays", about=("Recollect",)),
     )
-    async with visiting(gateway, db, settings, caller, Role.READER) as visitor:
+    async with visiting(gateway, databases, settings, caller, Role.READER) as visitor:
         yield visitor
 
 

@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.curation.duplicates import proposals, store
 from recollect.graph.entities.model import NewEntity
 from recollect.jobs import service as jobs
@@ -44,8 +45,10 @@ async def agent(db: Database, caller: Caller) -> Agent:
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, agent: Agent) -> AsyncIterator[Visitor]:
-    async with visiting(gateway, db, settings, agent.caller) as visitor:
+async def visitor(
+    gateway: RunningGateway, databases: Databases, settings: Settings, agent: Agent
+) -> AsyncIterator[Visitor]:
+    async with visiting(gateway, databases, settings, agent.caller) as visitor:
         yield visitor
 
 
@@ -302,10 +305,10 @@ async def test_a_person_is_erased_after_a_trial_and_the_name_again(visitor: Visi
 
 
 async def test_readers_see_and_change_nothing(
-    gateway: RunningGateway, db: Database, settings: Settings, agent: Agent
+    gateway: RunningGateway, databases: Databases, settings: Settings, agent: Agent
 ) -> None:
     await propose_named(agent, "Ada Lovelace", "Ada Lovelance")
-    async with visiting(gateway, db, settings, agent.caller, Role.READER) as reader:
+    async with visiting(gateway, databases, settings, agent.caller, Role.READER) as reader:
         page = await reader.open("care")
         assert "93% alike" in page.text
         assert not [form for form in page.forms if "/care/" in form.action]

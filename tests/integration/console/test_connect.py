@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator
 import pytest
 
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.console import Visitor, visiting
 from tests.support.gateway import RunningGateway, eventually
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
-    async with visiting(gateway, db, settings, caller, Role.ADMIN) as visitor:
+async def visitor(
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
+    async with visiting(gateway, databases, settings, caller, Role.ADMIN) as visitor:
         yield visitor
 
 
@@ -67,9 +69,9 @@ async def test_a_body_that_is_no_form_brings_the_token_in_a_header(visitor: Visi
 
 
 async def test_members_see_how_to_connect_and_no_keys(
-    gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
 ) -> None:
-    async with visiting(gateway, db, settings, caller, Role.MEMBER) as member:
+    async with visiting(gateway, databases, settings, caller, Role.MEMBER) as member:
         page = await member.open("connect")
         assert "Claude Code" in page.text
         assert not re.search("Make a key|Last used", page.text)

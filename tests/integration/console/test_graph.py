@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import NewEdge
@@ -24,14 +25,16 @@ SPOKES = 60
 
 
 @pytest.fixture
-async def visit(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
+async def visit(
+    gateway: RunningGateway, db: Database, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
     """A person at a graph with a hub, a chain that leads away from it, and a relation to a name that nothing has."""
     agent = Agent(db, caller)
     spokes = [f"Spoke {n:02}" for n in range(SPOKES)]
     await agent.create(*(NewEntity(name, "thing", ()) for name in ("Hub", "Far", MARKUP, *spokes)))
     await agent.relate(*((name, "Hub", "touches") for name in spokes))
     await agent.relate(("Far", "Spoke 00", MARKUP), ("Far", "Undescribed", "names"))
-    async with visiting(gateway, db, settings, caller) as visitor:
+    async with visiting(gateway, databases, settings, caller) as visitor:
         yield visitor
 
 
@@ -123,9 +126,9 @@ async def test_facts_are_drawn_by_the_beginning_of_their_text(visit: Visitor, db
 
 
 async def test_an_empty_graph_says_what_to_do(
-    gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
 ) -> None:
-    async with visiting(gateway, db, settings, caller) as visitor:
+    async with visiting(gateway, databases, settings, caller) as visitor:
         assert "Nothing is related here yet" in (await visitor.open("graph")).text
         assert await data(visitor) == {"nodes": [], "edges": [], "cut": None}
         await visitor.open("graph", graph="nowhere", status=404)

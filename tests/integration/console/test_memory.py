@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
@@ -19,7 +20,7 @@ MARKUP = "<script>alert(1)</script>"
 
 @pytest.fixture
 async def owner_visit(
-    gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
+    gateway: RunningGateway, db: Database, databases: Databases, settings: Settings, caller: Caller
 ) -> AsyncIterator[Visitor]:
     """The owner of a tenant whose graph has three entities."""
     agent = Agent(db, caller)
@@ -28,7 +29,7 @@ async def owner_visit(
         NewEntity("Recollect", "project", ()),
         NewEntity(MARKUP, "person", ()),
     )
-    async with visiting(gateway, db, settings, caller) as visitor:
+    async with visiting(gateway, databases, settings, caller) as visitor:
         yield visitor
 
 

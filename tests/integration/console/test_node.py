@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import GraphPatch
@@ -20,12 +21,14 @@ TEXT = "Ada likes tea"
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
+async def visitor(
+    gateway: RunningGateway, db: Database, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
     """The owner of a tenant whose graph has two entities, an observation and a relation."""
     agent = Agent(db, caller)
     await agent.create(NewEntity("Ada", "person", (TEXT,)), NewEntity("Recollect", "project", ()))
     await agent.relate(("Ada", "Recollect", "works on"))
-    async with visiting(gateway, db, settings, caller) as visitor:
+    async with visiting(gateway, databases, settings, caller) as visitor:
         yield visitor
 
 
@@ -123,10 +126,10 @@ async def test_memories_are_forgotten_after_a_question(visitor: Visitor) -> None
 
 
 async def test_readers_see_no_way_to_change_anything(
-    visitor: Visitor, gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
+    visitor: Visitor, gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
 ) -> None:
     edit = edit_link(await page_of(visitor))
-    async with visiting(gateway, db, settings, caller, Role.READER) as reader:
+    async with visiting(gateway, databases, settings, caller, Role.READER) as reader:
         page = await page_of(reader)
         assert TEXT in page.text
         assert "Edit" not in page.links()

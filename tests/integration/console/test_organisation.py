@@ -10,6 +10,7 @@ from recollect.accounts.audit.model import Action
 from recollect.accounts.usage import store as usage_store
 from recollect.accounts.usage.model import Counter, Counts, count_duration
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.webhooks.endpoints import service as webhooks
@@ -18,8 +19,10 @@ from tests.support.gateway import RunningGateway
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
-    async with visiting(gateway, db, settings, caller, Role.ADMIN) as visitor:
+async def visitor(
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
+    async with visiting(gateway, databases, settings, caller, Role.ADMIN) as visitor:
         yield visitor
 
 

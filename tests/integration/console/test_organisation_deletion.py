@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.console import Page, Visitor, visiting
 from tests.support.gateway import RunningGateway
@@ -15,8 +15,10 @@ from tests.support.people import PASSWORD
 
 
 @pytest.fixture
-async def visitor(mailing: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
-    async with visiting(mailing, db, settings, caller, Role.OWNER) as visitor:
+async def visitor(
+    mailing: RunningGateway, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
+    async with visiting(mailing, databases, settings, caller, Role.OWNER) as visitor:
         yield visitor
 
 
@@ -25,7 +27,12 @@ def fault(page: Page) -> str:
 
 
 async def test_an_owner_asks_for_the_deletion_and_another_takes_it_back(
-    visitor: Visitor, mailing: RunningGateway, db: Database, settings: Settings, caller: Caller, mail: MailServer
+    visitor: Visitor,
+    mailing: RunningGateway,
+    databases: Databases,
+    settings: Settings,
+    caller: Caller,
+    mail: MailServer,
 ) -> None:
     form = await visitor.open("settings/delete")
     assert "export each graph" in form.text
@@ -42,15 +49,15 @@ async def test_an_owner_asks_for_the_deletion_and_another_takes_it_back(
     assert "The deletion is requested" in asked.text
     again = await visitor.send(form, "settings/delete", status=409, typed=visitor.tenant, password=PASSWORD)
     assert "requested before" in fault(again)
-    async with visiting(mailing, db, settings, caller, Role.READER) as reader:
+    async with visiting(mailing, databases, settings, caller, Role.READER) as reader:
         banner = (await reader.open("memory")).all("p", class_="past-banner")[0]
         assert "is to be deleted from" in banner.text
         assert (await reader.open("settings/delete", status=403)).all("h1")
-    async with visiting(mailing, db, settings, caller, Role.ADMIN) as admin:
+    async with visiting(mailing, databases, settings, caller, Role.ADMIN) as admin:
         page = await admin.open("settings/delete")
         assert not [form for form in page.forms if "settings/delete" in form.action]
         assert "See the request" in page.links()
-    async with visiting(mailing, db, settings, caller, Role.OWNER) as other:
+    async with visiting(mailing, databases, settings, caller, Role.OWNER) as other:
         kept = await other.send(await other.open("settings/delete"), "settings/delete/keep")
         assert "The organisation is kept" in kept.text
         assert not (await other.open("memory")).all("p", class_="past-banner")
@@ -80,10 +87,10 @@ async def test_who_has_no_password_signs_in_anew(visitor: Visitor, owner: asyncp
 
 
 async def test_an_admin_who_sends_the_form_is_refused(
-    visitor: Visitor, mailing: RunningGateway, db: Database, settings: Settings, caller: Caller
+    visitor: Visitor, mailing: RunningGateway, databases: Databases, settings: Settings, caller: Caller
 ) -> None:
     form = await visitor.open("settings/delete")
-    async with visiting(mailing, db, settings, caller, Role.ADMIN) as admin:
+    async with visiting(mailing, databases, settings, caller, Role.ADMIN) as admin:
         token = (await admin.open("settings")).form("settings").fields["form_token"]
         forged = form.form("settings/delete")
         forged.fields["form_token"] = token

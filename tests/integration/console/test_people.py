@@ -7,6 +7,7 @@ import pytest
 from recollect.accounts.email_domains import service as domains
 from recollect.accounts.members import service as members
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.console import Page, Visitor, visiting
@@ -14,14 +15,18 @@ from tests.support.gateway import RunningGateway
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
-    async with visiting(gateway, db, settings, caller) as visitor:
+async def visitor(
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
+    async with visiting(gateway, databases, settings, caller) as visitor:
         yield visitor
 
 
 @pytest.fixture
-async def admin(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
-    async with visiting(gateway, db, settings, caller, Role.ADMIN) as visitor:
+async def admin(
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
+    async with visiting(gateway, databases, settings, caller, Role.ADMIN) as visitor:
         yield visitor
 
 

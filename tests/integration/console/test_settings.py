@@ -6,6 +6,7 @@ import pytest
 
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
@@ -16,8 +17,10 @@ from tests.support.memories import Agent
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
-    async with visiting(gateway, db, settings, caller, Role.ADMIN) as visitor:
+async def visitor(
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
+    async with visiting(gateway, databases, settings, caller, Role.ADMIN) as visitor:
         yield visitor
 
 
@@ -42,9 +45,9 @@ async def test_settings_are_changed_unless_somebody_was_faster(visitor: Visitor,
 
 
 async def test_readers_see_settings_and_change_nothing(
-    gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
+    gateway: RunningGateway, databases: Databases, settings: Settings, caller: Caller
 ) -> None:
-    async with visiting(gateway, db, settings, caller, Role.READER) as reader:
+    async with visiting(gateway, databases, settings, caller, Role.READER) as reader:
         page = await reader.open("settings")
         assert not [form for form in page.forms if form.action.endswith("/settings")]
         assert "Deletion" not in page.links()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.memory import changing_several
 from recollect.postgres.database import Database
@@ -30,8 +31,10 @@ async def agent(db: Database, caller: Caller) -> Agent:
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, agent: Agent) -> AsyncIterator[Visitor]:
-    async with visiting(gateway, db, settings, agent.caller, Role.MEMBER) as visitor:
+async def visitor(
+    gateway: RunningGateway, databases: Databases, settings: Settings, agent: Agent
+) -> AsyncIterator[Visitor]:
+    async with visiting(gateway, databases, settings, agent.caller, Role.MEMBER) as visitor:
         yield visitor
 
 
@@ -119,9 +122,9 @@ async def test_what_is_chosen_is_checked_and_bounded(visitor: Visitor, monkeypat
 
 
 async def test_readers_are_not_offered_a_choice(
-    gateway: RunningGateway, db: Database, settings: Settings, agent: Agent
+    gateway: RunningGateway, databases: Databases, settings: Settings, agent: Agent
 ) -> None:
-    async with visiting(gateway, db, settings, agent.caller, Role.READER) as reader:
+    async with visiting(gateway, databases, settings, agent.caller, Role.READER) as reader:
         page = await reader.open("memory")
         assert "Ada" in page.links()
         assert not page.all("input", name="node")

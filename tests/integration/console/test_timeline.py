@@ -9,6 +9,7 @@ import pytest
 
 from recollect.accounts.members import service as members
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -18,13 +19,15 @@ from tests.support.memories import Agent
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
+async def visitor(
+    gateway: RunningGateway, db: Database, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
     """The owner of a tenant in whose graph a key and another author wrote, the key first and last."""
     first, second = Agent(db, caller), Agent(db, replace(caller, subject="user:grace"))
     await first.remember(NewMemory("Ada likes tea", about=("Ada",)))
     await second.remember(NewMemory("Grace likes coffee", about=("Grace",)))
     await first.remember(NewMemory("Ada likes cake", about=("Ada",)))
-    async with visiting(gateway, db, settings, caller) as visitor:
+    async with visiting(gateway, databases, settings, caller) as visitor:
         yield visitor
 
 
@@ -82,10 +85,10 @@ async def test_long_logs_have_pages(visitor: Visitor, db: Database, caller: Call
 
 @pytest.mark.proves("security: console-streams")
 async def test_new_changes_come_by_themselves_until_the_membership_ends(
-    visitor: Visitor, db: Database, caller: Caller, gateway: RunningGateway, settings: Settings
+    visitor: Visitor, db: Database, databases: Databases, caller: Caller, gateway: RunningGateway, settings: Settings
 ) -> None:
     async with (
-        visiting(gateway, db, settings, caller, Role.READER) as reader,
+        visiting(gateway, databases, settings, caller, Role.READER) as reader,
         reader.http.stream("GET", reader.path("timeline/live?after=3")) as stream,
     ):
         assert stream.headers["content-type"].startswith("text/event-stream")
@@ -130,7 +133,7 @@ async def test_conflicts_are_left_alone_and_told(visitor: Visitor, db: Database,
 
 @pytest.mark.proves("security: console-taking-back")
 async def test_only_what_was_shown_is_taken_back_and_only_by_those_who_may(
-    visitor: Visitor, gateway: RunningGateway, db: Database, settings: Settings, caller: Caller
+    visitor: Visitor, gateway: RunningGateway, db: Database, databases: Databases, settings: Settings, caller: Caller
 ) -> None:
     page = await visitor.open("timeline/take-back", since="2")
     await Agent(db, caller).remember(NewMemory("Written after the dry run"))
@@ -143,7 +146,7 @@ async def test_only_what_was_shown_is_taken_back_and_only_by_those_who_may(
         assert refused.form("take-back").fields["since"] == wrong["since"]
     past = await visitor.open("timeline/take-back", since="0", as_of="2")
     assert "The past cannot be changed" in past.text
-    async with visiting(gateway, db, settings, caller, Role.READER) as reader:
+    async with visiting(gateway, databases, settings, caller, Role.READER) as reader:
         await reader.open("timeline/take-back", status=403)
         assert "Take back…" not in (await reader.open("timeline")).text
 

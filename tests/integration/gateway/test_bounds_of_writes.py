@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.embedding import create_embedder
 from recollect.errors import ErrorCode, Unavailable
 from recollect.graph.entities import service as entities
@@ -27,7 +28,7 @@ async def quick(db: Database, settings: Settings) -> AsyncIterator[Services]:
     """The services of a gateway in which a statement, and so a write, may take next to no time."""
     embedder = create_embedder(settings)
     hasty = settings.model_copy(update={"statement_timeout_seconds": 0.01})
-    yield Services(db, QuestionEncoder(embedder), hasty)
+    yield Services(Databases(db), QuestionEncoder(embedder), hasty)
     await embedder.close()
 
 
@@ -42,7 +43,7 @@ async def test_a_write_that_takes_too_long_is_taken_back_and_others_go_on(
     with pytest.raises(Unavailable, match="nothing was written") as refusal:
         await write_for_ever()
     assert refusal.value.code == ErrorCode.BUSY
-    patient = Services(db, quick.encoder, settings)
+    patient = Services(Databases(db), quick.encoder, settings)
     assert WRITE_STATEMENTS * settings.statement_timeout_seconds > 1
     async with Call(caller, patient, "patient").writing("default") as (tx, revision):
         created = await entities.create_entities(tx, revision, [NewEntity("Slow", "thing")])

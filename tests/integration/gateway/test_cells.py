@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.fairness.presence import key_of
 from recollect.settings import Settings
 from recollect.settings.cells import HOME, CellUrls
@@ -30,10 +30,10 @@ def pepper(celled: Settings) -> bytes:
 
 
 @pytest.fixture
-async def ada(cells: Cells, native: Caller, resident: Caller, pepper: bytes) -> Person:
+async def ada(cells: Databases, native: Caller, resident: Caller, pepper: bytes) -> Person:
     """A member of a tenant of each cell."""
     person = await joined(cells, native, Role.OWNER, pepper=pepper)
-    async with cells.transaction(resident) as tx:
+    async with cells.of(resident.tenant_id).transaction(resident) as tx:
         issued = await members.invite(tx, person.email, Role.ADMIN, pepper=pepper)
     invitation = await members.open_invitation(cells, issued.secret, pepper=pepper)
     await members.join(cells, invitation, person)
@@ -53,10 +53,10 @@ async def status_as(http: httpx2.AsyncClient, tenant: str, path: str = "/v1/plan
 
 
 async def test_agents_of_both_cells_work_side_by_side(
-    celled: Settings, celled_gateway: RunningGateway, cells: Cells, native: Caller, resident: Caller
+    celled: Settings, celled_gateway: RunningGateway, cells: Databases, native: Caller, resident: Caller
 ) -> None:
     for caller in (native, resident):
-        key = (await issue_key(cells, celled, caller)).secret
+        key = (await issue_key(cells.of(caller.tenant_id), celled, caller)).secret
         async with celled_gateway.client(key, "/mcp") as client:
             await answer(client, "remember", items=[{"text": f"The depot in {caller.tenant} closes at four."}])
             found = await answer(client, "recall", query="depot")
@@ -64,9 +64,9 @@ async def test_agents_of_both_cells_work_side_by_side(
 
 
 async def test_workers_see_calls_of_their_own_cells_tenants(
-    celled: Settings, celled_gateway: RunningGateway, cells: Cells, resident: Caller
+    celled: Settings, celled_gateway: RunningGateway, cells: Databases, resident: Caller
 ) -> None:
-    key = (await issue_key(cells, celled, resident)).secret
+    key = (await issue_key(cells.of(resident.tenant_id), celled, resident)).secret
     async with Redis.from_url(celled.redis_url) as redis, celled_gateway.http(key) as http:
 
         async def is_told() -> bool:
@@ -98,9 +98,12 @@ async def test_a_person_can_be_a_member_in_both_cells_and_is_logged_in_both(
 
 
 async def test_people_sign_in_and_work_in_other_cells_while_one_is_away(
-    celled: Settings, cells: Cells, ada: Person, native: Caller, resident: Caller
+    celled: Settings, cells: Databases, ada: Person, native: Caller, resident: Caller
 ) -> None:
-    keys = {caller.tenant: (await issue_key(cells, celled, caller)).secret for caller in (native, resident)}
+    keys = {
+        caller.tenant: (await issue_key(cells.of(caller.tenant_id), celled, caller)).secret
+        for caller in (native, resident)
+    }
     without = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 2.0})
     with serving(without) as gateway:
         async with browser(gateway) as http:
@@ -119,10 +122,13 @@ async def test_people_sign_in_and_work_in_other_cells_while_one_is_away(
 
 
 async def test_a_cell_that_lacks_a_migration_fails_only_for_its_own_tenants(
-    celled: Settings, cells: Cells, native: Caller, resident: Caller, owner_b: asyncpg.Connection
+    celled: Settings, cells: Databases, native: Caller, resident: Caller, owner_b: asyncpg.Connection
 ) -> None:
     """Until the migration is applied; no gateway need be restarted then."""
-    keys = {caller.tenant: (await issue_key(cells, celled, caller)).secret for caller in (native, resident)}
+    keys = {
+        caller.tenant: (await issue_key(cells.of(caller.tenant_id), celled, caller)).secret
+        for caller in (native, resident)
+    }
     last = await owner_b.fetchrow("SELECT * FROM schema_migrations ORDER BY name DESC LIMIT 1")
     assert last is not None
     await owner_b.execute("DELETE FROM schema_migrations WHERE name = $1", last["name"])
@@ -147,7 +153,7 @@ async def test_a_cell_that_lacks_a_migration_fails_only_for_its_own_tenants(
 
 
 async def test_requests_for_a_tenant_in_an_absent_cell_get_a_retryable_error(
-    celled: Settings, cells: Cells, ada: Person, native: Caller, resident: Caller, pepper: bytes
+    celled: Settings, cells: Databases, ada: Person, native: Caller, resident: Caller, pepper: bytes
 ) -> None:
     """A tenant that exists is not reported as missing."""
     beside = await joined(cells, resident, Role.OWNER, pepper=pepper)
@@ -171,7 +177,7 @@ async def test_requests_for_a_tenant_in_an_absent_cell_get_a_retryable_error(
 
 async def test_a_person_known_by_a_provider_is_in_its_tenants_cell_and_erased_with_it(
     celled: Settings,
-    cells: Cells,
+    cells: Databases,
     resident: Caller,
     pepper: bytes,
     owner: asyncpg.Connection,
@@ -192,7 +198,7 @@ async def test_a_person_known_by_a_provider_is_in_its_tenants_cell_and_erased_wi
 
 
 async def test_a_changed_password_ends_sessions_in_every_cell(
-    celled: Settings, cells: Cells, ada: Person, resident: Caller, pepper: bytes, owner_b: asyncpg.Connection
+    celled: Settings, cells: Databases, ada: Person, resident: Caller, pepper: bytes, owner_b: asyncpg.Connection
 ) -> None:
     with serving(celled.model_copy(update={"outbound_networks": ["127.0.0.0/8"]})) as gateway:
         async with identity_provider() as idp, browser(gateway) as http, browser(gateway) as other:

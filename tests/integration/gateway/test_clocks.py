@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.clock_difference import TOLERATED, difference, warning
-from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.clocks import clock_ahead
 from tests.support.gateway import NewApiKey, RunningGateway
@@ -18,7 +18,7 @@ HOUR = timedelta(hours=1)
 @pytest.mark.parametrize(("by", "told"), [(50 * HOUR, "ahead of"), (-50 * HOUR, "behind")])
 async def test_a_wrong_clock_is_reported_and_ends_nothing(
     gateway: RunningGateway,
-    db: Database,
+    databases: Databases,
     caller: Caller,
     issue: NewApiKey,
     settings: Settings,
@@ -26,7 +26,7 @@ async def test_a_wrong_clock_is_reported_and_ends_nothing(
     told: str,
 ) -> None:
     lasting = (await issue(caller, expires_at=datetime.now(UTC) + HOUR)).secret
-    person = await joined(db, caller, Role.MEMBER, pepper=settings.pepper)
+    person = await joined(databases, caller, Role.MEMBER, pepper=settings.pepper)
     async with gateway.http(lasting) as http, browser(gateway) as page:
         with clock_ahead(by):
             for _ in range(2):  # Looked up, and remembered.

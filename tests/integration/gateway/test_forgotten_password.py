@@ -10,6 +10,7 @@ import pytest
 from recollect.accounts.people import resets
 from recollect.accounts.people import service as people
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import NotFound
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -37,17 +38,22 @@ def pepper(settings: Settings) -> bytes:
 
 
 @pytest.fixture
-async def link(db: Database, caller: Caller, pepper: bytes) -> tuple[str, str]:
+async def link(databases: Databases, caller: Caller, pepper: bytes) -> tuple[str, str]:
     """A new member's address, and a reset link for them."""
-    person = await joined(db, caller, Role.READER, pepper=pepper)
-    return person.email, f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
+    person = await joined(databases, caller, Role.READER, pepper=pepper)
+    return person.email, f"/reset/{await resets.begin_reset(databases, person.id, pepper=pepper)}"
 
 
 @pytest.mark.proves("security: password-resets")
 async def test_a_link_is_sent_to_the_address_and_a_reset_ends_all_sessions(
-    http: httpx2.AsyncClient, mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
+    http: httpx2.AsyncClient,
+    mailing: RunningGateway,
+    mail: MailServer,
+    databases: Databases,
+    caller: Caller,
+    pepper: bytes,
 ) -> None:
-    person = await joined(db, caller, Role.READER, pepper=pepper)
+    person = await joined(databases, caller, Role.READER, pepper=pepper)
     async with browser(mailing) as elsewhere:
         await sign_in(elsewhere, person.email)
         asked = await submit(http, "/forgot", email=f" {person.email.upper()} ")
@@ -67,10 +73,15 @@ async def test_a_link_is_sent_to_the_address_and_a_reset_ends_all_sessions(
 
 @pytest.mark.proves("security: notices")
 async def test_a_person_is_notified_of_a_new_password_and_a_new_passkey(
-    http: httpx2.AsyncClient, mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
+    http: httpx2.AsyncClient,
+    mailing: RunningGateway,
+    mail: MailServer,
+    databases: Databases,
+    caller: Caller,
+    pepper: bytes,
 ) -> None:
     """So that a stolen session cannot add either unnoticed. Refused attempts are not reported."""
-    person = await joined(db, caller, Role.READER, pepper=pepper)
+    person = await joined(databases, caller, Role.READER, pepper=pepper)
     await sign_in(http, person.email)
     for old in ("not the password", PASSWORD):
         await submit(http, "/account", "/account/password", old_password=old, password=ANOTHER)
@@ -90,9 +101,9 @@ async def test_a_person_is_notified_of_a_new_password_and_a_new_passkey(
 
 @pytest.mark.proves("security: notices")
 async def test_a_person_is_notified_of_the_deletion_of_their_account(
-    http: httpx2.AsyncClient, mail: MailServer, db: Database
+    http: httpx2.AsyncClient, mail: MailServer, databases: Databases
 ) -> None:
-    person = await people.register(db, new_email(), "Ada", PASSWORD)
+    person = await people.register(databases, new_email(), "Ada", PASSWORD)
     await sign_in(http, person.email)
     for password in ("not the password", PASSWORD):
         await submit(http, "/account", "/account/delete", password=password)
@@ -106,11 +117,11 @@ async def test_a_person_is_notified_of_the_deletion_of_their_account(
 
 @pytest.mark.proves("security: password-resets")
 async def test_an_unknown_address_gets_no_mail_and_the_same_answer(
-    http: httpx2.AsyncClient, mail: MailServer, db: Database, caller: Caller, pepper: bytes
+    http: httpx2.AsyncClient, mail: MailServer, databases: Databases, caller: Caller, pepper: bytes
 ) -> None:
     """The answer is sent before the lookup, so that it takes the same time."""
-    known = (await joined(db, caller, Role.READER, pepper=pepper)).email
-    without_password = (await people.register(db, new_email(), "Grace", None)).email
+    known = (await joined(databases, caller, Role.READER, pepper=pepper)).email
+    without_password = (await people.register(databases, new_email(), "Grace", None)).email
     answers = [
         await submit(http, "/forgot", email=each) for each in ("no address", new_email(), without_password, known)
     ]
@@ -172,11 +183,11 @@ class TestLinks:
 
     @pytest.mark.proves("security: password-resets")
     async def test_using_a_link_makes_the_others_void(
-        self, http: httpx2.AsyncClient, db: Database, link: tuple[str, str], pepper: bytes
+        self, http: httpx2.AsyncClient, db: Database, databases: Databases, link: tuple[str, str], pepper: bytes
     ) -> None:
         account = await resets.find_account(db, link[0])
         assert account is not None
-        other = f"/reset/{await resets.begin_reset(db, account.id, pepper=pepper)}"
+        other = f"/reset/{await resets.begin_reset(databases, account.id, pepper=pepper)}"
         assert (await submit(http, other, password=ANOTHER)).status_code == 303
         assert (await http.get(link[1])).status_code == 404
 
@@ -201,15 +212,15 @@ class TestLinks:
         assert (ended.status_code, ended.text) == (404, unknown.text)
 
     async def test_number_of_links_of_a_person_is_limited(
-        self, db: Database, link: tuple[str, str], pepper: bytes
+        self, db: Database, databases: Databases, link: tuple[str, str], pepper: bytes
     ) -> None:
         account = await resets.find_account(db, link[0])
         assert account is not None
-        held = [await resets.begin_reset(db, account.id, pepper=pepper) for _ in range(resets.MAX_RESETS)]
+        held = [await resets.begin_reset(databases, account.id, pepper=pepper) for _ in range(resets.MAX_RESETS)]
         for secret in held:
-            assert (await resets.open_reset(db, secret, pepper=pepper)).email == link[0]
+            assert (await resets.open_reset(databases, secret, pepper=pepper)).email == link[0]
         with pytest.raises(NotFound, match="no longer valid"):
-            await resets.open_reset(db, link[1].removeprefix("/reset/"), pepper=pepper)
+            await resets.open_reset(databases, link[1].removeprefix("/reset/"), pepper=pepper)
 
 
 async def _had(mail: MailServer, connections: int) -> bool:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import RunningGateway, serving
@@ -96,10 +96,10 @@ def local(gateway: RunningGateway) -> RunningGateway:
 
 
 async def test_passkeys_are_offered_where_the_machine_has_a_name(
-    local: RunningGateway, db: Database, caller: Caller, settings: Settings
+    local: RunningGateway, databases: Databases, caller: Caller, settings: Settings
 ) -> None:
     pepper = settings.key_secret.get_secret_value().encode()
-    person, place = await joined(db, caller, Role.READER, pepper=pepper), named(local)
+    person, place = await joined(databases, caller, Role.READER, pepper=pepper), named(local)
     async with browser(local) as http:
         assert "data-passkey" not in (await http.get("/sign-in")).text
         await sign_in(http, person.email)

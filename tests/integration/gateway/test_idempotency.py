@@ -26,6 +26,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, operator_caller
 from recollect.accounts.members import service as members
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, InvalidInput
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -108,9 +109,9 @@ class TestRepeats:
         assert [each.headers.get(REPLAYED) for each in answers] == [None, "true"]
 
     async def test_an_answer_without_a_body_is_repeated(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller
     ) -> None:
-        person = await joined(db, caller, Role.MEMBER, pepper=PEPPER)
+        person = await joined(databases, caller, Role.MEMBER, pepper=PEPPER)
         answers = [await http.delete(f"/v1/members/{person.id}", headers={"Idempotency-Key": "one"}) for _ in range(2)]
         assert [(each.status_code, each.content) for each in answers] == [(204, b"")] * 2
 
@@ -182,11 +183,17 @@ class TestRefusals:
 
     @pytest.mark.proves("security: idempotency-keys-per-credential")
     async def test_a_repeated_request_with_other_rights_is_refused_and_not_done_again(
-        self, gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, owner: asyncpg.Connection
+        self,
+        gateway: RunningGateway,
+        db: Database,
+        databases: Databases,
+        caller: Caller,
+        settings: Settings,
+        owner: asyncpg.Connection,
     ) -> None:
         pepper = settings.key_secret.get_secret_value().encode()
-        await joined(db, caller, Role.OWNER, pepper=pepper)
-        person = await joined(db, caller, Role.ADMIN, pepper=pepper)
+        await joined(databases, caller, Role.OWNER, pepper=pepper)
+        person = await joined(databases, caller, Role.ADMIN, pepper=pepper)
         async with browser(gateway) as http:
             await sign_in(http, person.email)
             as_member = {TENANT_HEADER: caller.tenant}

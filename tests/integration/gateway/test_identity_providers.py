@@ -9,7 +9,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, problem
@@ -114,10 +114,10 @@ async def test_another_tenant_cannot_reach_a_provider(http: httpx2.AsyncClient, 
     ("role", "status"), [(Role.READER, 403), (Role.MEMBER, 403), (Role.ADMIN, 200), (Role.OWNER, 200)]
 )
 async def test_only_admins_and_owners_manage_providers(
-    gateway: RunningGateway, db: Database, caller: Caller, settings: Settings, role: Role, status: int
+    gateway: RunningGateway, databases: Databases, caller: Caller, settings: Settings, role: Role, status: int
 ) -> None:
     pepper = settings.key_secret.get_secret_value().encode()
-    person = await joined(db, caller, role, pepper=pepper)
+    person = await joined(databases, caller, role, pepper=pepper)
     async with browser(gateway) as client:
         await sign_in(client, person.email)
         client.headers["X-Recollect-Tenant"] = caller.tenant

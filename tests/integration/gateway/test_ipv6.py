@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.gateway import NewApiKey, RunningGateway, serving
 from tests.support.people import browser, joined, sign_in
@@ -42,10 +42,10 @@ async def test_it_is_served_at_its_address(gateway_on_six: RunningGateway, key: 
 
 
 async def test_people_sign_in_at_its_address(
-    gateway_on_six: RunningGateway, db: Database, caller: Caller, settings: Settings
+    gateway_on_six: RunningGateway, databases: Databases, caller: Caller, settings: Settings
 ) -> None:
     """The forms and the cookie are of this host; a page of another address sends none."""
-    person = await joined(db, caller, Role.MEMBER, pepper=settings.pepper)
+    person = await joined(databases, caller, Role.MEMBER, pepper=settings.pepper)
     async with browser(gateway_on_six) as http:
         assert (await sign_in(http, person.email)).status_code in (302, 303)
         assert (await http.get("/account")).status_code == 200

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, everything, problem
@@ -87,11 +87,11 @@ class TestTenant:
         assert await done(admin, "GET", "/v1/tenant") == before
 
     async def test_only_admins_can_change_the_tenant(
-        self, gateway: RunningGateway, agent: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, gateway: RunningGateway, agent: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
         problem(await changed(agent, name="mine"), 403, "scope_required")
         for role, status in ((Role.READER, 403), (Role.MEMBER, 403), (Role.ADMIN, 200), (Role.OWNER, 200)):
-            person = await joined(db, caller, role, pepper=pepper)
+            person = await joined(databases, caller, role, pepper=pepper)
             async with browser(gateway) as http:
                 await sign_in(http, person.email)
                 http.headers["X-Recollect-Tenant"] = caller.tenant
@@ -114,9 +114,9 @@ class TestTenant:
 
 class TestSessions:
     async def test_a_person_lists_and_ends_their_own_sessions(
-        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         async with browser(gateway) as here, browser(gateway) as there:
             for http in (there, here):
                 await sign_in(http, person.email)
@@ -132,10 +132,10 @@ class TestSessions:
             assert [session["id"] for session in await everything(here, "/v1/sessions", 50)] == [listed[0]["id"]]
 
     async def test_a_session_is_ended_whatever_the_idempotency_key(
-        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
         """Keys are stored by tenant, and a session belongs to none. The document offers no key here, either."""
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         async with browser(gateway) as here, browser(gateway) as there, browser(gateway) as elsewhere:
             for http in (elsewhere, there, here):
                 await sign_in(http, person.email)
@@ -150,10 +150,10 @@ class TestSessions:
         assert "422" not in told["responses"]
 
     async def test_another_persons_sessions_are_not_found_even_by_an_owner(
-        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        member = await joined(db, caller, Role.MEMBER, pepper=pepper)
-        owner = await joined(db, caller, Role.OWNER, pepper=pepper)
+        member = await joined(databases, caller, Role.MEMBER, pepper=pepper)
+        owner = await joined(databases, caller, Role.OWNER, pepper=pepper)
         async with browser(gateway) as theirs, browser(gateway) as http:
             for each, person in ((theirs, member), (http, owner)):
                 await sign_in(each, person.email)
@@ -164,9 +164,9 @@ class TestSessions:
             assert (await theirs.get("/v1/sessions")).status_code == 200
 
     async def test_a_key_has_no_sessions_whatever_the_cookie(
-        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes, admin_key: str
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes, admin_key: str
     ) -> None:
-        person = await joined(db, caller, Role.OWNER, pepper=pepper)
+        person = await joined(databases, caller, Role.OWNER, pepper=pepper)
         async with browser(gateway) as http:
             await sign_in(http, person.email)
             http.headers["X-Recollect-Tenant"] = caller.tenant

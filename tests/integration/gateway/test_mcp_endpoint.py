@@ -17,6 +17,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import generate_secret, operator_caller
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Scope
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
 from recollect.postgres.sql import Query
@@ -719,8 +720,8 @@ async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
     """It is not an error, either: writing its traceback would delay all others."""
     admission = Admission(RateLimiter(connect_redis(settings), wait_seconds=1, local_share=1), settings)
     endpoint = McpEndpoint(
-        Services(db, QuestionEncoder(embedder()), settings),
-        Authenticator(db, settings.key_secret.get_secret_value().encode()),
+        Services(Databases(db), QuestionEncoder(embedder()), settings),
+        Authenticator(Databases(db), settings.key_secret.get_secret_value().encode()),
         admission,
         Resources.of_settings(settings),
         Streams(ChangeBus(connect_redis(settings)), admission, settings),

@@ -11,7 +11,7 @@ from recollect.accounts.people.model import Person
 from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -39,9 +39,11 @@ async def other(gateway: RunningGateway, issue: NewApiKey, new_tenant: NewTenant
         yield client
 
 
-async def signed_in_as(http: httpx2.AsyncClient, db: Database, caller: Caller, role: Role, pepper: bytes) -> Person:
+async def signed_in_as(
+    http: httpx2.AsyncClient, databases: Databases, caller: Caller, role: Role, pepper: bytes
+) -> Person:
     """A new member who is signed in in this browser, which calls as a member of the tenant."""
-    person = await joined(db, caller, role, pepper=pepper)
+    person = await joined(databases, caller, role, pepper=pepper)
     assert (await sign_in(http, person.email)).status_code == 303
     http.headers["X-Recollect-Tenant"] = caller.tenant
     return person
@@ -49,9 +51,9 @@ async def signed_in_as(http: httpx2.AsyncClient, db: Database, caller: Caller, r
 
 class TestMembers:
     async def test_an_owner_invites_and_whoever_joins_is_listed(
-        self, http: httpx2.AsyncClient, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        owner = await signed_in_as(http, databases, caller, Role.OWNER, pepper)
         email = new_email()
         invited = await done(http, "POST", "/v1/invitations", email=email.upper(), role="admin")
         assert (invited["email"], invited["role"], invited["created_by"]) == (email, "admin", f"person:{owner.id}")
@@ -66,10 +68,10 @@ class TestMembers:
         assert "link" not in accepted
 
     async def test_roles_are_changed_and_members_removed(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
-        member = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        owner = await signed_in_as(http, databases, caller, Role.OWNER, pepper)
+        member = await joined(databases, caller, Role.MEMBER, pepper=pepper)
         assert (await done(http, "PATCH", f"/v1/members/{member.id}", role="reader"))["role"] == "reader"
         problem(await http.patch(f"/v1/members/{member.id}", json={"role": "king"}), 400)
         problem(await http.patch(f"/v1/members/{uuid4()}", json={"role": "reader"}), 404, "member_not_found")
@@ -79,9 +81,9 @@ class TestMembers:
         problem(await http.patch(f"/v1/members/{owner.id}", json={"role": "admin"}), 409, "last_owner")
 
     async def test_a_revoked_invitation_is_invalid(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        await signed_in_as(http, databases, caller, Role.OWNER, pepper)
         invited = await done(http, "POST", "/v1/invitations", email=new_email())
         assert (await done(http, "DELETE", f"/v1/invitations/{invited['id']}"))["revoked_at"] is not None
         assert (await http.get("/join/" + invited["link"].rpartition("/")[2])).status_code == 404
@@ -89,15 +91,15 @@ class TestMembers:
 
     @pytest.mark.parametrize("email", ["", "nobody", "a@b@c", "x" * 300, "a\tb@example.com"])
     async def test_only_valid_addresses_can_be_invited(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, email: str
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes, email: str
     ) -> None:
-        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        await signed_in_as(http, databases, caller, Role.OWNER, pepper)
         assert problem(await http.post("/v1/invitations", json={"email": email}), 400)["path"] == "email"
 
     async def test_another_tenant_cannot_reach_members_and_invitations(
-        self, http: httpx2.AsyncClient, other: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, other: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        owner = await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        owner = await signed_in_as(http, databases, caller, Role.OWNER, pepper)
         invited = await done(http, "POST", "/v1/invitations", email=new_email())
         for method, path, body in (
             ("PATCH", f"/v1/members/{owner.id}", {"role": "reader"}),
@@ -132,14 +134,14 @@ class TestConfinedKeys:
     async def test_a_confined_key_cannot_let_anybody_in(
         self,
         gateway: RunningGateway,
-        db: Database,
+        databases: Databases,
         caller: Caller,
         pepper: bytes,
         admin_key: str,
         confined: dict[str, object],
         code: str,
     ) -> None:
-        reader = await joined(db, caller, Role.READER, pepper=pepper)
+        reader = await joined(databases, caller, Role.READER, pepper=pepper)
         provider = {"name": "P", "issuer": "https://login.example.com", "client_id": "c", "client_secret": "s" * 20}
         async with gateway.http(admin_key) as admin:
             await done(admin, "POST", "/v1/graphs", name="mine")
@@ -165,9 +167,9 @@ class TestConfinedKeys:
             assert len((await done(admin, "GET", "/v1/email-domains"))["items"]) == 1
 
     async def test_a_confined_key_can_lower_roles_and_remove_members(
-        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes, admin_key: str
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes, admin_key: str
     ) -> None:
-        member = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        member = await joined(databases, caller, Role.MEMBER, pepper=pepper)
         async with gateway.http(admin_key) as admin:
             made = await done(admin, "POST", "/v1/keys", name="ends", kind="admin", expires_at="2100-01-01T00:00:00Z")
         async with gateway.http(made["secret"]) as http:
@@ -202,7 +204,7 @@ class TestSignedIn:
     async def test_a_role_has_the_rights_of_its_scopes(
         self,
         http: httpx2.AsyncClient,
-        db: Database,
+        databases: Databases,
         caller: Caller,
         pepper: bytes,
         role: Role,
@@ -210,7 +212,7 @@ class TestSignedIn:
         writes: int,
         manages: int,
     ) -> None:
-        await signed_in_as(http, db, caller, role, pepper)
+        await signed_in_as(http, databases, caller, role, pepper)
         assert (await http.get("/v1/graphs")).status_code == reads
         memory = {"items": [{"text": "tea is at four"}]}
         assert (await http.post("/v1/graphs/default/memories", json=memory)).status_code == writes
@@ -219,9 +221,9 @@ class TestSignedIn:
 
     @pytest.mark.proves("security: browser-calls")
     async def test_only_own_tenants_can_be_reached(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, new_tenant: NewTenant
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes, new_tenant: NewTenant
     ) -> None:
-        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        await signed_in_as(http, databases, caller, Role.OWNER, pepper)
         foreign = (await new_tenant()).slug
         said = set()
         for tenant in (foreign, "nowhere", "", "x" * 500):
@@ -231,34 +233,34 @@ class TestSignedIn:
         assert len(said) == 1
 
     async def test_a_removed_member_loses_access_at_once(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        await joined(db, caller, Role.OWNER, pepper=pepper)
-        admin = await signed_in_as(http, db, caller, Role.ADMIN, pepper)
+        await joined(databases, caller, Role.OWNER, pepper=pepper)
+        admin = await signed_in_as(http, databases, caller, Role.ADMIN, pepper)
         assert (await http.delete(f"/v1/members/{admin.id}")).status_code == 204
         problem(await http.get("/v1/graphs"), 401)
 
     @pytest.mark.proves("security: browser-calls")
     async def test_a_page_of_another_site_cannot_call(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        await signed_in_as(http, databases, caller, Role.OWNER, pepper)
         problem(await http.get("/v1/keys", headers={"Origin": "https://evil.example"}), 403, "origin_not_allowed")
         del http.headers["X-Recollect-Tenant"]
         problem(await http.get("/v1/keys"), 401)
 
     @pytest.mark.proves("security: browser-calls")
     async def test_the_cookie_is_not_valid_for_mcp(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        await signed_in_as(http, db, caller, Role.OWNER, pepper)
+        await signed_in_as(http, databases, caller, Role.OWNER, pepper)
         assert (await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code == 401
 
     async def test_one_members_rate_limit_does_not_affect_others(
         self,
         http: httpx2.AsyncClient,
         gateway: RunningGateway,
-        db: Database,
+        databases: Databases,
         caller: Caller,
         pepper: bytes,
         new_tenant: NewTenant,
@@ -267,9 +269,9 @@ class TestSignedIn:
         elsewhere = operator_caller(await new_tenant())
         await plans.set_plan(operator, "one-a-minute", {"requests_per_minute": 1})
         await tenants.set_plan(operator, caller.tenant, "one-a-minute")
-        await signed_in_as(http, db, caller, Role.READER, pepper)
+        await signed_in_as(http, databases, caller, Role.READER, pepper)
         statuses = [(await http.get("/v1/graphs")).status_code for _ in range(3)]
         assert statuses == [200, 429, 429]
         async with browser(gateway) as other:
-            await signed_in_as(other, db, elsewhere, Role.READER, pepper)
+            await signed_in_as(other, databases, elsewhere, Role.READER, pepper)
             assert [(await other.get("/v1/graphs")).status_code for _ in range(3)] == [200, 200, 200]

@@ -16,6 +16,7 @@ from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
 from recollect.postgres.database import Database
@@ -48,8 +49,8 @@ def pepper(settings: Settings) -> bytes:
 
 
 @pytest.fixture
-async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
-    return await joined(db, caller, Role.MEMBER, pepper=pepper)
+async def person(databases: Databases, caller: Caller, pepper: bytes) -> Person:
+    return await joined(databases, caller, Role.MEMBER, pepper=pepper)
 
 
 @pytest.fixture
@@ -119,6 +120,7 @@ class TestBeforeConsent:
         client: HandClient,
         person: Person,
         db: Database,
+        databases: Databases,
         new_tenant: NewTenant,
         pepper: bytes,
         caller: Caller,
@@ -126,7 +128,7 @@ class TestBeforeConsent:
         second = operator_caller(await new_tenant())
         async with db.transaction(second) as tx:
             invited = await members.invite(tx, person.email, Role.READER, pepper=pepper)
-        await members.join(db, await members.open_invitation(db, invited.secret, pepper=pepper), person)
+        await members.join(databases, await members.open_invitation(databases, invited.secret, pepper=pepper), person)
         page = await shown(http, client.request())
         links = dict(re.findall(r'<a href="([^"]*)">([^<]*)</a>', page))
         assert set(links.values()) == {caller.tenant.title(), second.tenant.title()}
@@ -269,9 +271,9 @@ class TestConsentPage:
         assert await granted(db, caller) == []
 
     async def test_a_person_whose_role_allows_nothing_of_it_is_told_so(
-        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes, client: HandClient
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes, client: HandClient
     ) -> None:
-        reader = await joined(db, caller, Role.READER, pepper=pepper)
+        reader = await joined(databases, caller, Role.READER, pepper=pepper)
         async with browser(gateway) as http:
             await sign_in(http, reader.email)
             answer = await http.get(client.request(scope="memory:write"))
@@ -323,10 +325,16 @@ class TestRedirect:
 
     @pytest.mark.proves("security: error-redirects")
     async def test_a_client_with_a_grant_of_another_person_only_gets_no_redirect(
-        self, gateway: RunningGateway, visitor: Visitor, client: HandClient, db: Database, caller: Caller, pepper: bytes
+        self,
+        gateway: RunningGateway,
+        visitor: Visitor,
+        client: HandClient,
+        databases: Databases,
+        caller: Caller,
+        pepper: bytes,
     ) -> None:
         await client.code(visitor)
-        other = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        other = await joined(databases, caller, Role.MEMBER, pepper=pepper)
         async with browser(gateway) as http:
             await sign_in(http, other.email)
             assert parameters_of(way_back(await http.get(client.request(prompt="none"))))["error"] == "consent_required"

@@ -12,6 +12,7 @@ from recollect.accounts.identity.model import hash_secret
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import LEGACY, MODERN, RunningGateway, answer, serving
@@ -28,8 +29,8 @@ def pepper(settings: Settings) -> bytes:
 
 
 @pytest.fixture
-async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
-    return await joined(db, caller, Role.MEMBER, pepper=pepper)
+async def person(databases: Databases, caller: Caller, pepper: bytes) -> Person:
+    return await joined(databases, caller, Role.MEMBER, pepper=pepper)
 
 
 @pytest.fixture

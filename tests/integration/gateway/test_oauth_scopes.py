@@ -9,6 +9,7 @@ import pytest
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway
@@ -19,8 +20,8 @@ BOXES = re.compile(r'name="scope" value="([^"]*)"( checked)?>')
 
 
 @pytest.fixture
-async def admin(db: Database, caller: Caller, settings: Settings) -> Person:
-    return await joined(db, caller, Role.ADMIN, pepper=settings.pepper)
+async def admin(databases: Databases, caller: Caller, settings: Settings) -> Person:
+    return await joined(databases, caller, Role.ADMIN, pepper=settings.pepper)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -32,8 +33,8 @@ def pepper(settings: Settings) -> bytes:
 
 
 @pytest.fixture
-async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
-    return await joined(db, caller, Role.MEMBER, pepper=pepper)
+async def person(databases: Databases, caller: Caller, pepper: bytes) -> Person:
+    return await joined(databases, caller, Role.MEMBER, pepper=pepper)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from recollect.accounts.oauth.grants.model import Approval, TokenTimes, authoriz
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import Unauthenticated
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import NewGraph
@@ -39,9 +40,9 @@ async def other_caller(new_tenant: NewTenant) -> Caller:
 
 
 @pytest.fixture
-async def person(db: Database, caller: Caller, pepper: bytes) -> Person:
+async def person(databases: Databases, caller: Caller, pepper: bytes) -> Person:
     """A member of the test's tenant."""
-    return await joined(db, caller, Role.MEMBER, pepper=pepper)
+    return await joined(databases, caller, Role.MEMBER, pepper=pepper)
 
 
 @pytest.fixture
@@ -53,13 +54,21 @@ async def http(gateway: RunningGateway, person: Person) -> AsyncIterator[httpx2.
 
 
 async def give_grant(
-    db: Database, caller: Caller, person: Person, pepper: bytes, *, name: str = "Claude", graph: str | None = None
+    databases: Databases,
+    caller: Caller,
+    person: Person,
+    pepper: bytes,
+    *,
+    name: str = "Claude",
+    graph: str | None = None,
 ) -> str:
     """An access token of a grant that the person gave to a client in the caller's tenant."""
     [membership] = [
-        each for each in await people.list_memberships(db, person.id, within=None) if each.tenant_id == caller.tenant_id
+        each
+        for each in await people.list_memberships(databases, person.id, within=None)
+        if each.tenant_id == caller.tenant_id
     ]
-    async with db.transaction(grants.approving(membership, person.id)) as tx:
+    async with databases.home.transaction(grants.approving(membership, person.id)) as tx:
         ids = (await graphs.get_graph(tx, graph)).id if graph else None
         code = await grants.approve(
             tx,
@@ -68,16 +77,16 @@ async def give_grant(
             ),
             pepper=pepper,
         )
-    async with db.transaction(authorization_server(caller.tenant_id)) as tx:
+    async with databases.home.transaction(authorization_server(caller.tenant_id)) as tx:
         presented = await grants.present_code(tx, code, CLIENT, pepper=pepper)
         assert presented is not None
         times = TokenTimes.of(Settings())
         return (await grants.redeem_code(tx, presented, refreshes=True, times=times, pepper=pepper)).access
 
 
-async def holds(db: Database, token: str, pepper: bytes) -> bool:
+async def holds(databases: Databases, token: str, pepper: bytes) -> bool:
     try:
-        await grants.authenticate(db, token, resource=RESOURCE, pepper=pepper)
+        await grants.authenticate(databases, token, resource=RESOURCE, pepper=pepper)
     except Unauthenticated:
         return False
     return True
@@ -96,19 +105,25 @@ def ends(page: str) -> list[str]:
 class TestGrants:
     @pytest.mark.proves("security: clients-of-a-person")
     async def test_grants_are_listed_and_ended(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
+        self,
+        http: httpx2.AsyncClient,
+        db: Database,
+        databases: Databases,
+        caller: Caller,
+        person: Person,
+        pepper: bytes,
     ) -> None:
         async with db.transaction(caller) as tx:
             await graphs.create_graph(tx, NewGraph("notebook"))
-        token = await give_grant(db, caller, person, pepper, name="<Claude>", graph="notebook")
+        token = await give_grant(databases, caller, person, pepper, name="<Claude>", graph="notebook")
         shown = (await http.get("/account")).text
         for told in ("&lt;Claude&gt;", "memory:read", "notebook"):
             assert told in shown
         [action] = ends(shown)
         assert (await post(http, action, "0" * 64)).status_code == 403
-        assert await holds(db, token, pepper)
+        assert await holds(databases, token, pepper)
         assert (await post(http, action)).status_code == 303
-        assert not await holds(db, token, pepper)
+        assert not await holds(databases, token, pepper)
         assert ends((await http.get("/account")).text) == []
         async with db.transaction(caller, read_only=True) as tx:
             [grant] = await grants.list_grants(tx, person_id=person.id)
@@ -119,18 +134,19 @@ class TestGrants:
         self,
         http: httpx2.AsyncClient,
         db: Database,
+        databases: Databases,
         caller: Caller,
         other_caller: Caller,
         person: Person,
         pepper: bytes,
     ) -> None:
-        neighbour = await joined(db, caller, Role.MEMBER, pepper=pepper)
-        stranger = await joined(db, other_caller, Role.OWNER, pepper=pepper)
+        neighbour = await joined(databases, caller, Role.MEMBER, pepper=pepper)
+        stranger = await joined(databases, other_caller, Role.OWNER, pepper=pepper)
         theirs = [
-            await give_grant(db, caller, neighbour, pepper, name="Neighbours client"),
-            await give_grant(db, other_caller, stranger, pepper, name="Strangers client"),
+            await give_grant(databases, caller, neighbour, pepper, name="Neighbours client"),
+            await give_grant(databases, other_caller, stranger, pepper, name="Strangers client"),
         ]
-        mine = await give_grant(db, caller, person, pepper)
+        mine = await give_grant(databases, caller, person, pepper)
         shown = (await http.get("/account")).text
         assert "Neighbours" not in shown
         assert "Strangers" not in shown
@@ -141,28 +157,28 @@ class TestGrants:
             foreign = await post(http, f"/account/grants/{grant.id}/end")
             unknown = await post(http, f"/account/grants/{uuid4()}/end")
             assert (foreign.status_code, foreign.text) == (404, unknown.text)
-        assert [await holds(db, token, pepper) for token in (*theirs, mine)] == [True, True, True]
+        assert [await holds(databases, token, pepper) for token in (*theirs, mine)] == [True, True, True]
         assert (await post(http, action)).status_code == 303
 
 
 class TestLeaving:
     @pytest.mark.proves("security: clients-of-a-person")
     async def test_a_person_who_leaves_loses_membership_and_grants(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, person: Person, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, person: Person, pepper: bytes
     ) -> None:
-        token = await give_grant(db, caller, person, pepper)
+        token = await give_grant(databases, caller, person, pepper)
         action = f"/account/organisations/{caller.tenant}/leave"
         assert action in (await http.get("/account")).text
         assert (await post(http, action, "0" * 64)).status_code == 403
         assert (await post(http, action)).status_code == 303
         shown = (await http.get("/account")).text
         assert f"/t/{caller.tenant}/mcp" not in shown
-        assert not await holds(db, token, pepper)
+        assert not await holds(databases, token, pepper)
 
     async def test_the_last_owner_cannot_leave(
-        self, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        owner = await joined(db, caller, Role.OWNER, pepper=pepper)
+        owner = await joined(databases, caller, Role.OWNER, pepper=pepper)
         async with browser(gateway) as http:
             await sign_in(http, owner.email)
             answer = await post(http, f"/account/organisations/{caller.tenant}/leave")
@@ -180,7 +196,7 @@ class TestLeaving:
 
 class TestDeleting:
     async def test_a_person_without_memberships_deletes_their_account_with_their_password(
-        self, http: httpx2.AsyncClient, gateway: RunningGateway, db: Database, caller: Caller, person: Person
+        self, http: httpx2.AsyncClient, gateway: RunningGateway, databases: Databases, caller: Caller, person: Person
     ) -> None:
         async with browser(gateway) as elsewhere:
             await sign_in(elsewhere, person.email)
@@ -193,7 +209,7 @@ class TestDeleting:
                 assert (await each.get("/account")).headers["location"].startswith("/sign-in"), "signed out everywhere"
         assert "session" not in " ".join(http.cookies)
         assert (await sign_in(http, person.email)).status_code == 401
-        again = await joined(db, caller, Role.READER, pepper=b"pepper", email=person.email)
+        again = await joined(databases, caller, Role.READER, pepper=b"pepper", email=person.email)
         assert (await sign_in(http, person.email)).status_code == 303
         assert again.id != person.id
 

@@ -14,7 +14,7 @@ from recollect.accounts.passkeys.model import MAX_PASSKEYS
 from recollect.accounts.passkeys.service import NOT_ADDED, REFUSAL
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.authenticator import Authenticator
 from tests.support.gateway import RunningGateway
@@ -44,8 +44,8 @@ class Holder:
 
 
 @pytest.fixture
-async def holder(gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes) -> AsyncIterator[Holder]:
-    person = await joined(db, caller, Role.READER, pepper=pepper)
+async def holder(gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes) -> AsyncIterator[Holder]:
+    person = await joined(databases, caller, Role.READER, pepper=pepper)
     async with browser(gateway) as client:
         await sign_in(client, person.email)
         device, answer = await add(client, Authenticator(gateway.url))
@@ -181,9 +181,9 @@ class TestSigningIn:
 
     @pytest.mark.proves("security: passkey-owners")
     async def test_a_passkey_does_not_sign_in_another_person(
-        self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, holder: Holder, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        victim = await joined(db, caller, Role.OWNER, pepper=pepper)
+        victim = await joined(databases, caller, Role.OWNER, pepper=pepper)
         assert_refused(await sign_in_with(http, replace(holder.device, user_handle=victim.id.bytes)))
         assert_refused(await sign_in_with(http, replace(holder.device, user_handle=b"")))
 
@@ -228,12 +228,12 @@ class TestAdding:
 
     @pytest.mark.proves("security: passkey-challenges")
     async def test_a_challenge_is_valid_for_the_person_who_asked(
-        self, holder: Holder, gateway: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, holder: Holder, gateway: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
         """Even in the same browser. A challenge for signing in is not valid for adding."""
         token = await token_of(holder.http, "/account")
         options = await options_for(holder.http, ACCOUNT, token)
-        other = await joined(db, caller, Role.READER, pepper=pepper)
+        other = await joined(databases, caller, Role.READER, pepper=pepper)
         holder.http.cookies.delete("recollect_session")
         await sign_in(holder.http, other.email)
         for challenge in (options, await options_for(holder.http, SIGN_IN, token)):
@@ -244,9 +244,9 @@ class TestAdding:
 
     @pytest.mark.proves("security: passkey-owners")
     async def test_a_credential_belongs_to_one_person(
-        self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, holder: Holder, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        other = await joined(db, caller, Role.READER, pepper=pepper)
+        other = await joined(databases, caller, Role.READER, pepper=pepper)
         await sign_in(http, other.email)
         _, answer = await add(http, holder.device)
         assert (answer.status_code, "already registered" in answer.text) == (400, True)
@@ -298,12 +298,12 @@ class TestOwn:
 
     @pytest.mark.proves("security: passkey-owners")
     async def test_another_persons_passkeys_cannot_be_reached(
-        self, holder: Holder, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, holder: Holder, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
         [action] = re.findall(
             r'action="(/account/passkeys/[0-9a-f-]+)/remove"', (await holder.http.get("/account")).text
         )
-        await sign_in(http, (await joined(db, caller, Role.OWNER, pepper=pepper)).email)
+        await sign_in(http, (await joined(databases, caller, Role.OWNER, pepper=pepper)).email)
         token = await token_of(http, "/account")
         for what in ("name", "remove"):
             answer = await http.post(f"{action}/{what}", data={"form_token": token, "name": "Stolen"})

@@ -7,6 +7,7 @@ import pytest
 from recollect.accounts.members import service as members
 from recollect.accounts.people import resets
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support.gateway import serving
@@ -17,11 +18,13 @@ BREACHED = "ochre kettle beneath the pier"
 
 
 @pytest.mark.proves("security: breached-passwords")
-async def test_every_page_with_a_new_password_looks_it_up(db: Database, caller: Caller, settings: Settings) -> None:
+async def test_every_page_with_a_new_password_looks_it_up(
+    db: Database, databases: Databases, caller: Caller, settings: Settings
+) -> None:
     suffix = hashlib.sha1(BREACHED.encode()).hexdigest()[5:].upper()
     pepper = settings.key_secret.get_secret_value().encode()
-    person = await joined(db, caller, Role.READER, pepper=pepper)
-    reset = f"/reset/{await resets.begin_reset(db, person.id, pepper=pepper)}"
+    person = await joined(databases, caller, Role.READER, pepper=pepper)
+    reset = f"/reset/{await resets.begin_reset(databases, person.id, pepper=pepper)}"
     async with db.transaction(caller) as tx:
         join = f"/join/{(await members.invite(tx, new_email(), Role.READER, pepper=pepper)).secret}"
     async with web_server(plain(f"{suffix}:9".encode(), "Content-Type: text/plain")) as server:

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from tests.conftest import NewTenant
 from tests.support.gateway import NewApiKey, RunningGateway
 from tests.support.people import joined
@@ -26,13 +26,13 @@ async def http(gateway: RunningGateway, admin_key: str) -> AsyncIterator[httpx2.
         yield client
 
 
-async def position_of(thing: str, http: httpx2.AsyncClient, db: Database, caller: Caller) -> str:
+async def position_of(thing: str, http: httpx2.AsyncClient, databases: Databases, caller: Caller) -> str:
     """The address of a new resource of this kind."""
     match thing:
         case "key":
             return f"/v1/keys/{(await http.post('/v1/keys', json={'name': 'laptop'})).json()['id']}"
         case "member":
-            return f"/v1/members/{(await joined(db, caller, Role.MEMBER, pepper=PEPPER)).id}"
+            return f"/v1/members/{(await joined(databases, caller, Role.MEMBER, pepper=PEPPER)).id}"
         case "graph":
             assert (await http.post("/v1/graphs", json={"name": "notes"})).is_success
             return "/v1/graphs/notes"
@@ -55,9 +55,9 @@ def refused(response: httpx2.Response, status: int, code: str) -> None:
 class TestReading:
     @pytest.mark.parametrize("thing", THINGS)
     async def test_an_unchanged_resource_is_not_sent_again(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, thing: str
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, thing: str
     ) -> None:
-        place = await position_of(thing, http, db, caller)
+        place = await position_of(thing, http, databases, caller)
         tag = await tag_of(http, place)
         assert tag == await tag_of(http, place)
         for known in (tag, f'"other", {tag}', f"W/{tag}", "*"):
@@ -90,9 +90,9 @@ class TestChanging:
 
     @pytest.mark.parametrize("thing", CHANGED)
     async def test_an_unchanged_resource_can_be_changed(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, thing: str
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, thing: str
     ) -> None:
-        place = await position_of(thing, http, db, caller)
+        place = await position_of(thing, http, databases, caller)
         tag = await tag_of(http, place)
         answer = await self.change(thing, http, place, **{"If-Match": f'"other", {tag}'})
         assert answer.is_success, answer.text
@@ -103,12 +103,12 @@ class TestChanging:
     async def test_a_change_with_another_tag_is_refused_and_writes_nothing(
         self,
         http: httpx2.AsyncClient,
-        db: Database,
+        databases: Databases,
         caller: Caller,
         thing: str,
         known: str,
     ) -> None:
-        place = await position_of(thing, http, db, caller)
+        place = await position_of(thing, http, databases, caller)
         tag = await tag_of(http, place)
         refused(
             await self.change(thing, http, place, **{"If-Match": known.format(tag=tag)}), 412, "precondition_failed"
@@ -117,9 +117,9 @@ class TestChanging:
         assert (await self.change(thing, http, place, **{"If-Match": "*"})).is_success
 
     async def test_a_member_whose_role_was_changed_cannot_be_changed_with_the_old_tag(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller
     ) -> None:
-        place = await position_of("member", http, db, caller)
+        place = await position_of("member", http, databases, caller)
         tag = await tag_of(http, place)
         assert (await http.patch(place, json={"role": "admin"})).is_success
         refused(await http.patch(place, json={"role": "reader"}, headers={"If-Match": tag}), 412, "precondition_failed")
@@ -128,9 +128,9 @@ class TestChanging:
 
     @pytest.mark.parametrize("body", [{"metadata": {"team": "blue"}}, {"kind_whitelist": ["person"]}])
     async def test_replacing_a_graphs_configuration_requires_a_tag(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, body: dict[str, Any]
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, body: dict[str, Any]
     ) -> None:
-        place = await position_of("graph", http, db, caller)
+        place = await position_of("graph", http, databases, caller)
         tag = await tag_of(http, place)
         refused(await http.patch(place, json=body), 428, "precondition_required")
         assert await tag_of(http, place) == tag
@@ -143,25 +143,25 @@ class TestChanging:
         assert (await http.patch(place, json={"conflict_policy": "manual"})).is_success
 
     async def test_use_of_a_key_and_writes_to_a_graph_do_not_fail_a_precondition(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, owner: asyncpg.Connection
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, owner: asyncpg.Connection
     ) -> None:
-        place = await position_of("key", http, db, caller)
+        place = await position_of("key", http, databases, caller)
         tag = await tag_of(http, place)
         await owner.execute("UPDATE api_keys SET last_used_at = now() WHERE id = $1::uuid", place.rpartition("/")[2])
         assert await tag_of(http, place) != tag
         rotated = await http.post(f"{place}/rotate", json={}, headers={"If-Match": tag})
         assert rotated.is_success, rotated.text
         refused(await http.delete(place, headers={"If-Match": tag}), 412, "precondition_failed")  # It expires now.
-        graph = await position_of("graph", http, db, caller)
+        graph = await position_of("graph", http, databases, caller)
         tag = await tag_of(http, graph)
         assert (await http.post(f"{graph}/memories", json={"items": [{"text": "tea"}]})).is_success
         assert (await http.delete(graph, headers={"If-Match": tag})).is_success
 
     @pytest.mark.proves("security: preconditions")
     async def test_of_concurrent_changes_with_the_same_tag_one_is_made(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller
     ) -> None:
-        place = await position_of("member", http, db, caller)
+        place = await position_of("member", http, databases, caller)
         tag = await tag_of(http, place)
         roles = ["admin", "reader", "admin", "reader"]
         answers: list[Any] = await asyncio.gather(
@@ -170,9 +170,9 @@ class TestChanging:
         assert sorted(answer.status_code for answer in answers) == [200, 412, 412, 412]
 
     async def test_a_repeated_request_is_answered_before_its_precondition_is_checked(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller
     ) -> None:
-        place = await position_of("member", http, db, caller)
+        place = await position_of("member", http, databases, caller)
         headers = {"If-Match": await tag_of(http, place), "Idempotency-Key": "one"}
         answers = [await http.patch(place, json={"role": "admin"}, headers=headers) for _ in range(2)]
         assert [answer.status_code for answer in answers] == [200, 200]
@@ -181,12 +181,12 @@ class TestChanging:
 class TestTenants:
     @pytest.mark.proves("security: entity-tags")
     async def test_tags_reveal_nothing_of_another_tenants_resources(
-        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, db: Database, new_tenant: NewTenant
+        self, gateway: RunningGateway, issue: NewApiKey, caller: Caller, databases: Databases, new_tenant: NewTenant
     ) -> None:
         other = operator_caller(await new_tenant())
         mine, theirs = [(await issue(each, kind="admin")).secret for each in (caller, other)]
         async with gateway.http(mine) as http:
-            places = {thing: await position_of(thing, http, db, caller) for thing in THINGS}
+            places = {thing: await position_of(thing, http, databases, caller) for thing in THINGS}
             tags = {thing: await tag_of(http, place) for thing, place in places.items()}
         async with gateway.http(theirs) as http:
             for thing in ("key", "member", "job"):

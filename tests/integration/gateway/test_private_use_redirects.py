@@ -8,7 +8,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway, serving
 from tests.support.oauth import CALLBACK, METADATA, HandClient, Visitor, client_document
@@ -21,8 +21,8 @@ OF_CURSOR = [CURSOR, "https://www.cursor.com/agents/mcp/oauth/callback", "http:/
 
 
 @pytest.fixture
-async def person(db: Database, caller: Caller, settings: Settings) -> Person:
-    return await joined(db, caller, Role.MEMBER, pepper=settings.key_secret.get_secret_value().encode())
+async def person(databases: Databases, caller: Caller, settings: Settings) -> Person:
+    return await joined(databases, caller, Role.MEMBER, pepper=settings.key_secret.get_secret_value().encode())
 
 
 @pytest.fixture

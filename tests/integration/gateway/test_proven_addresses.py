@@ -10,9 +10,10 @@ from recollect.accounts.members import service as members
 from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people import resets
 from recollect.caller import OPERATOR, Caller, Role
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.outbound.mail import Mailer
 from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.settings import Settings
 from tests.integration.gateway.test_passkeys import add, sign_in_with
 from tests.support.authenticator import Authenticator
@@ -28,18 +29,18 @@ def pepper(settings: Settings) -> bytes:
     return settings.key_secret.get_secret_value().encode()
 
 
-async def invitation(db: Database, caller: Caller, email: str, pepper: bytes) -> str:
+async def invitation(db: TenantDatabase, caller: Caller, email: str, pepper: bytes) -> str:
     """The path of a link that was shown."""
     async with db.transaction(caller) as tx:
         return f"/join/{(await members.invite(tx, email, Role.ADMIN, pepper=pepper)).secret}"
 
 
-async def confinements(db: Database, email: str) -> list[str | None]:
-    return [account.tenant for account in await resets.find_accounts(db, email)]
+async def confinements(databases: Databases, email: str) -> list[str | None]:
+    return [account.tenant for account in await resets.find_accounts(databases, email)]
 
 
 async def test_a_link_that_was_mailed_proves_the_address(
-    mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, admin_key: str
+    mailing: RunningGateway, mail: MailServer, databases: Databases, caller: Caller, admin_key: str
 ) -> None:
     email = new_email()
     async with mailing.http(admin_key) as admin:
@@ -47,12 +48,12 @@ async def test_a_link_that_was_mailed_proves_the_address(
     [path] = re.findall(rf"{mailing.url}(/join/\S+)", mail.messages[0].get_content())
     async with browser(mailing) as http:
         await submit(http, path, name="Grace", password=PASSWORD)
-    assert await confinements(db, email) == [None]
+    assert await confinements(databases, email) == [None]
 
 
 @pytest.mark.proves("security: unproven-addresses")
 async def test_a_link_that_an_operator_sees_proves_nothing(
-    mailing: RunningGateway, mail: MailServer, sending: Settings, db: Database, caller: Caller
+    mailing: RunningGateway, mail: MailServer, sending: Settings, db: Database, databases: Databases, caller: Caller
 ) -> None:
     mail.refusal, email = "451 not now", new_email()
     operator = replace(caller, subject=OPERATOR)
@@ -60,11 +61,11 @@ async def test_a_link_that_an_operator_sees_proves_nothing(
     assert told.link is not None
     async with browser(mailing) as http:
         await submit(http, urlsplit(told.link).path, name="Grace", password=PASSWORD)
-    assert await confinements(db, email) == [caller.tenant]
+    assert await confinements(databases, email) == [caller.tenant]
 
 
 async def test_a_mailed_link_for_a_new_password_names_the_account_and_proves_the_address(
-    mailing: RunningGateway, mail: MailServer, db: Database, caller: Caller, pepper: bytes
+    mailing: RunningGateway, mail: MailServer, db: Database, databases: Databases, caller: Caller, pepper: bytes
 ) -> None:
     email = new_email()
     async with browser(mailing) as http:
@@ -78,15 +79,20 @@ async def test_a_mailed_link_for_a_new_password_names_the_account_and_proves_the
         await submit(http, path, password=ANOTHER)
         await mail.wait_for_messages(2)
     assert "removed your passkeys" in mail.messages[1].get_content()
-    assert await confinements(db, email) == [None]
+    assert await confinements(databases, email) == [None]
 
 
 async def test_an_account_of_a_tenant_of_another_cell_is_used_there_and_moves_home_once_it_is_proven(
-    celled_gateway: RunningGateway, cells: Cells, resident: Caller, native: Caller, celled: Settings
+    celled_gateway: RunningGateway, cells: Databases, resident: Caller, native: Caller, celled: Settings
 ) -> None:
     pepper, email = celled.key_secret.get_secret_value().encode(), new_email()
     async with browser(celled_gateway) as http:
-        await submit(http, await invitation(cells, resident, email, pepper), name="Grace", password=PASSWORD)
+        await submit(
+            http,
+            await invitation(cells.of(resident.tenant_id), resident, email, pepper),
+            name="Grace",
+            password=PASSWORD,
+        )
         assert resident.tenant in (await http.get("/account")).text
         device, added = await add(http, Authenticator(celled_gateway.url))
         assert added.status_code == 200, added.text
@@ -104,7 +110,7 @@ async def test_an_account_of_a_tenant_of_another_cell_is_used_there_and_moves_ho
         assert (await submit(http, f"/reset/{secret}", password=PASSWORD)).status_code == 303
         assert (await sign_in_with(http, device)).status_code == 401
         assert (await sign_in(http, email)).status_code == 303
-        await submit(http, await invitation(cells, native, email, pepper))
+        await submit(http, await invitation(cells.of(native.tenant_id), native, email, pepper))
         page = (await http.get("/account")).text
     assert await confinements(cells, email) == [None]
     assert all(f"/t/{caller.tenant}/mcp" in page for caller in (native, resident))

@@ -16,7 +16,9 @@ from recollect.accounts.identity_providers import service as providers
 from recollect.accounts.identity_providers.model import IdentityProvider, NewProvider, ProviderChange
 from recollect.accounts.members import service as members
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import RunningGateway, serving
@@ -75,8 +77,13 @@ class Organization:
     caller: Caller
     provider: IdentityProvider
     idp: IdentityProviderServer
-    db: Database
+    databases: Databases
     pepper: bytes
+
+    @property
+    def db(self) -> TenantDatabase:
+        """The database of the tenant."""
+        return self.databases.of(self.caller.tenant_id)
 
     @property
     def page(self) -> str:
@@ -101,15 +108,15 @@ class Organization:
             await providers.change_provider(tx, self.provider.id, change_, pepper=self.pepper)
 
 
-async def set_up(db: Database, caller: Caller, idp: IdentityProviderServer, pepper: bytes) -> Organization:
+async def set_up(databases: Databases, caller: Caller, idp: IdentityProviderServer, pepper: bytes) -> Organization:
     new = NewProvider("Acme Login", idp.issuer, CLIENT_ID, idp.secret)
-    async with db.transaction(caller) as tx:
-        return Organization(caller, await providers.add_provider(tx, new, pepper=pepper), idp, db, pepper)
+    async with databases.of(caller.tenant_id).transaction(caller) as tx:
+        return Organization(caller, await providers.add_provider(tx, new, pepper=pepper), idp, databases, pepper)
 
 
 @pytest.fixture
-async def acme(db: Database, caller: Caller, idp: IdentityProviderServer, pepper: bytes) -> Organization:
-    return await set_up(db, caller, idp, pepper)
+async def acme(databases: Databases, caller: Caller, idp: IdentityProviderServer, pepper: bytes) -> Organization:
+    return await set_up(databases, caller, idp, pepper)
 
 
 @pytest.fixture
@@ -170,10 +177,10 @@ class TestSignIn:
 
     @pytest.mark.proves("security: provider-addresses-find-nobody")
     async def test_an_address_alone_identifies_nobody(
-        self, http: httpx2.AsyncClient, acme: Organization, db: Database, pepper: bytes
+        self, http: httpx2.AsyncClient, acme: Organization, databases: Databases, pepper: bytes
     ) -> None:
         """A provider that gives the address of a member with a password does not sign in that member."""
-        person = await joined(db, acme.caller, Role.OWNER, pepper=pepper)
+        person = await joined(databases, acme.caller, Role.OWNER, pepper=pepper)
         acme.idp.account = Account(email=person.email)
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 403
         await acme.join(http)
@@ -241,7 +248,7 @@ class TestSignIn:
         self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
         """They have no account of their own to delete. A person who has one, and connected the provider, keeps it."""
-        ada = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
+        ada = await joined(acme.databases, acme.caller, Role.MEMBER, pepper=acme.pepper)
         grace = await acme.join(http)
         stored = "SELECT p.id FROM people p WHERE p.email = $1"
         grace_id = await owner.fetchval(stored, grace.email)
@@ -510,12 +517,14 @@ class TestConfinement:
         assert (await sign_in_by(http, acme.idp, acme.page)).status_code == 303
 
     @pytest.fixture
-    async def email(self, db: Database, acme: Organization, other_caller: Caller, pepper: bytes) -> str:
+    async def email(
+        self, db: Database, databases: Databases, acme: Organization, other_caller: Caller, pepper: bytes
+    ) -> str:
         """The address of an owner of both tenants."""
-        person = await joined(db, acme.caller, Role.OWNER, pepper=pepper)
+        person = await joined(databases, acme.caller, Role.OWNER, pepper=pepper)
         async with db.transaction(other_caller) as tx:
             issued = await members.invite(tx, person.email, Role.OWNER, pepper=pepper)
-        await members.join(db, await members.open_invitation(db, issued.secret, pepper=pepper), person)
+        await members.join(databases, await members.open_invitation(databases, issued.secret, pepper=pepper), person)
         return person.email
 
     @pytest.mark.proves("security: provider-sessions")
@@ -593,12 +602,12 @@ class TestConfinement:
         http: httpx2.AsyncClient,
         acme: Organization,
         other_caller: Caller,
-        db: Database,
+        databases: Databases,
         pepper: bytes,
     ) -> None:
         """Tenant A's provider gave an address. Its owner can still create an account with it, and sign in to that."""
         account = await acme.join(http)
-        person = await joined(db, other_caller, Role.OWNER, pepper=pepper, email=account.email)
+        person = await joined(databases, other_caller, Role.OWNER, pepper=pepper, email=account.email)
         async with browser(gateway) as own:
             await sign_in(own, person.email)
             assert await is_member(own, other_caller.tenant)
@@ -628,13 +637,13 @@ class TestConfinement:
         self,
         http: httpx2.AsyncClient,
         acme: Organization,
-        db: Database,
+        databases: Databases,
         pepper: bytes,
         other_caller: Caller,
         email: str,
     ) -> None:
         await self.connected(http, acme, other_caller, email)
-        another = await joined(db, acme.caller, Role.MEMBER, pepper=pepper)
+        another = await joined(databases, acme.caller, Role.MEMBER, pepper=pepper)
         http.cookies.clear()
         await sign_in(http, another.email)
         answer = await sign_in_by(http, acme.idp, "/account")
@@ -648,9 +657,9 @@ class TestConfinement:
 
 class TestTwoTenants:
     @pytest.fixture
-    async def globex(self, db: Database, other_caller: Caller, pepper: bytes) -> AsyncIterator[Organization]:
+    async def globex(self, databases: Databases, other_caller: Caller, pepper: bytes) -> AsyncIterator[Organization]:
         async with identity_provider() as server:
-            yield await set_up(db, other_caller, server, pepper)
+            yield await set_up(databases, other_caller, server, pepper)
 
     @pytest.mark.proves("security: provider-tenant")
     async def test_a_provider_signs_nobody_in_to_another_tenant(
@@ -690,9 +699,9 @@ class TestTwoTenants:
 
     @pytest.mark.proves("security: provider-tenant")
     async def test_two_tenants_with_the_same_issuer_have_separate_people(
-        self, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, db: Database, pepper: bytes
+        self, http: httpx2.AsyncClient, acme: Organization, other_caller: Caller, databases: Databases, pepper: bytes
     ) -> None:
-        twin = await set_up(db, other_caller, acme.idp, pepper)
+        twin = await set_up(databases, other_caller, acme.idp, pepper)
         await acme.join(http)
         http.cookies.clear()
         assert (await sign_in_by(http, acme.idp, twin.page)).status_code == 403
@@ -705,7 +714,7 @@ class TestDisconnecting:
     async def test_disconnecting_a_provider_ends_its_sessions(
         self, gateway: RunningGateway, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
-        person = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
+        person = await joined(acme.databases, acme.caller, Role.MEMBER, pepper=acme.pepper)
         await connected(http, acme, person.email)
         async with browser(gateway) as by_provider:
             assert (await sign_in_by(by_provider, acme.idp, acme.page)).status_code == 303
@@ -733,7 +742,7 @@ class TestDisconnecting:
     async def test_the_last_way_to_sign_in_cannot_be_disconnected(
         self, http: httpx2.AsyncClient, acme: Organization, owner: asyncpg.Connection
     ) -> None:
-        person = await joined(acme.db, acme.caller, Role.MEMBER, pepper=acme.pepper)
+        person = await joined(acme.databases, acme.caller, Role.MEMBER, pepper=acme.pepper)
         await connected(http, acme, person.email)
         await owner.execute("UPDATE people SET password_hash = NULL WHERE id = $1", person.id)
         shown = (await http.get("/account")).text

@@ -12,7 +12,7 @@ import pytest
 
 from recollect.accounts.people.model import Person
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from tests.support.gateway import RunningGateway, answer, rpc_headers, serving
 from tests.support.oauth import HandClient, Visitor, Wallet, oauth_client
@@ -23,8 +23,8 @@ WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
 
 @pytest.fixture
-async def person(db: Database, caller: Caller, settings: Settings) -> Person:
-    return await joined(db, caller, Role.MEMBER, pepper=settings.key_secret.get_secret_value().encode())
+async def person(databases: Databases, caller: Caller, settings: Settings) -> Person:
+    return await joined(databases, caller, Role.MEMBER, pepper=settings.key_secret.get_secret_value().encode())
 
 
 @pytest.fixture

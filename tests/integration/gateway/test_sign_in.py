@@ -9,6 +9,7 @@ import pytest
 from recollect.accounts.identity.model import operator_caller
 from recollect.accounts.members import service as members
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
@@ -41,9 +42,9 @@ async def invitation_link(db: Database, caller: Caller, email: str, pepper: byte
 
 class TestSignIn:
     async def test_a_sign_in_leads_to_the_requested_page(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         asked = await http.get("/account")
         assert (asked.status_code, asked.headers["location"]) == (303, "/sign-in?next=%2Faccount")
         answer = await submit(http, asked.headers["location"], "/sign-in", email=person.email, password=PASSWORD)
@@ -54,9 +55,9 @@ class TestSignIn:
         assert (await http.get("/sign-in?next=/account")).headers["location"] == "/account"
 
     async def test_a_sign_in_that_comes_from_nowhere_leads_to_the_console(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.MEMBER, pepper=pepper)
+        person = await joined(databases, caller, Role.MEMBER, pepper=pepper)
         answer = await sign_in(http, person.email)
         assert (answer.status_code, answer.headers["location"]) == (303, "/app")
         landed = await http.get("/app", follow_redirects=True)
@@ -77,9 +78,9 @@ class TestSignIn:
         ],
     )
     async def test_a_sign_in_does_not_lead_to_another_site(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes, place: str
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes, place: str
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         shown = await http.get("/sign-in", params={"next": place})
         answer = await send_form(http, shown.text, "/sign-in", email=person.email, password=PASSWORD)
         assert (answer.status_code, answer.headers["location"]) == (303, "/app")
@@ -88,9 +89,9 @@ class TestSignIn:
 
     @pytest.mark.proves("security: refused-sign-ins")
     async def test_a_wrong_password_and_an_unknown_address_look_alike(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         wrong = await sign_in(http, person.email, "wrong")
         unknown = await sign_in(http, "nobody@example.com")
         assert (wrong.status_code, unknown.status_code) == (401, 401)
@@ -99,9 +100,9 @@ class TestSignIn:
 
     @pytest.mark.proves("security: sessions")
     async def test_the_cookie_is_hidden_from_scripts_and_other_sites(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         set_cookie = (await sign_in(http, person.email)).headers["set-cookie"]
         assert "HttpOnly" in set_cookie
         assert "samesite=lax" in set_cookie.lower()
@@ -109,9 +110,9 @@ class TestSignIn:
 
     @pytest.mark.proves("security: sessions")
     async def test_signing_out_ends_the_session_everywhere(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, pepper: bytes
+        self, http: httpx2.AsyncClient, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         await sign_in(http, person.email)
         stolen = http.cookies["recollect_session"]
         assert (await submit(http, "/account", "/sign-out")).headers["location"] == "/sign-in"
@@ -198,9 +199,15 @@ class TestJoining:
         assert (await http.get(link)).status_code == 404
 
     async def test_a_known_person_signs_in_before_joining(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, other_caller: Caller, pepper: bytes
+        self,
+        http: httpx2.AsyncClient,
+        db: Database,
+        databases: Databases,
+        caller: Caller,
+        other_caller: Caller,
+        pepper: bytes,
     ) -> None:
-        person = await joined(db, other_caller, Role.READER, pepper=pepper)
+        person = await joined(databases, other_caller, Role.READER, pepper=pepper)
         link = await invitation_link(db, caller, person.email, pepper)
         (to_sign_in,) = re.findall(r'href="(/sign-in\?next=[^"]+)"', (await http.get(link)).text)
         await submit(http, to_sign_in, "/sign-in", email=person.email, password=PASSWORD)
@@ -210,9 +217,15 @@ class TestJoining:
         assert f"/t/{other_caller.tenant}/mcp" in account
 
     async def test_another_person_cannot_join(
-        self, http: httpx2.AsyncClient, db: Database, caller: Caller, other_caller: Caller, pepper: bytes
+        self,
+        http: httpx2.AsyncClient,
+        db: Database,
+        databases: Databases,
+        caller: Caller,
+        other_caller: Caller,
+        pepper: bytes,
     ) -> None:
-        person = await joined(db, other_caller, Role.READER, pepper=pepper)
+        person = await joined(databases, other_caller, Role.READER, pepper=pepper)
         link = await invitation_link(db, caller, new_email(), pepper)
         await sign_in(http, person.email)
         answer = await submit(http, link)
@@ -244,9 +257,9 @@ class TestAttempts:
 
     @pytest.mark.proves("security: refused-sign-ins")
     async def test_attempts_on_an_account_are_limited_from_all_addresses_together(
-        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, few: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         statuses = []
         for site in range(5):
             async with few.http(**{"X-Forwarded-For": f"203.0.113.{site}"}) as http:
@@ -255,10 +268,10 @@ class TestAttempts:
 
     @pytest.mark.proves("security: known-browsers")
     async def test_attempts_of_others_do_not_lock_out_a_known_browser(
-        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, few: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
         """A browser in which the person signed in before, or is signed in, has attempts of its own."""
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         async with few.http(**{"X-Forwarded-For": "198.51.100.31"}) as known:
             assert (await sign_in(known, person.email)).status_code == 303
             async with few.http(**{"X-Forwarded-For": "203.0.113.31"}) as stranger:
@@ -271,10 +284,10 @@ class TestAttempts:
 
     @pytest.mark.proves("security: known-browsers")
     async def test_attempts_of_a_known_browser_are_limited_to_its_account(
-        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, few: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
         """It has no additional attempts for another account."""
-        own, others = [await joined(db, caller, Role.READER, pepper=pepper) for _ in range(2)]
+        own, others = [await joined(databases, caller, Role.READER, pepper=pepper) for _ in range(2)]
         async with few.http(**{"X-Forwarded-For": "203.0.113.100"}) as http:
 
             async def try_from(site: int, email: str) -> int:
@@ -289,11 +302,11 @@ class TestAttempts:
                 assert (await sign_in(unknown, others.email)).status_code == 429
 
     async def test_a_known_browser_is_not_known_to_an_account_with_a_similar_address(
-        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, few: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
         """Whoever may choose an address could put parts of another one into the cookie."""
-        victim = await joined(db, caller, Role.READER, pepper=pepper)
-        other = await joined(db, caller, Role.READER, pepper=pepper, email=f"x:{victim.email}")
+        victim = await joined(databases, caller, Role.READER, pepper=pepper)
+        other = await joined(databases, caller, Role.READER, pepper=pepper, email=f"x:{victim.email}")
         async with few.http(**{"X-Forwarded-For": "203.0.113.61"}) as http:
             statuses = [(await sign_in(http, victim.email, "wrong")).status_code for _ in range(3)]
             assert statuses == [401, 401, 401]
@@ -306,9 +319,9 @@ class TestAttempts:
                 assert (await sign_in(http, victim.email, "wrong")).status_code == 429
 
     async def test_password_attempts_of_a_signed_in_person_are_limited(
-        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, few: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         async with few.http(**{"X-Forwarded-For": "198.51.100.51"}) as http:
             await sign_in(http, person.email)
             told = {"old_password": "wrong", "password": "x"}
@@ -316,9 +329,9 @@ class TestAttempts:
             assert [answer.status_code for answer in answers] == [400, 400, 400, 429]
 
     async def test_password_attempts_for_deleting_the_account_are_limited(
-        self, few: RunningGateway, db: Database, caller: Caller, pepper: bytes
+        self, few: RunningGateway, databases: Databases, caller: Caller, pepper: bytes
     ) -> None:
-        person = await joined(db, caller, Role.READER, pepper=pepper)
+        person = await joined(databases, caller, Role.READER, pepper=pepper)
         async with few.http(**{"X-Forwarded-For": "203.0.113.77"}) as http:
             await sign_in(http, person.email)
             tried = [await submit(http, "/account", "/account/delete", password="wrong") for _ in range(4)]

@@ -12,6 +12,7 @@ from recollect.accounts.identity.model import NewKey
 from recollect.accounts.members import service as members
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Role
+from recollect.cells.databases import Databases
 from recollect.errors import ErrorCode
 from recollect.jobs import leases
 from recollect.jobs import service as jobs
@@ -356,7 +357,7 @@ class TestPeopleAndKeys:
     @pytest.mark.proves("security: event-content")
     async def test_a_new_member_is_sent_without_name_or_address(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url, EventType.MEMBER_JOINED)
-        person = await joined(desk.db, desk.caller, Role.MEMBER, pepper=desk.pepper)
+        person = await joined(Databases(desk.db), desk.caller, Role.MEMBER, pepper=desk.pepper)
         for _ in range(2):
             await desk.tell()
         [event] = receiver.events(made.secret)
@@ -367,7 +368,7 @@ class TestPeopleAndKeys:
 
     async def test_each_removal_of_a_member_is_sent(self, desk: WebhookDesk, receiver: Receiver) -> None:
         made = await desk.make(receiver.url, EventType.MEMBER_REMOVED)
-        person = await joined(desk.db, desk.caller, Role.READER, pepper=desk.pepper)
+        person = await joined(Databases(desk.db), desk.caller, Role.READER, pepper=desk.pepper)
         for role in (Role.READER, Role.MEMBER):
             async with desk.db.transaction(desk.caller) as tx:
                 await members.add_member(tx, person.id, role)

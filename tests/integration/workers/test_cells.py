@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from recollect.caller import Caller
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.fairness import presence
 from recollect.fairness.presence import PresenceReporter
 from recollect.settings import Settings
@@ -26,7 +26,7 @@ from tests.support.workers import begun, embedded_within, remember, waiting, wor
 
 async def test_writes_wake_the_workers_of_their_tenants_cell(
     celled: Settings,
-    cells: Cells,
+    cells: Databases,
     native: Caller,
     resident: Caller,
     owner: asyncpg.Connection,
@@ -36,8 +36,8 @@ async def test_writes_wake_the_workers_of_their_tenants_cell(
 ) -> None:
     async with Redis.from_url(celled.redis_url) as redis:
         await redis.delete(QUEUE_NAME, f"{QUEUE_NAME}:{OTHER}")
-        await remember(cells, native, "Ada")
-        await remember(cells, resident, "Ada")
+        await remember(cells.of(native.tenant_id), native, "Ada")
+        await remember(cells.of(resident.tenant_id), resident, "Ada")
 
         async def is_woken() -> bool:
             return bool(await redis.zcard(QUEUE_NAME) == await redis.zcard(f"{QUEUE_NAME}:{OTHER}") == 1)

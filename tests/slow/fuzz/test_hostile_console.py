@@ -14,6 +14,7 @@ from litestar import Litestar
 from litestar.routes import HTTPRoute
 
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -55,9 +56,11 @@ def _pages(app: Litestar) -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.fixture
-async def visitor(gateway: RunningGateway, db: Database, settings: Settings, caller: Caller) -> AsyncIterator[Visitor]:
+async def visitor(
+    gateway: RunningGateway, db: Database, databases: Databases, settings: Settings, caller: Caller
+) -> AsyncIterator[Visitor]:
     await Agent(db, caller).create(NewEntity("Ada", "person", ("likes tea",)))
-    async with visiting(gateway, db, settings, caller) as visitor:
+    async with visiting(gateway, databases, settings, caller) as visitor:
         yield visitor
 
 

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import ROLE_SCOPES, Role, Scope
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.settings import Settings
 from recollect_gateway.callers.browser_sessions import TENANT_HEADER
 from tests.conftest import NewTenant
@@ -146,13 +146,13 @@ def send(gateway: RunningGateway, case: Case[Any], checks: list[CheckFunction], 
 
 @pytest.fixture(scope="module")
 async def everybody(
-    gateway: RunningGateway, db: Database, settings: Settings, new_tenant: NewTenant, issue: NewApiKey
+    gateway: RunningGateway, databases: Databases, settings: Settings, new_tenant: NewTenant, issue: NewApiKey
 ) -> list[Who]:
     """An unknown caller, a signed-in person of each role, and an admin's key, in the order of their rights."""
     caller, pepper = operator_caller(await new_tenant()), settings.key_secret.get_secret_value().encode()
     found = [Who()]
     for role in (Role.READER, Role.MEMBER, Role.ADMIN, Role.OWNER):
-        person = await joined(db, caller, role, pepper=pepper)
+        person = await joined(databases, caller, role, pepper=pepper)
         async with browser(gateway) as http:
             assert (await sign_in(http, person.email)).status_code == 303
             cookies = {cookie.name: str(cookie.value) for cookie in http.cookies.jar}

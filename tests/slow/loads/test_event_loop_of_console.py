@@ -7,6 +7,7 @@ import pytest
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.graphs import service as graphs
 from recollect.graph.nodes import naming
@@ -62,9 +63,9 @@ async def tenant_caller(new_tenant: NewTenant) -> Caller:
 
 @pytest.fixture(scope="module")
 async def visitor(
-    watched: RunningGateway, db: Database, settings: Settings, tenant_caller: Caller
+    watched: RunningGateway, databases: Databases, settings: Settings, tenant_caller: Caller
 ) -> AsyncIterator[Visitor]:
-    async with visiting(watched, db, settings, tenant_caller) as visitor:
+    async with visiting(watched, databases, settings, tenant_caller) as visitor:
         yield visitor
 
 

@@ -53,7 +53,7 @@ class TestConnections:
     ) -> None:
         small = settings.model_copy(update={"database_pool_size": 2})
         async with Database.connect(small.database_url, settings=small) as db, db.transaction(neighbours[0]):
-            db._acquire_seconds = 0.1  # From here on: a busy machine takes longer to connect.
+            db.acquire_seconds = 0.1  # From here on: a busy machine takes longer to connect.
             with pytest.raises(Unavailable) as refused:
                 await _transact(db, neighbours[0])
         assert refused.value.code is ErrorCode.BUSY

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from recollect.caller import Caller
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.settings.cells import CellUrls
@@ -37,7 +37,7 @@ def reaching(two_cells: TwoCells, postgres: LocalPostgres) -> Settings:
 
 
 @pytest.fixture
-async def gateway(reaching: Settings) -> AsyncIterator[Cells]:
+async def gateway(reaching: Settings) -> AsyncIterator[Databases]:
     """The cells as in a gateway that remembers where the tenant was before."""
     async with opened(reaching) as cells:
         yield cells

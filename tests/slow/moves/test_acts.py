@@ -12,7 +12,7 @@ from recollect.accounts.people.model import Browser
 from recollect.accounts.people.service import note_refused_sign_in
 from recollect.accounts.people.sessions import begin_session
 from recollect.accounts.tenants.model import Tenant
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.ids import new_id
 from recollect.moves import store
 from recollect.moves.model import Step
@@ -46,7 +46,7 @@ def email_of(person: UUID) -> str:
     return f"{person}@example.com"
 
 
-async def sign_in(gateway: Cells, person: UUID) -> None:
+async def sign_in(gateway: Databases, person: UUID) -> None:
     """A refused sign-in, and then a successful one."""
     await note_refused_sign_in(gateway, email_of(person), BROWSER)
     await begin_session(gateway, person, BROWSER, pepper=b"pepper" * 6)
@@ -65,7 +65,7 @@ async def logged_sign_ins(two_cells: TwoCells, cell: str, tenant_id: UUID) -> li
 @pytest.mark.parametrize("moment", [Step.CHECK, Step.SWITCH], ids=["before the check", "after the check"])
 async def test_sign_ins_during_a_hold_do_not_end_it_and_are_logged_in_other_tenants(
     two_cells: TwoCells,
-    gateway: Cells,
+    gateway: Databases,
     agent: Agent,
     tenant: Tenant,
     owner: asyncpg.Connection,
@@ -95,7 +95,7 @@ async def test_sign_ins_during_a_hold_do_not_end_it_and_are_logged_in_other_tena
 
 
 async def test_a_hold_waits_for_an_entry_that_is_about_to_commit(
-    two_cells: TwoCells, gateway: Cells, tenant: Tenant, owner: asyncpg.Connection, person: UUID
+    two_cells: TwoCells, gateway: Databases, tenant: Tenant, owner: asyncpg.Connection, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
 
@@ -104,7 +104,7 @@ async def test_a_hold_waits_for_an_entry_that_is_about_to_commit(
                 await store.lock_writes(source, tenant.id)
                 return await logged_sign_ins(two_cells, HOME, tenant.id)
 
-        async with gateway.personal(person) as session:
+        async with gateway.home.personal(person) as session:
             await acts.record(session, person, acts.Act(Action.SESSION_STARTED, BROWSER.address))
             holding = asyncio.create_task(hold())
             await eventually(lambda: somebody_waits(owner))
@@ -112,7 +112,7 @@ async def test_a_hold_waits_for_an_entry_that_is_about_to_commit(
 
 
 async def test_the_first_sign_in_after_a_hold_has_expired_ends_it_and_is_logged(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, person: UUID
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
         await store.hold(source, tenant.id, MINUTE)
@@ -126,7 +126,7 @@ async def test_the_first_sign_in_after_a_hold_has_expired_ends_it_and_is_logged(
 
 @pytest.mark.proves("security: moves-and-sign-ins")
 async def test_a_sign_in_does_not_wait_long_for_a_lock_on_writes(
-    two_cells: TwoCells, gateway: Cells, tenant: Tenant, person: UUID
+    two_cells: TwoCells, gateway: Databases, tenant: Tenant, person: UUID
 ) -> None:
     async with mover(two_cells) as source:
         async with source.transaction():

@@ -1,22 +1,21 @@
 """Pairs that somebody said are different stay so when their tenant moves to another cell and back."""
 
-from dataclasses import replace
-
 from recollect.accounts.tenants.model import Tenant
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.settings.cells import HOME
+from tests.support.cells import routed
 from tests.support.dismissals import dismiss, dismissed, ids_of, propose, proposed, take_back
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells
 
 
 async def test_a_moved_tenant_keeps_its_dismissals_and_takes_them_back(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant
 ) -> None:
     one, other = sorted((await ids_of(agent)).values())
     await propose(agent, one, other, 0.9)
     await dismiss(agent, other, one)
-    through_gateway = replace(agent, db=gateway)
+    through_gateway = routed(gateway, agent)
     before = await dismissed(through_gateway)
     assert [{each.name, each.other} for each in before] == [{"Ada", "Grace"}]
     assert await proposed(through_gateway) == []

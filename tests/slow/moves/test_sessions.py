@@ -9,7 +9,7 @@ from recollect.accounts.people import store as people
 from recollect.accounts.people.model import Browser, Confinement
 from recollect.accounts.people.sessions import begin_session
 from recollect.accounts.tenants.model import Tenant
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from recollect.ids import new_id
 from recollect.moves import store
 from recollect.moves.model import Step
@@ -78,14 +78,14 @@ async def test_a_session_ended_by_a_changed_password_has_ended_in_the_new_cell(
 
 @pytest.mark.parametrize("skew", ["1 hour", "-1 hour"], ids=["ahead", "behind"])
 async def test_clock_skew_does_not_decide_whether_a_session_began_before_a_password_change(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection, skew: str
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant, owner: asyncpg.Connection, skew: str
 ) -> None:
     """The clock of the server where it began is an hour ahead of home's, or behind it."""
     before, after = new_id(), new_id()
     await owner.execute(ADD_PROVIDER, tenant.id)
 
     async def change(person: UUID) -> None:
-        async with gateway.personal(person) as session:
+        async with gateway.home.personal(person) as session:
             await people.set_password(session, person, "new")
 
     for person in (before, after):

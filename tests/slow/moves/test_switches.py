@@ -13,8 +13,8 @@ import pytest
 from recollect.accounts.identity import service as identity
 from recollect.accounts.tenants.model import Tenant
 from recollect.cells import store as directory
+from recollect.cells.databases import Databases
 from recollect.cells.model import TenantDeparture
-from recollect.cells.service import Cells
 from recollect.errors import TenantMoving
 from recollect.ids import new_id
 from recollect.moves import store as moves
@@ -29,7 +29,7 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import switches
 from recollect_workers.schedule import scheduled_jobs
 from tests.slow.moves.test_sessions import ADD_PROVIDER, BEGIN_SESSION
-from tests.support.cells import opened
+from tests.support.cells import opened, routed
 from tests.support.gateway import issue_key
 from tests.support.memories import Agent, embedder, names
 from tests.support.moves import AWAY, TwoCells, killed_after
@@ -58,9 +58,9 @@ async def places(two_cells: TwoCells, tenant: Tenant) -> list[str | None]:
 
 
 async def test_the_next_call_ends_the_switch_and_no_acknowledged_write_is_lost(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant
 ) -> None:
-    there = Agent(gateway, agent.caller)
+    there = routed(gateway, agent)
     await there.create("Hopper")
     async with killed_between(two_cells, tenant):
         await there.create("Lovelace")
@@ -82,16 +82,16 @@ async def test_a_key_lookup_ends_the_switch_in_a_process_that_did_not_know_of_it
 
 
 async def test_nobody_else_ends_the_switch_while_the_mover_may(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant
 ) -> None:
     async with killed_between(two_cells, tenant, timedelta(minutes=1)):
         with pytest.raises(TenantMoving):
-            await Agent(gateway, agent.caller).create("Hopper")
+            await routed(gateway, agent).create("Hopper")
         assert await places(two_cells, tenant) == ["departed", "arriving"]
 
 
 async def test_a_tenant_arrives_only_by_its_switch_secret(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant
 ) -> None:
     """And not before the source has revealed it, whatever the target is asked."""
 
@@ -124,29 +124,29 @@ async def test_a_tenant_arrives_only_by_its_switch_secret(
 
 
 async def test_an_interrupted_end_of_the_switch_is_completed_by_another(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant
 ) -> None:
     """Interrupted after the target has the tenant, and before the directory says so."""
     async with killed_between(two_cells, tenant):
         [departure] = await departures(gateway, tenant)
         async with gateway._short_session_at(AWAY) as session:
             assert await directory.end_switch(session, departure)
-        await Agent(gateway, agent.caller).create("Hopper")
+        await routed(gateway, agent).create("Hopper")
 
 
-async def departures(gateway: Cells, tenant: Tenant) -> list[TenantDeparture]:
+async def departures(gateway: Databases, tenant: Tenant) -> list[TenantDeparture]:
     async with gateway._short_session_at(HOME) as session:
         return await directory.find_departures(session, tenants=[tenant.id])
 
 
 async def test_sessions_by_the_tenants_providers_end_with_the_switch(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     """Only the mover finds out whose password was changed meanwhile."""
     await owner.execute(ADD_PROVIDER, tenant.id)
     await owner.execute(BEGIN_SESSION.replace("$2", f"'{new_id()}'::uuid"), tenant.id)
     async with killed_between(two_cells, tenant):
-        await Agent(gateway, agent.caller).create("Hopper")
+        await routed(gateway, agent).create("Hopper")
         async with two_cells.bare(AWAY) as away:
             held = await away.fetch("SELECT revoked_at IS NULL AS h FROM sessions WHERE confined_to = $1", tenant.id)
         assert [row["h"] for row in held] == [False]

@@ -10,7 +10,7 @@ from recollect.accounts.people import sessions
 from recollect.accounts.people.model import Browser, Confinement
 from recollect.accounts.tenants.model import Tenant
 from recollect.caller import Role
-from recollect.cells.service import Cells
+from recollect.cells.databases import Databases
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, TwoCells
 from tests.support.people import PASSWORD, new_email
@@ -20,10 +20,10 @@ ANOTHER = "seven lanterns over harbour mud"
 
 
 async def test_people_of_a_tenant_alone_move_with_their_ways_to_sign_in(
-    two_cells: TwoCells, gateway: Cells, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
+    two_cells: TwoCells, gateway: Databases, agent: Agent, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     email, browser = new_email(), Browser("", "")
-    async with gateway.transaction(agent.caller) as tx:
+    async with gateway.of(agent.caller.tenant_id).transaction(agent.caller) as tx:
         issued = await members.invite(tx, email, Role.READER, pepper=PEPPER)
     invitation = await members.open_invitation(gateway, issued.secret, pepper=PEPPER)
     joined = await members.join_with_new_account(gateway, invitation, "Ada", PASSWORD)

@@ -276,19 +276,21 @@ async def test_each_cell_has_its_own_replica(pair: Pair, resident: Caller, agent
         async with call.reading(None) as view:
             return await view.tx.fetchval(DATABASE), await view.tx.fetchval(IS_REPLAYED)
 
-    async with opened(celled) as db:
-        await Agent(db, elsewhere).create("Grace")
+    async with opened(celled) as databases:
+        await Agent(databases.all[1], elsewhere).create("Grace")
         await pair.catch_up()
 
         async def are_read_there() -> bool:
-            found = [await read_by_replica(call_of(db, caller, celled), database) for caller in (resident, elsewhere)]
+            found = [
+                await read_by_replica(call_of(databases, caller, celled), database) for caller in (resident, elsewhere)
+            ]
             return found == [("recollect", True), ("recollect_b", True)]
 
         await eventually(are_read_there)
         await pair.pause()
-        await Agent(db, elsewhere).create("Hopper")
-        assert await read_by_replica(call_of(db, elsewhere, celled), database) == ("recollect_b", False)
-        assert (await read_by_replica(call_of(db, resident, celled), database))[0] == "recollect"
+        await Agent(databases.all[1], elsewhere).create("Hopper")
+        assert await read_by_replica(call_of(databases, elsewhere, celled), database) == ("recollect_b", False)
+        assert (await read_by_replica(call_of(databases, resident, celled), database))[0] == "recollect"
 
 
 async def test_a_read_whose_replica_connection_is_lost_is_repeated_on_the_primary(

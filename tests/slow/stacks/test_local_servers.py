@@ -31,6 +31,7 @@ from recollect.accounts.identity.service import authenticate, create_key
 from recollect.accounts.tenants.model import Tenant
 from recollect.accounts.tenants.service import own_tenant
 from recollect.caller import Scope
+from recollect.cells.databases import Databases
 from recollect.errors import Unavailable
 from recollect.postgres.database import Database
 from recollect.settings import Settings
@@ -390,28 +391,28 @@ class TestOrdinaryUser:
 
 
 class TestDemo:
-    async def test_valid_keys_are_kept(self, settings: Settings, db: Database) -> None:
+    async def test_valid_keys_are_kept(self, settings: Settings, databases: Databases) -> None:
         keys = await prepare_demo(settings, DemoKeys())
         for key, scopes in ((keys.agent, KIND_SCOPES["agent"]), (keys.admin, frozenset(Scope))):
             assert key is not None
-            caller = await authenticate(db, key, pepper=settings.pepper)
+            caller = await authenticate(databases, key, pepper=settings.pepper)
             assert (caller.tenant, caller.scopes) == ("demo", scopes)
         assert await prepare_demo(settings, keys) == keys
 
     async def test_a_new_tenant_has_the_time_zone_of_the_machine(
-        self, settings: Settings, db: Database, monkeypatch: pytest.MonkeyPatch
+        self, settings: Settings, db: Database, databases: Databases, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("recollect_local.demo.DEMO_TENANT", "demo-elsewhere")
         keys = DemoKeys()
         for machine in ("Pacific/Auckland", "Europe/Berlin"):  # The second has no effect: the tenant is there.
             monkeypatch.setenv("TZ", machine)
             keys = await prepare_demo(settings, keys)
-            caller = await authenticate(db, str(keys.agent), pepper=settings.pepper)
+            caller = await authenticate(databases, str(keys.agent), pepper=settings.pepper)
             async with db.transaction(caller) as tx:
                 assert (await own_tenant(tx)).time_zone == "Pacific/Auckland"
 
     async def test_an_invalid_key_is_replaced(
-        self, settings: Settings, db: Database, owner: asyncpg.Connection, tenant: Tenant
+        self, settings: Settings, db: Database, databases: Databases, owner: asyncpg.Connection, tenant: Tenant
     ) -> None:
         pepper = settings.key_secret.get_secret_value().encode()
         revoked = (await prepare_demo(settings, DemoKeys())).admin
@@ -423,7 +424,7 @@ class TestDemo:
             keys = await prepare_demo(settings, DemoKeys(useless, useless))
             for key in (keys.agent, keys.admin):
                 assert key not in (None, useless)
-                assert (await authenticate(db, str(key), pepper=pepper)).tenant == "demo"
+                assert (await authenticate(databases, str(key), pepper=pepper)).tenant == "demo"
 
 
 class TestSupervisor:

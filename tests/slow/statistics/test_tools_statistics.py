@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from recollect.cells.databases import Databases
 from recollect.errors import NotFound, RecollectError
 from recollect.graph.graphs import service as graphs
 from recollect.memory.model import NewMemory
@@ -116,7 +117,7 @@ async def call_tool(work: Work, services: Services, tool: ToolSpec, hub: UUID) -
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
 async def test_no_tool_compares_all_rows_with_each_other(work: Work, settings: Settings) -> None:
     [hub] = (await work.agent.open(HUB)).entities
-    services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
+    services = Services(Databases(work.agent.db), QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
     for tool in READING_FIRST:
         work.watch.clear()
@@ -130,7 +131,7 @@ async def test_no_tool_compares_all_rows_with_each_other(work: Work, settings: S
 async def test_lookups_by_key_look_at_few_other_rows(work: Work, settings: Settings) -> None:
     await work.agent.create(SILENT)
     [entity] = (await work.agent.open(NAME)).entities
-    services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
+    services = Services(Databases(work.agent.db), QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
     for tool in [tool for tool in CATALOGUE if tool.name in KEYED]:
         work.watch.clear()
@@ -149,7 +150,7 @@ async def test_reading_the_past_looks_at_few_rows(work: Work, settings: Settings
     async with work.agent.db.transaction(work.agent.caller, read_only=True) as tx:
         then = (await graphs.head_of(await graphs.view(tx, None))).revision
     await work.agent.create("later")
-    services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
+    services = Services(Databases(work.agent.db), QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
     for tool in [tool for tool in CATALOGUE if "as_of" in tool.arguments.__struct_encode_fields__]:
         work.watch.clear()
@@ -167,7 +168,7 @@ async def test_reading_the_past_looks_at_few_rows(work: Work, settings: Settings
 
 @pytest.mark.parametrize("work", ["unread", "among", "beside"], indirect=True)
 async def test_lookups_beside_a_search_look_at_few_rows(work: Work, settings: Settings) -> None:
-    services = Services(work.agent.db, QuestionEncoder(embedder()), settings)
+    services = Services(Databases(work.agent.db), QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
     for tool in [tool for tool in CATALOGUE if tool.name in SEARCHING]:
         work.watch.clear()

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from recollect.cells.databases import Databases
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect_gateway.calls import Call, Services
@@ -139,7 +140,7 @@ async def test_a_write_looks_at_few_other_rows(work: Work, settings: Settings) -
     facts = await work.owner.fetch(
         "SELECT id FROM nodes WHERE tenant_id = $1 AND name IS NULL ORDER BY id", agent.caller.tenant_id
     )
-    services = Services(agent.db, QuestionEncoder(embedder()), settings)
+    services = Services(Databases(agent.db), QuestionEncoder(embedder()), settings)
     found: dict[str, float] = {}
     number = 0
     for tool in [tool for tool in CATALOGUE if tool.name in CALLS]:

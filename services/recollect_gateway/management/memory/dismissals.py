@@ -15,7 +15,7 @@ from recollect.curation.dismissals import service as dismissals
 from recollect.curation.dismissals.model import Dismissal
 from recollect.curation.duplicates import proposals
 from recollect.graph.graphs import service as graphs
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect_gateway.management.guards import belongs_to, mirrors
 from recollect_http.fields import SUBJECT, GraphInPath
 from recollect_http.openapi.routes import delete, get, put
@@ -52,7 +52,7 @@ class DismissalController(Controller):
     async def list_dismissals(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         cursor: Cursor = None,
         limit: Limit = 50,
@@ -75,7 +75,7 @@ class DismissalController(Controller):
     async def set_dismissal(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         node_id: NodeId,
         other_id: OtherId,
@@ -96,7 +96,7 @@ class DismissalController(Controller):
     async def delete_dismissal(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         node_id: NodeId,
         other_id: OtherId,

@@ -9,7 +9,7 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from recollect.caller import Caller
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
 from recollect_gateway.management.guards import BY_SCOPE, mirrors, requires_admin
@@ -84,7 +84,7 @@ class ErasureController(Controller):
         before_request=valid_body(ErasePerson),
     )
     async def erase_person(
-        self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath, data: JSONBody[ErasePerson]
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath, data: JSONBody[ErasePerson]
     ) -> ReceiptBody:
         """Erase an entity with its history, everything that names it, and everything that a subject wrote.
 
@@ -105,7 +105,7 @@ class ErasureController(Controller):
         guards=[requires_admin],
     )
     async def erase_graph(
-        self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath, dry_run: DryRun = False
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath, dry_run: DryRun = False
     ) -> ReceiptBody:
         """Delete a graph with its history, its log and its jobs. This cannot be undone.
 

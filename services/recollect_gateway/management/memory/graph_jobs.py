@@ -18,7 +18,7 @@ from recollect.curation.duplicates import deduplication
 from recollect.graph.passages import rebuild_jobs
 from recollect.jobs import service as jobs
 from recollect.jobs.model import MAX_CHUNK, Job, JobBounds
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
@@ -133,7 +133,9 @@ class GraphJobController(Controller):
         opt=mirrors("propose_duplicates"),
         status_code=202,
     )
-    async def deduplicate_graph(self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath) -> JobBody:
+    async def deduplicate_graph(
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath
+    ) -> JobBody:
         """Start a job that compares what changed since the last such job. If one is under way, that job is returned.
 
         `dedup` in the graph's metadata decides whether the job proposes duplicates or merges them; the default is to
@@ -150,7 +152,9 @@ class GraphJobController(Controller):
         opt=mirrors("reindex"),
         status_code=202,
     )
-    async def reindex_graph(self, request: AnyRequest, db: NamedDependency[Database], name: GraphInPath) -> JobBody:
+    async def reindex_graph(
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath
+    ) -> JobBody:
         """Start a job that rebuilds the search index of a graph. If one is under way, that job is returned."""
         request.user.require(Scope.MEMORY_WRITE)
         async with db.transaction(request.user) as tx:
@@ -167,7 +171,7 @@ class GraphJobController(Controller):
     async def reembed_graph(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         data: JSONBody[ReembedRequest | None] = None,
     ) -> JobBody:
@@ -191,7 +195,7 @@ class GraphJobController(Controller):
     async def start_export(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         state: State,
         name: GraphInPath,
         data: JSONBody[StartExportBody],
@@ -221,7 +225,7 @@ class GraphJobController(Controller):
     async def start_import(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         state: State,
         name: GraphInPath,
         format: ReadAs = None,
@@ -244,7 +248,7 @@ class GraphJobController(Controller):
 
 
 async def receive_import(
-    db: Database, caller: Caller, wanted: WantedImport, chunks: AsyncIterator[bytes], bounds: JobBounds
+    db: TenantDatabase, caller: Caller, wanted: WantedImport, chunks: AsyncIterator[bytes], bounds: JobBounds
 ) -> Job:
     """Store a file that is being received as the input of an import's job, and start the job.
 
@@ -274,7 +278,7 @@ def announced_bytes(request: AnyRequest) -> int:
     return int(request.headers.get("content-length", 0))
 
 
-async def _append(db: Database, caller: Caller, job_id: UUID, chunk: bytes, bounds: JobBounds) -> None:
+async def _append(db: TenantDatabase, caller: Caller, job_id: UUID, chunk: bytes, bounds: JobBounds) -> None:
     async with db.transaction(caller) as tx:
         await jobs.append_input(tx, job_id, [chunk], bounds)
 

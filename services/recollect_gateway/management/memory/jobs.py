@@ -17,7 +17,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import KINDS, known_kind
 from recollect.jobs.model import Job, JobBounds, JobFilter, Status
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
 from recollect_gateway.management.guards import SCOPE_OPT, mirrors, while_authenticated
@@ -96,7 +96,7 @@ class JobController(Controller):
     async def list_jobs(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         graph: GraphFilter = None,
         kind: KindFilter = None,
         status: StatusFilter = None,
@@ -118,7 +118,9 @@ class JobController(Controller):
         summary="Get a job",
         opt=mirrors("get_job"),
     )
-    async def get_job(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> Response[JobBody]:
+    async def get_job(
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
+    ) -> Response[JobBody]:
         """Return a job's progress and result. Use the ETag to fetch it again only when it has changed."""
         request.user.require(Scope.MEMORY_READ)
         async with db.transaction(request.user, read_only=True) as tx:
@@ -132,7 +134,7 @@ class JobController(Controller):
         status_code=200,
     )
     async def cancel_job(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State, job_id: JobInPath
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, job_id: JobInPath
     ) -> JobBody:
         """Cancel a job after its current step. What it has done stays. A job that has ended is left as it is.
 
@@ -148,7 +150,9 @@ class JobController(Controller):
         opt=mirrors("get_job"),
         operation_class=OutputOperation,
     )
-    async def get_job_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> Stream:
+    async def get_job_output(
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
+    ) -> Stream:
         """Return the output of a job that succeeded.
 
         The response is 409 `job_not_finished` while the job has not succeeded, and 404 `job_has_no_output` if it has no
@@ -174,7 +178,9 @@ class JobController(Controller):
         opt=mirrors("get_job"),
         status_code=200,
     )
-    async def delete_job_output(self, request: AnyRequest, db: NamedDependency[Database], job_id: JobInPath) -> JobBody:
+    async def delete_job_output(
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
+    ) -> JobBody:
         """Delete a job's output after fetching it, to free storage for other jobs. Deleting it again changes nothing.
 
         The job itself stays. Without `memory:write`, a credential can delete only the outputs of its own jobs. The

@@ -12,7 +12,7 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import RefusedPassage
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect_gateway.management.guards import belongs_to
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.routes import get
@@ -49,7 +49,7 @@ class PassageController(Controller):
     async def list_refused_passages(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         cursor: IdCursor = None,
         limit: Limit = 50,

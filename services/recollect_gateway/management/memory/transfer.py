@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from recollect.caller import Caller, Scope
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import NEEDED
 from recollect.transfer import exports
 from recollect.transfer import service as transfer
@@ -200,7 +200,7 @@ class TransferController(Controller):
     async def export_graph(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         format: Written = "jsonl",
         as_of: AsOf = None,

@@ -18,7 +18,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, AuditEntry, AuditFilter
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import NEEDED
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin, while_authenticated
 from recollect_gateway.management.memory.times import require_written_times
@@ -92,7 +92,7 @@ class AuditController(Controller):
     async def list_audit_entries(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         actor: ByActor = None,
         action: OfAction = None,
         on: OnObject = None,
@@ -117,7 +117,7 @@ class AuditController(Controller):
     async def export_audit_entries(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         actor: ByActor = None,
         action: OfAction = None,
         on: OnObject = None,
@@ -139,7 +139,7 @@ class AuditController(Controller):
         return Stream(parts, media_type=PLAIN if is_plain else NDJSON, headers=headers)
 
 
-async def _lines(db: Database, caller: Caller, filters: AuditFilter) -> AsyncIterator[bytes]:
+async def _lines(db: TenantDatabase, caller: Caller, filters: AuditFilter) -> AsyncIterator[bytes]:
     async for entries in audit.export_entries(db, caller, filters):
         yield msgspec.json.Encoder().encode_lines([_body(entry) for entry in entries])
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
 from recollect.caller import Caller
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_http.fields import (
     CreatedAt,
@@ -78,7 +78,7 @@ class GrantController(Controller):
     async def list_grants(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         person: OfPerson = None,
         cursor: IdCursor = None,
         limit: Limit = 50,
@@ -95,7 +95,7 @@ class GrantController(Controller):
         status_code=200,
     )
     async def revoke_grant(
-        self, request: AnyRequest, db: NamedDependency[Database], grant_id: GrantInPath
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], grant_id: GrantInPath
     ) -> GrantBody:
         """Revoke a grant and all its tokens at once. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:

@@ -13,7 +13,7 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import ApiKey, NewKey
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
@@ -147,7 +147,7 @@ class KeyController(Controller):
     async def list_keys(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[KeyBody]:
@@ -162,7 +162,9 @@ class KeyController(Controller):
         response_description="The API key, without its secret.",
         summary="Get a key",
     )
-    async def get_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: KeyInPath) -> Response[KeyBody]:
+    async def get_key(
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], key_id: KeyInPath
+    ) -> Response[KeyBody]:
         """Return an API key with its ETag. Revoked and expired keys are returned, too."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, KeyBody(**_fields(await identity.get_key(tx, key_id))), lasting=_lasting)
@@ -174,7 +176,7 @@ class KeyController(Controller):
         before_request=valid_body(CreateKey),
     )
     async def create_key(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateKey]
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[CreateKey]
     ) -> IssuedKeyBody:
         """Create an API key. Its secret is only in this response and cannot be retrieved later."""
         async with db.transaction(request.user) as tx:
@@ -191,7 +193,7 @@ class KeyController(Controller):
     async def rotate_key(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         state: State,
         key_id: KeyInPath,
         data: JSONBody[RotateKey],
@@ -215,7 +217,7 @@ class KeyController(Controller):
         summary="Revoke a key",
         status_code=200,
     )
-    async def revoke_key(self, request: AnyRequest, db: NamedDependency[Database], key_id: KeyInPath) -> KeyBody:
+    async def revoke_key(self, request: AnyRequest, db: NamedDependency[TenantDatabase], key_id: KeyInPath) -> KeyBody:
         """Revoke an API key at once. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:
             key = await identity.revoke_key(tx, key_id, check=unchanged(request, _lasting_of))
@@ -238,7 +240,7 @@ async def report_key(request: Request[Any, Any, State], state: State, data: JSON
 
     The response is the same for every text, whether or not it is a key.
     """
-    await identity.report_key(state.db, data.key, pepper=state.pepper, address=site_of_client(request))
+    await identity.report_key(state.databases, data.key, pepper=state.pepper, address=site_of_client(request))
 
 
 async def _new_key(tx: Transaction, data: CreateKey) -> NewKey:

@@ -15,7 +15,7 @@ from recollect.accounts.members.model import Invitation, Member
 from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Caller, Role
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
@@ -101,7 +101,7 @@ class MemberController(Controller):
     async def list_members(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[MemberBody]:
@@ -112,7 +112,7 @@ class MemberController(Controller):
 
     @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, response_description="The member.", summary="Get a member")
     async def get_member(
-        self, request: AnyRequest, db: NamedDependency[Database], person_id: PersonInPath
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], person_id: PersonInPath
     ) -> Response[MemberBody]:
         """Return a member with its ETag."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -126,7 +126,11 @@ class MemberController(Controller):
         before_request=valid_body(RoleBody),
     )
     async def update_member(
-        self, request: AnyRequest, db: NamedDependency[Database], person_id: PersonInPath, data: JSONBody[RoleBody]
+        self,
+        request: AnyRequest,
+        db: NamedDependency[TenantDatabase],
+        person_id: PersonInPath,
+        data: JSONBody[RoleBody],
     ) -> MemberBody:
         """Change a member's role. The response is 409 `last_owner` if no owner would be left.
 
@@ -142,7 +146,9 @@ class MemberController(Controller):
         response_description="The person is no longer a member.",
         summary="Remove a member",
     )
-    async def remove_member(self, request: AnyRequest, db: NamedDependency[Database], person_id: PersonInPath) -> None:
+    async def remove_member(
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], person_id: PersonInPath
+    ) -> None:
         """Remove a person from the tenant. The response is 409 `last_owner` if no owner would be left."""
         async with db.transaction(request.user) as tx:
             await members.remove_member(tx, person_id, check=unchanged(request, _member))
@@ -160,7 +166,7 @@ class InvitationController(Controller):
     async def list_invitations(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[InvitationBody]:
@@ -176,7 +182,7 @@ class InvitationController(Controller):
         before_request=valid_body(InviteBody),
     )
     async def create_invitation(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[InviteBody]
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
         """Invite somebody by e-mail address. The invitation is valid for a week.
 
@@ -196,7 +202,7 @@ class InvitationController(Controller):
         status_code=200,
     )
     async def revoke_invitation(
-        self, request: AnyRequest, db: NamedDependency[Database], invitation_id: InvitationInPath
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], invitation_id: InvitationInPath
     ) -> InvitationBody:
         """Revoke an invitation. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:

@@ -8,7 +8,7 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 
 from recollect.caller import Caller
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect_gateway.management.guards import BY_SCOPE
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
@@ -30,7 +30,9 @@ class PlanController(Controller):
         summary="Get the plan",
         opt=BY_SCOPE,
     )
-    async def get_plan(self, request: Request[Caller, Any, State], db: NamedDependency[Database]) -> Response[PlanBody]:
+    async def get_plan(
+        self, request: Request[Caller, Any, State], db: NamedDependency[TenantDatabase]
+    ) -> Response[PlanBody]:
         """Return the limits of the tenant's plan, and how much of each is used now."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, await plan.read_plan(tx, datetime.now(UTC)))

@@ -17,8 +17,8 @@ from msgspec import Meta, Struct
 from recollect.accounts.people import sessions
 from recollect.accounts.people.model import ListedSession, PersonSession
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.errors import ErrorCode, NotFound
-from recollect.postgres.database import Database
 from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.management.guards import BY_SCOPE
 from recollect_gateway.requests.idempotency import NEEDS_NO_KEY
@@ -55,13 +55,13 @@ class SessionController(Controller):
     async def list_sessions(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        databases: NamedDependency[Databases],
         cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[SessionBody]:
         """List the caller's valid sessions, newest first, up to the 100 used most recently. A key has no sessions."""
         own = await _own(request)
-        found = await sessions.list_sessions(db, own.person_id, within=own.confined_to) if own else []
+        found = await sessions.list_sessions(databases, own.person_id, within=own.confined_to) if own else []
         newest = sorted(found, key=lambda session: session.id, reverse=True)
         rest = [session for session in newest if cursor is None or session.id < cursor]
         return page_of(rest, limit, lambda session: _body(session, own), lambda session: str(session.id))
@@ -75,7 +75,7 @@ class SessionController(Controller):
         status_code=200,
     )
     async def end_session(
-        self, request: AnyRequest, db: NamedDependency[Database], session_id: SessionInPath
+        self, request: AnyRequest, databases: NamedDependency[Databases], session_id: SessionInPath
     ) -> SessionBody:
         """End one of the caller's sessions, which signs out that browser. Ending it again changes nothing.
 
@@ -85,7 +85,7 @@ class SessionController(Controller):
         if own is None:
             raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)
         ended = await sessions.end_session(
-            db, own.person_id, session_id, within=own.confined_to, address=site_of_client(request)
+            databases, own.person_id, session_id, within=own.confined_to, address=site_of_client(request)
         )
         return _body(ended, own)
 

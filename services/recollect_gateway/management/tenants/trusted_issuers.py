@@ -29,7 +29,7 @@ from recollect.accounts.oauth.issuers.model import (
 from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.management.guards import BY_SCOPE, requires_admin
 from recollect_gateway.requests.validation import valid_body
@@ -131,7 +131,7 @@ class TrustedIssuerController(Controller):
 
     @get("/", response_description="All issuers that the tenant trusts.", summary="List trusted issuers")
     async def list_trusted_issuers(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State
     ) -> Page[IssuerBody]:
         """List the issuers whose access tokens the tenant accepts. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -144,7 +144,7 @@ class TrustedIssuerController(Controller):
         before_request=valid_body(TrustIssuer),
     )
     async def create_trusted_issuer(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[TrustIssuer]
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[TrustIssuer]
     ) -> IssuerBody:
         """Accept access tokens of an issuer, with the scopes and graphs that the rules give.
 
@@ -166,7 +166,7 @@ class TrustedIssuerController(Controller):
     async def update_trusted_issuer(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         state: State,
         issuer_id: IssuerInPath,
         data: JSONBody[ChangeIssuer],
@@ -181,7 +181,7 @@ class TrustedIssuerController(Controller):
         "/{issuer_id:uuid}", response_description="The issuer is no longer trusted.", summary="Delete a trusted issuer"
     )
     async def delete_trusted_issuer(
-        self, request: AnyRequest, db: NamedDependency[Database], issuer_id: IssuerInPath
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], issuer_id: IssuerInPath
     ) -> None:
         """Stop accepting tokens of an issuer."""
         async with db.transaction(request.user) as tx:

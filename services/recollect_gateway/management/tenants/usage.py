@@ -21,7 +21,7 @@ from recollect.accounts.usage.model import (
     usage_span,
 )
 from recollect.caller import Caller, Scope
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect_gateway.management.guards import mirrors
 from recollect_gateway.management.memory.graphs import Cursor
 from recollect_gateway.management.memory.times import require_written_times
@@ -80,7 +80,7 @@ class UsageController(Controller):
     async def list_usage(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         since: Since = None,
         until: Until = None,
         per: Sums = "hour",
@@ -107,7 +107,7 @@ class UsageController(Controller):
     async def get_usage_series(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         since: SeriesSince = None,
         until: Until = None,
         per: Steps = "hour",
@@ -131,7 +131,7 @@ class UsageController(Controller):
         opt=mirrors("usage"),
     )
     async def list_stored_counts(
-        self, request: AnyRequest, db: NamedDependency[Database], cursor: Cursor = "", limit: Limit = 50
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[StoredCounts]:
         """List what is stored in each graph that the credential may access, sorted by the graph's name.
 

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from recollect.caller import Caller
 from recollect.errors import InvalidInput
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import storable
 from recollect.webhooks.deliveries.model import Delivery, DeliveryStatus
 from recollect.webhooks.endpoints import service as webhooks
@@ -95,7 +95,7 @@ class DeliveryController(Controller):
         status_code=202,
     )
     async def test_webhook(
-        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
     ) -> DeliveryBody:
         """Send a `webhook.test` event to a webhook, whichever events it receives.
 
@@ -108,7 +108,7 @@ class DeliveryController(Controller):
     async def list_deliveries(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         webhook_id: WebhookInPath,
         status: OfStatus = None,
         cursor: IdCursor = None,
@@ -128,7 +128,7 @@ class DeliveryController(Controller):
     async def replay_delivery(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         webhook_id: WebhookInPath,
         delivery_id: DeliveryInPath,
     ) -> DeliveryBody:
@@ -146,7 +146,7 @@ class DeliveryController(Controller):
     async def replay_failed_deliveries(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         webhook_id: WebhookInPath,
         data: JSONBody[ReplayFailed],
     ) -> ReplayedBody:

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.outbound.http_client import MAX_URL_LENGTH, Outbound
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
@@ -125,7 +125,7 @@ class WebhookController(Controller):
     async def list_webhooks(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         cursor: IdCursor = None,
         limit: Limit = 50,
     ) -> Page[WebhookBody]:
@@ -141,7 +141,7 @@ class WebhookController(Controller):
         before_request=valid_body(CreateWebhook),
     )
     async def create_webhook(
-        self, request: AnyRequest, db: NamedDependency[Database], state: State, data: JSONBody[CreateWebhook]
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[CreateWebhook]
     ) -> IssuedWebhookBody:
         """Create a webhook, which receives events from now on.
 
@@ -155,7 +155,7 @@ class WebhookController(Controller):
 
     @get("/{webhook_id:uuid}", response_description="The webhook, without its secret.", summary="Get a webhook")
     async def get_webhook(
-        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
     ) -> WebhookBody:
         """Return a webhook without its secret."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -170,7 +170,7 @@ class WebhookController(Controller):
     async def update_webhook(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         state: State,
         webhook_id: WebhookInPath,
         data: JSONBody[ChangeWebhook],
@@ -186,7 +186,7 @@ class WebhookController(Controller):
 
     @delete("/{webhook_id:uuid}", response_description="The webhook was deleted.", summary="Delete a webhook")
     async def delete_webhook(
-        self, request: AnyRequest, db: NamedDependency[Database], webhook_id: WebhookInPath
+        self, request: AnyRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
     ) -> None:
         """Delete a webhook and all its deliveries, including those not yet sent."""
         async with db.transaction(request.user) as tx:
@@ -201,7 +201,7 @@ class WebhookController(Controller):
     async def rotate_webhook_secret(
         self,
         request: AnyRequest,
-        db: NamedDependency[Database],
+        db: NamedDependency[TenantDatabase],
         state: State,
         webhook_id: WebhookInPath,
         data: JSONBody[RotateSecret],

@@ -18,6 +18,7 @@ from recollect.caller import OPERATOR, Caller
 from recollect.errors import ErrorCode, TooManyRequests
 from recollect.postgres.database import Database
 from recollect.postgres.operator_sessions import Operator
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Session, Transaction
 
 RETRY_SECONDS = 600
@@ -78,7 +79,7 @@ async def record_of_person(
 ) -> None:
     """Record an act of a person who has signed in, in the log of each tenant of which they are a member.
 
-    Call it inside `db.personal()` of that person: the database refuses acts of another.
+    Call it inside `personal()` of that person: the database refuses acts of another.
     """
     if tenant_ids:
         await store.insert_entries_of_person(session, tenant_ids, action, actor=actor, objects=objects, address=address)
@@ -91,7 +92,7 @@ async def list_entries(
     return await store.list_entries(tx, filters, before=before, limit=limit)
 
 
-async def export_entries(db: Database, caller: Caller, filters: AuditFilter) -> AsyncIterator[list[AuditEntry]]:
+async def export_entries(db: TenantDatabase, caller: Caller, filters: AuditFilter) -> AsyncIterator[list[AuditEntry]]:
     """All entries of the tenant, newest first, in steps of one short transaction each.
 
     Entries that are recorded meanwhile are newer than those read, and not included.

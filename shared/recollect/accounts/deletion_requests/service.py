@@ -16,27 +16,28 @@ from recollect.accounts.members.model import subject_of
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Role
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 
 
-async def require_proof(db: Database, signed_in: PersonSession, password: str) -> None:
+async def require_proof(databases: Databases, signed_in: PersonSession, password: str) -> None:
     """Raise InvalidInput unless the person proves anew who they are, before they ask for a deletion.
 
     By their password; or, where they have none or signed in by an organisation's provider, by a sign-in that is no
     older than FRESH.
     """
-    if await needs_password(db, signed_in):
-        await people.require_own_password(db, signed_in, password)
+    if await needs_password(databases, signed_in):
+        await people.require_own_password(databases, signed_in, password)
     elif signed_in.is_older_than(FRESH):
         minutes = int(FRESH.total_seconds() // 60)
         raise InvalidInput(f"Sign out and in again, and ask within {minutes} minutes after that", path="password")
 
 
-async def needs_password(db: Database, signed_in: PersonSession) -> bool:
+async def needs_password(databases: Databases, signed_in: PersonSession) -> bool:
     """Whether the person enters their password to ask for a deletion."""
-    return not signed_in.by_provider and await people.has_own_password(db, signed_in)
+    return not signed_in.by_provider and await people.has_own_password(databases, signed_in)
 
 
 async def request_deletion(tx: Transaction, signed_in: PersonSession, typed: str) -> DeletionRequest:

@@ -14,9 +14,10 @@ from recollect.accounts.email_domains.model import (
     normalized_domain,
 )
 from recollect.caller import Caller, Role
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound
 from recollect.outbound.txt_records import TextRecords
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 
 
@@ -45,7 +46,7 @@ async def claim_domain(tx: Transaction, domain: str, role: Role) -> EmailDomain:
     return claimed
 
 
-async def verify_domain(db: Database, records: TextRecords, caller: Caller, domain_id: UUID) -> EmailDomain:
+async def verify_domain(db: TenantDatabase, records: TextRecords, caller: Caller, domain_id: UUID) -> EmailDomain:
     """Query the DNS for the proof of a domain, and store the outcome.
 
     Raises NotFound, Forbidden as `claim_domain` does, or Conflict if the DNS does not prove it or the domain is
@@ -85,7 +86,7 @@ async def drop_domain(tx: Transaction, domain_id: UUID) -> None:
     await _record(tx, Action.DOMAIN_DROPPED, domain_id)
 
 
-async def role_for(db: Database, records: TextRecords, caller: Caller, email: str) -> Role | None:
+async def role_for(db: TenantDatabase, records: TextRecords, caller: Caller, email: str) -> Role | None:
     """The role in which a person with this verified address joins; None if its domain is not the tenant's.
 
     A proof that is older than a day is checked again, and lost if the DNS has the record no longer.
@@ -99,17 +100,17 @@ async def role_for(db: Database, records: TextRecords, caller: Caller, email: st
     return claim.role if claim else None
 
 
-async def tenant_of(db: Database, email: str) -> str | None:
+async def tenant_of(databases: Databases, email: str) -> str | None:
     """The slug of the tenant that has proven the domain of an address; None if no tenant has. Raises Unavailable."""
     try:
         domain = normalized_domain(domain_of(email))
     except InvalidInput:
         return None
-    found = await db.list_from_all_cells(lambda session: store.find_tenants(session, domain), strict=True)
+    found = await databases.list_from_all_cells(lambda session: store.find_tenants(session, domain), strict=True)
     return found[0] if found else None
 
 
-async def _check(db: Database, records: TextRecords, caller: Caller, claim: EmailDomain) -> EmailDomain | None:
+async def _check(db: TenantDatabase, records: TextRecords, caller: Caller, claim: EmailDomain) -> EmailDomain | None:
     """Query the DNS and store the outcome; return the claim, None if it is not proven.
 
     Nothing is stored if the DNS cannot be queried."""

@@ -24,6 +24,7 @@ from recollect.accounts.idempotency.store import ClaimedKey
 from recollect.caller import Caller
 from recollect.errors import Conflict, ErrorCode, TooManyRequests, Unprocessable
 from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 
 FORGOTTEN_AT_ONCE = 1_000
@@ -31,7 +32,7 @@ FORGOTTEN_AT_ONCE = 1_000
 
 
 async def find_answer(
-    db: Database, caller: Caller, request: IdempotentRequest, vault: AnswerVault
+    db: TenantDatabase, caller: Caller, request: IdempotentRequest, vault: AnswerVault
 ) -> SavedAnswer | None:
     """The answer to a request whose act is done; None if it is not done.
 
@@ -73,7 +74,7 @@ async def release(tx: Transaction, request: IdempotentRequest) -> None:
 
 
 async def save_answer(
-    db: Database, caller: Caller, request: IdempotentRequest, answer: SavedAnswer | None, vault: AnswerVault
+    db: TenantDatabase, caller: Caller, request: IdempotentRequest, answer: SavedAnswer | None, vault: AnswerVault
 ) -> None:
     """Store the answer to a request whose act is done, unless it is None or too large, or too many are stored.
 

@@ -13,6 +13,7 @@ from recollect.accounts.identity import model, store
 from recollect.accounts.identity.model import KIND_SCOPES, ApiKey, IssuedKey, NewKey
 from recollect.accounts.identity.store import KeyRecord
 from recollect.caller import Caller, Check, Rates, Scope, default_graph_of, unconditional
+from recollect.cells.databases import Databases
 from recollect.crypto.peppers import accepted_secrets_of, find_under_any_secret, hashes_under
 from recollect.errors import (
     Conflict,
@@ -25,7 +26,7 @@ from recollect.errors import (
     Unauthenticated,
     Unavailable,
 )
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Session, Transaction
 from recollect.times import storable
 
@@ -64,7 +65,12 @@ StartTask = Callable[[str, Callable[[], Awaitable[None]]], None]
 
 
 async def authenticate(
-    db: Database, secret: str, *, pepper: bytes, note_use: NoteUse | None = None, start_task: StartTask | None = None
+    databases: Databases,
+    secret: str,
+    *,
+    pepper: bytes,
+    note_use: NoteUse | None = None,
+    start_task: StartTask | None = None,
 ) -> Caller:
     """The Caller that a key stands for. Raises Unauthenticated, with one message for every reason, or Unavailable.
 
@@ -74,7 +80,7 @@ async def authenticate(
     its hash may be replaced: by a task that `start_task` starts, so that the call need not wait for a connection of its
     tenant.
     """
-    record = await _find(db, secret, pepper)
+    record = await _find(databases, secret, pepper)
     if record is None:
         raise Unauthenticated(REFUSAL)
     if not record.is_valid:
@@ -83,7 +89,7 @@ async def authenticate(
         raise TenantSuspended(REFUSAL)
     if record.last_used_at is None or record.last_used_at < record.read_at - TOUCH_EVERY:
         if accepted_secrets_of(pepper) and start_task is not None:
-            start_task("hash a key anew", partial(_rehash, db, record, secret, pepper))
+            start_task("hash a key anew", partial(_rehash, databases.of(record.tenant_id), record, secret, pepper))
         if note_use is not None:
             note_use(record.tenant_id, record.id, record.read_at)
     return _caller(record)
@@ -173,17 +179,17 @@ async def rotate_key(
     return issued
 
 
-async def report_key(db: Database, secret: str, *, pepper: bytes, address: str | None = None) -> None:
+async def report_key(databases: Databases, secret: str, *, pepper: bytes, address: str | None = None) -> None:
     """Revoke a key that was found where it should not be: knowing the secret is the proof.
 
     The result does not say whether it was a key.
 
     `address`: where the report comes from, for the tenant's audit log.
     """
-    record = await _find(db, secret, pepper)
+    record = await _find(databases, secret, pepper)
     if record is None:
         return
-    async with db.transaction(_reporting(record, address)) as tx:
+    async with databases.of(record.tenant_id).transaction(_reporting(record, address)) as tx:
         await store.revoke_key(tx, record.id)
         await audit.record(tx, Action.KEY_REPORTED, named("key", record.id), was_void=not record.is_valid)
 
@@ -243,7 +249,7 @@ def _no_key() -> NotFound:
     return NotFound("There is no such key.", code=ErrorCode.KEY_NOT_FOUND)
 
 
-async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
+async def _find(databases: Databases, secret: str, pepper: bytes) -> KeyRecord | None:
     if not model.is_well_formed(secret):
         return None
 
@@ -252,12 +258,12 @@ async def _find(db: Database, secret: str, pepper: bytes) -> KeyRecord | None:
             pepper, lambda accepted: store.find_key(session, model.hash_secret(secret, accepted))
         )
 
-    return await db.find_in_any_cell(
+    return await databases.find_in_any_cell(
         secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: model.hash_secret(secret, accepted))
     )
 
 
-async def _rehash(db: Database, record: KeyRecord, secret: str, pepper: bytes) -> None:
+async def _rehash(db: TenantDatabase, record: KeyRecord, secret: str, pepper: bytes) -> None:
     """Store the key's hash under the current pepper, while others are accepted. If that fails, the key stays valid."""
     with suppress(Unavailable):
         async with db.transaction(_of_service(record, REHASHED)) as tx:

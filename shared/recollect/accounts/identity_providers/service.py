@@ -36,11 +36,12 @@ from recollect.accounts.identity_providers.relying_party import RelyingParty
 from recollect.accounts.members import service as members
 from recollect.accounts.people.model import PersonSession
 from recollect.caller import Caller, Check, Role, unconditional
+from recollect.cells.databases import Databases
 from recollect.crypto.encryption import Cipher
 from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect.ids import new_id
 from recollect.outbound.txt_records import TextRecords
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 
 SUBJECT = "sign-in"
@@ -124,15 +125,15 @@ async def delete_provider(tx: Transaction, provider_id: UUID) -> None:
     await audit.record(tx, Action.PROVIDER_DELETED, _named(provider_id))
 
 
-async def offered(db: Database, slugs: Sequence[str]) -> list[OfferedProvider]:
+async def offered(databases: Databases, slugs: Sequence[str]) -> list[OfferedProvider]:
     """The providers of these tenants, which need not exist, as a page offers them. Raises Unavailable."""
     if not slugs:
         return []
-    return await db.list_from_all_cells(lambda session: store.find_offered(session, slugs), slugs=slugs)
+    return await databases.list_from_all_cells(lambda session: store.find_offered(session, slugs), slugs=slugs)
 
 
 async def begin(
-    db: Database, party: RelyingParty, provider: OfferedProvider, purpose: Purpose, pending: PendingSignIn
+    db: TenantDatabase, party: RelyingParty, provider: OfferedProvider, purpose: Purpose, pending: PendingSignIn
 ) -> str:
     """Begin a sign-in; return the address to which to send the browser. Raises SignInRefused."""
     caller = _sign_in_caller(provider.tenant_id)
@@ -146,7 +147,7 @@ async def begin(
 
 
 async def finish(
-    db: Database,
+    databases: Databases,
     party: RelyingParty,
     records: TextRecords,
     provider_id: UUID,
@@ -159,12 +160,12 @@ async def finish(
     `signed_in`: the session that this browser has already, which must be of the person who connects the provider.
     """
     state = pending.secrets.hash
-    tenant_id = await db.find_in_any_cell(
+    tenant_id = await databases.find_in_any_cell(
         state.hex(), lambda session: store.find_sign_in(session, state), stored_hashes=lambda: [state]
     )
     if tenant_id is None:
         raise SignInRefused(SIGN_IN_EXPIRED)
-    caller = _sign_in_caller(tenant_id)
+    db, caller = databases.of(tenant_id), _sign_in_caller(tenant_id)
     async with db.transaction(caller) as tx:
         purpose = await store.use_sign_in(tx, provider_id, pending.secrets)
         registration = await _registration(tx, provider_id, pending.secrets.pepper) if purpose else None
@@ -180,7 +181,7 @@ async def finish(
 
 
 async def _role_by_domain(
-    db: Database,
+    db: TenantDatabase,
     records: TextRecords,
     caller: Caller,
     provider_id: UUID,

@@ -15,7 +15,7 @@ from recollect.accounts.people.model import normalized_email
 from recollect.caller import Caller, Role
 from recollect.errors import ErrorCode, InvalidInput, TooManyRequests, Unavailable
 from recollect.outbound.mail import Email, Mailer, MailFailed, is_sendable
-from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.settings import Settings
 
 RETRY_SECONDS = 3600
@@ -31,7 +31,7 @@ class SentInvitation:
 
 
 async def invite_and_send(
-    db: Database, caller: Caller, email: str, role: Role, *, mailer: Mailer | None, settings: Settings
+    db: TenantDatabase, caller: Caller, email: str, role: Role, *, mailer: Mailer | None, settings: Settings
 ) -> SentInvitation:
     """Invite, and send the invitation once it is stored; with `mailer` None the link is returned instead.
 
@@ -70,7 +70,7 @@ async def invite_and_send(
     return SentInvitation(invitation, None if is_sent else link)
 
 
-async def _send(db: Database, caller: Caller, invitation: Invitation, link: str, mailer: Mailer) -> bool:
+async def _send(db: TenantDatabase, caller: Caller, invitation: Invitation, link: str, mailer: Mailer) -> bool:
     """Send an invitation that is already counted as sent; whether it was. If not, it is void, except for operators."""
     is_sent = True
     try:

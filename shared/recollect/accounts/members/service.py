@@ -24,10 +24,10 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.people.model import Person, PersonSession, normalized_email, person_name
 from recollect.caller import Caller, Check, Role, Scope, unconditional
+from recollect.cells.databases import Databases
 from recollect.crypto.peppers import find_under_any_secret, hashes_under
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
 from recollect.ids import new_id
-from recollect.postgres.database import Database
 from recollect.postgres.transactions import Session, Transaction
 
 INVITATION_LIFETIME = timedelta(days=7)
@@ -188,7 +188,7 @@ async def _revoke_invitations_of(tx: Transaction, person_id: UUID, *, except_rol
         await audit.record(tx, Action.INVITATION_REVOKED, named("invitation", invitation_id))
 
 
-async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenInvitation:
+async def open_invitation(databases: Databases, secret: str, *, pepper: bytes) -> OpenInvitation:
     """The valid invitation of this secret. Raises NotFound, with one message for every reason why it is not valid."""
     record = None
     if secret and len(secret) <= MAX_SECRET:
@@ -198,7 +198,7 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
                 pepper, lambda accepted: store.find_invitation(session, hash_secret(secret, accepted))
             )
 
-        record = await db.find_in_any_cell(
+        record = await databases.find_in_any_cell(
             secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
         )
     if (
@@ -221,7 +221,7 @@ async def open_invitation(db: Database, secret: str, *, pepper: bytes) -> OpenIn
 
 
 async def join(
-    db: Database, invitation: OpenInvitation, person: Person | PersonSession, *, address: str | None = None
+    databases: Databases, invitation: OpenInvitation, person: Person | PersonSession, *, address: str | None = None
 ) -> None:
     """Make the invited person a member and use the invitation up. `address`: their address, for the tenant's audit log.
 
@@ -233,7 +233,10 @@ async def join(
     if isinstance(person, PersonSession) and person.confined_to is not None:
         raise Forbidden(_CONFINED if person.account_tenant is None else _OF_ONE_TENANT)
     person_id = person.id if isinstance(person, Person) else person.person_id
-    async with people.account_locked(db, person_id), db.transaction(_joining(invitation, person_id, address)) as tx:
+    async with (
+        people.account_locked(databases, person_id),
+        databases.of(invitation.tenant_id).transaction(_joining(invitation, person_id, address)) as tx,
+    ):
         if tx.is_in_home_cell:
             await people.lock_account_shared(tx, person_id)
         else:
@@ -242,7 +245,7 @@ async def join(
 
 
 async def join_with_new_account(
-    db: Database,
+    databases: Databases,
     invitation: OpenInvitation,
     name: str,
     password: str,
@@ -258,14 +261,14 @@ async def join_with_new_account(
     address, and as `join` does.
     """
     if invitation.proves_address:
-        await _require_no_account(db, invitation)
-        person = await people.register(db, invitation.email, name, password, breached=breached)
-        await join(db, invitation, person, address=address)
+        await _require_no_account(databases, invitation)
+        person = await people.register(databases, invitation.email, name, password, breached=breached)
+        await join(databases, invitation, person, address=address)
         return NewMember(person.id, None)
     name = person_name(name)
-    password_hash = await people.hash_new_password(db, invitation.email, name, password, breached=breached)
+    password_hash = await people.hash_new_password(databases, invitation.email, name, password, breached=breached)
     person_id = new_id()
-    async with db.transaction(_joining(invitation, person_id, address)) as tx:
+    async with databases.of(invitation.tenant_id).transaction(_joining(invitation, person_id, address)) as tx:
         if await store.has_account(tx, invitation.email):
             raise _is_member()
         await people.register_in_tenant(tx, person_id, invitation.email, name, password_hash)
@@ -273,8 +276,10 @@ async def join_with_new_account(
     return NewMember(person_id, invitation.tenant_id)
 
 
-async def _require_no_account(db: Database, invitation: OpenInvitation) -> None:
-    async with db.transaction(_joining(invitation, invitation.id, None), read_only=True) as tx:
+async def _require_no_account(databases: Databases, invitation: OpenInvitation) -> None:
+    async with databases.of(invitation.tenant_id).transaction(
+        _joining(invitation, invitation.id, None), read_only=True
+    ) as tx:
         if await store.has_account(tx, invitation.email):
             raise _is_member()
 

@@ -40,6 +40,7 @@ from recollect.accounts.passkeys.model import (
 )
 from recollect.accounts.people import service as people
 from recollect.accounts.people.model import PersonSession
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, NotFound, Unauthenticated
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Session
@@ -68,11 +69,11 @@ def require_whole(person: PersonSession) -> None:
         )
 
 
-async def begin_adding(db: Database, person: PersonSession, browser: bytes, party: PasskeySite) -> str:
+async def begin_adding(databases: Databases, person: PersonSession, browser: bytes, party: PasskeySite) -> str:
     """The options by which a browser makes a passkey, as JSON. Raises Forbidden as `require_whole` does."""
     require_whole(person)
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
-    async with db.personal(person.person_id, within=person.account_tenant) as session:
+    async with databases.personal(person.person_id, within=person.account_tenant) as session:
         await store.keep_challenge(session, challenge, browser, lifetime=CHALLENGE_LIFETIME)
         credential_ids = await store.list_credentials(session, person.person_id, limit=MAX_PASSKEYS)
     return options_to_json(
@@ -93,7 +94,7 @@ async def begin_adding(db: Database, person: PersonSession, browser: bytes, part
 
 
 async def add(
-    db: Database,
+    databases: Databases,
     person: PersonSession,
     browser: bytes,
     party: PasskeySite,
@@ -113,14 +114,14 @@ async def add(
     try:
         response = _read(lambda: parse_registration_credential_json(_short(credential)))
         challenge = _challenge_of(response.response.client_data_json)
-        async with db.personal(person.person_id, within=person.account_tenant) as session:
+        async with databases.personal(person.person_id, within=person.account_tenant) as session:
             is_valid = await store.take_challenge(session, challenge, browser)
         registration = _read(lambda: _verified_registration(response, challenge, party)) if is_valid else None
     except _Refused:
         registration = None
     if registration is None:
         raise InvalidInput(NOT_ADDED)
-    async with db.personal(person.person_id, within=person.account_tenant) as session:
+    async with databases.personal(person.person_id, within=person.account_tenant) as session:
         # Its lock also makes a person add one passkey at a time.
         await people.require_same_password(session, person.person_id, password_changes)
         passkey = await store.insert_passkey(
@@ -155,29 +156,29 @@ async def begin_sign_in(db: Database, browser: bytes, party: PasskeySite) -> str
     )
 
 
-async def sign_in(db: Database, browser: bytes, party: PasskeySite, credential: str) -> StoredPasskey:
+async def sign_in(databases: Databases, browser: bytes, party: PasskeySite, credential: str) -> StoredPasskey:
     """The passkey that signed, and so its person. Raises Unauthenticated, with one message for every reason."""
     try:
         response = _read(lambda: parse_authentication_credential_json(_short(credential)))
         challenge = _challenge_of(response.response.client_data_json)
-        async with db.system() as session:
+        async with databases.home.system() as session:
             is_valid = await store.take_challenge(session, challenge, browser)
         raw_id = response.raw_id
-        passkey = await db.find_in_any_cell(raw_id.hex(), lambda session: store.find_passkey(session, raw_id))
+        passkey = await databases.find_in_any_cell(raw_id.hex(), lambda session: store.find_passkey(session, raw_id))
         if not is_valid or passkey is None or response.response.user_handle != passkey.person_id.bytes:
             raise _Refused
         verified = _read(lambda: _verified_sign_in(response, challenge, party, passkey))
     except _Refused:
         raise Unauthenticated(REFUSAL) from None
-    async with db.personal(passkey.person_id, within=passkey.confined_to) as own:
+    async with databases.personal(passkey.person_id, within=passkey.confined_to) as own:
         if not await store.note_use(own, passkey, sign_count=verified.new_sign_count):
             raise Unauthenticated(REFUSAL)
     return passkey
 
 
-async def list_passkeys(db: Database, person_id: UUID, *, within: UUID | None = None) -> list[Passkey]:
+async def list_passkeys(databases: Databases, person_id: UUID, *, within: UUID | None = None) -> list[Passkey]:
     """A person's passkeys, oldest first; `within`: the one tenant of which the account is, if any."""
-    async with db.personal(person_id, within=within) as session:
+    async with databases.personal(person_id, within=within) as session:
         return await store.list_passkeys(session, person_id, limit=MAX_PASSKEYS)
 
 
@@ -186,11 +187,11 @@ async def has_any(session: Session, person_id: UUID) -> bool:
     return bool(await store.list_passkeys(session, person_id, limit=1))
 
 
-async def rename(db: Database, person: PersonSession, passkey_id: UUID, name: str) -> None:
+async def rename(databases: Databases, person: PersonSession, passkey_id: UUID, name: str) -> None:
     """Give a passkey another name. Raises InvalidInput, NotFound, or Forbidden as `require_whole` does."""
     require_whole(person)
     name = passkey_name(name)
-    async with db.personal(person.person_id, within=person.account_tenant) as session:
+    async with databases.personal(person.person_id, within=person.account_tenant) as session:
         if not await store.rename_passkey(session, person.person_id, passkey_id, name):
             raise NotFound("There is no such passkey.")
 

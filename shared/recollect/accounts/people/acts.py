@@ -6,7 +6,7 @@ from uuid import UUID
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.people import store
-from recollect.postgres.database import Database
+from recollect.cells.databases import Databases
 from recollect.postgres.transactions import Session
 
 
@@ -32,27 +32,27 @@ async def record(session: Session, person_id: UUID, act: Act, *, within: UUID | 
     await audit.record_of_person(session, tenants, act.action, subject, *act.objects, actor=actor, address=act.address)
 
 
-async def record_in_other_cells(db: Database, person_id: UUID, act: Act, *, within: UUID | None = None) -> None:
+async def record_in_other_cells(databases: Databases, person_id: UUID, act: Act, *, within: UUID | None = None) -> None:
     """Record an act in the logs of their tenants in cells other than home, best effort; not of a confined session."""
     if within is None:
-        await db.do_in_other_cells(person_id, lambda session: record(session, person_id, act))
+        await databases.do_in_other_cells(person_id, lambda session: record(session, person_id, act))
 
 
-async def end_sign_ins_in_other_cells(db: Database, person_id: UUID, act: Act) -> None:
+async def end_sign_ins_in_other_cells(databases: Databases, person_id: UUID, act: Act) -> None:
     """As `end_sessions_in_other_cells`, with what they are at identity providers of tenants there."""
 
     async def end_sign_ins(session: Session) -> None:
         await store.end_sign_ins(session)
         await record(session, person_id, act)
 
-    await db.do_in_other_cells(person_id, end_sign_ins)
+    await databases.do_in_other_cells(person_id, end_sign_ins)
 
 
-async def end_sessions_in_other_cells(db: Database, person_id: UUID, act: Act) -> None:
+async def end_sessions_in_other_cells(databases: Databases, person_id: UUID, act: Act) -> None:
     """End their sessions that identity providers began in cells other than home, and record it, best effort."""
 
     async def end_sessions(session: Session) -> None:
         await store.revoke_sessions(session, person_id)
         await record(session, person_id, act)
 
-    await db.do_in_other_cells(person_id, end_sessions)
+    await databases.do_in_other_cells(person_id, end_sessions)

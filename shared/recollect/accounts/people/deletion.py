@@ -10,15 +10,15 @@ from uuid import UUID
 from recollect.accounts.people import service as people
 from recollect.accounts.people import store
 from recollect.accounts.people.model import DeletionOutcome, Membership, PersonSession
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, ErrorCode, Forbidden, NotFound
-from recollect.postgres.database import Database
 from recollect.postgres.transactions import Session
 
 NAMED = 5
 """How many organisations are named to a person who is still a member of them."""
 
 
-async def delete_own_account(db: Database, person: PersonSession, password: str) -> None:
+async def delete_own_account(databases: Databases, person: PersonSession, password: str) -> None:
     """Delete the account of the person who is signed in. `password`: theirs, if they have one.
 
     Raises as `delete_account` does; Forbidden for a person who signed in by a tenant's provider; Conflict for an
@@ -34,11 +34,11 @@ async def delete_own_account(db: Database, person: PersonSession, password: str)
         raise Conflict(
             "Your account is of one organisation alone, and is deleted when you leave it.", code=ErrorCode.MEMBER_EXISTS
         )
-    password_changes = await people.require_own_password(db, person, password)
-    await delete_account(db, person.person_id, password_changes=password_changes)
+    password_changes = await people.require_own_password(databases, person, password)
+    await delete_account(databases, person.person_id, password_changes=password_changes)
 
 
-async def delete_account(db: Database, person_id: UUID, *, password_changes: int | None = None) -> None:
+async def delete_account(databases: Databases, person_id: UUID, *, password_changes: int | None = None) -> None:
     """Delete a person with everything that belongs to them alone, and invitations to their address, in every cell.
 
     `password_changes`: the result of `people.require_own_password`. Raises NotFound; Conflict for a person who is
@@ -46,16 +46,16 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
     cells. After an error the account still exists, and the call may be repeated.
     """
     async with AsyncExitStack() as stack:
-        if db.has_several_cells:
-            await stack.enter_async_context(db.several_connections)
-        home = await stack.enter_async_context(db.personal(person_id))
+        if databases.has_several_cells:
+            await stack.enter_async_context(databases.several_connections)
+        home = await stack.enter_async_context(databases.home.personal(person_id))
         locked = await store.lock_account(home, person_id)
         if locked is None:
             raise NotFound("There is no such account.")
         if password_changes is not None:
             await people.require_same_password(home, person_id, password_changes)
         ask = store.list_memberships
-        require_no_member(await db.list_from_all_cells(ask, person_id=person_id, strict=True, home_session=home))
+        require_no_member(await databases.list_from_all_cells(ask, person_id=person_id, strict=True, home_session=home))
         email, name = locked
 
         async def delete_copy(session: Session) -> None:
@@ -63,7 +63,7 @@ async def delete_account(db: Database, person_id: UUID, *, password_changes: int
             await store.copy_person(session, person_id, email=email, name=name)
             _require_deleted(await store.delete_account(session))
 
-        await db.do_in_other_cells(person_id, delete_copy, strict=True)
+        await databases.do_in_other_cells(person_id, delete_copy, strict=True)
         _require_deleted(await store.delete_account(home))
 
 

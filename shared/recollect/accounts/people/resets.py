@@ -19,6 +19,7 @@ from recollect.accounts.people import service as people
 from recollect.accounts.people.breached import BreachedPasswords
 from recollect.accounts.people.model import Credentials, ProofOutcome, normalized_email
 from recollect.accounts.people.store import ResetRecord
+from recollect.cells.databases import Databases
 from recollect.crypto.peppers import find_under_any_secret
 from recollect.errors import NotFound
 from recollect.ids import new_id
@@ -46,9 +47,9 @@ class OpenReset:
     confined_to: UUID | None = None
 
 
-async def find_accounts(db: Database, email: str, *, tenant: str | None = None) -> list[Credentials]:
+async def find_accounts(databases: Databases, email: str, *, tenant: str | None = None) -> list[Credentials]:
     """The accounts of an address, as `people.list_accounts`. Raises InvalidInput for text that is no address."""
-    return await people.list_accounts(db, normalized_email(email), tenant=tenant)
+    return await people.list_accounts(databases, normalized_email(email), tenant=tenant)
 
 
 async def find_account(db: Database, email: str) -> Credentials | None:
@@ -57,13 +58,13 @@ async def find_account(db: Database, email: str) -> Credentials | None:
         return await store.find_credentials(session, normalized_email(email))
 
 
-async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes, within: UUID | None = None) -> str:
+async def begin_reset(databases: Databases, person_id: UUID, *, pepper: bytes, within: UUID | None = None) -> str:
     """The secret of a link by which this person can reset the password; it is in the result and nowhere else.
 
     `within`: the one tenant of which the account is, if any.
     """
     secret = secrets.token_urlsafe(32)
-    async with db.personal(person_id, within=within) as session:
+    async with databases.personal(person_id, within=within) as session:
         await store.forget_resets(session, person_id, max_stored=MAX_RESETS - 1)
         await store.insert_reset(
             session, person_id, reset_id=new_id(), secret_hash=hash_secret(secret, pepper), lifetime=RESET_LIFETIME
@@ -71,7 +72,7 @@ async def begin_reset(db: Database, person_id: UUID, *, pepper: bytes, within: U
     return secret
 
 
-async def open_reset(db: Database, secret: str, *, pepper: bytes) -> OpenReset:
+async def open_reset(databases: Databases, secret: str, *, pepper: bytes) -> OpenReset:
     """The valid link of this secret. Raises NotFound, with one message for every reason why it is not valid."""
     record = None
     if secret and len(secret) <= MAX_SECRET:
@@ -81,14 +82,14 @@ async def open_reset(db: Database, secret: str, *, pepper: bytes) -> OpenReset:
                 pepper, lambda accepted: store.find_reset(session, hash_secret(secret, accepted))
             )
 
-        record = await db.find_in_any_cell(secret, find)
+        record = await databases.find_in_any_cell(secret, find)
     if record is None or record.expires_at <= record.read_at:
         raise _void()
     return OpenReset(record.id, record.person_id, record.email, record.name, record.confined_to)
 
 
 async def reset_password(
-    db: Database,
+    databases: Databases,
     reset: OpenReset,
     password: str,
     *,
@@ -101,9 +102,9 @@ async def reset_password(
     is refused, after which the link is still valid; NotFound where it was used meanwhile; TenantMoving where an
     organisation at whose provider the person signs in is between two cells.
     """
-    password_hash = await people.hash_new_password(db, reset.email, reset.name, password, breached=breached)
+    password_hash = await people.hash_new_password(databases, reset.email, reset.name, password, breached=breached)
     changed = acts.Act(Action.PASSWORD_CHANGED, address)
-    async with db.personal(reset.person_id, within=reset.confined_to) as session:
+    async with databases.personal(reset.person_id, within=reset.confined_to) as session:
         if not await store.use_reset(session, reset.person_id, reset.id):
             raise _void()
         await store.forget_resets(session, reset.person_id, max_stored=0)
@@ -111,23 +112,23 @@ async def reset_password(
         await store.end_sign_ins(session)
         await acts.record(session, reset.person_id, changed, within=reset.confined_to)
     if reset.confined_to is None:
-        await acts.end_sign_ins_in_other_cells(db, reset.person_id, changed)
+        await acts.end_sign_ins_in_other_cells(databases, reset.person_id, changed)
     else:
-        await _prove_address(db, reset, reset.confined_to, password_hash)
+        await _prove_address(databases, reset, reset.confined_to, password_hash)
 
 
-async def _prove_address(db: Database, reset: OpenReset, tenant_id: UUID, password_hash: str) -> None:
+async def _prove_address(databases: Databases, reset: OpenReset, tenant_id: UUID, password_hash: str) -> None:
     """Make an account of one tenant one of none, at home, unless the address has such an account."""
     person_id = reset.person_id
-    async with db.personal(person_id) as home:
+    async with databases.home.personal(person_id) as home:
         outcome = await store.prove_address(home, as_copy=False)
         if outcome is ProofOutcome.UNKNOWN:  # It is in the cell of its tenant, where a copy of it stays.
             moved = await store.insert_person(
                 home, person_id, email=reset.email, name=reset.name, password_hash=password_hash
             )
             outcome = ProofOutcome.PROVEN if moved else ProofOutcome.TAKEN
-    if outcome is ProofOutcome.PROVEN and db.known_cell(tenant_id) != HOME:
-        async with db.personal(person_id, within=tenant_id) as session:
+    if outcome is ProofOutcome.PROVEN and databases.known_cell(tenant_id) != HOME:
+        async with databases.personal(person_id, within=tenant_id) as session:
             await store.prove_address(session, as_copy=True)
 
 

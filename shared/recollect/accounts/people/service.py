@@ -18,6 +18,7 @@ from recollect.accounts.people.model import (
     normalized_email,
     person_name,
 )
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, ErrorCode, Forbidden, InvalidInput, Unauthenticated
 from recollect.ids import new_id
 from recollect.postgres.database import Database
@@ -28,7 +29,7 @@ MAX_TENANT_ACCOUNTS = 20
 
 
 async def register(
-    db: Database, email: str, name: str, password: str | None, *, breached: BreachedPasswords | None = None
+    databases: Databases, email: str, name: str, password: str | None, *, breached: BreachedPasswords | None = None
 ) -> Person:
     """Create a person, with a password or for sign-in by a provider.
 
@@ -38,9 +39,9 @@ async def register(
     email, name = normalized_email(email), person_name(name)
     password_hash = None
     if password is not None:
-        password_hash = await hash_new_password(db, email, name, password, breached=breached)
+        password_hash = await hash_new_password(databases, email, name, password, breached=breached)
     person_id = new_id()
-    async with db.personal(person_id) as session:
+    async with databases.home.personal(person_id) as session:
         person = await store.insert_person(session, person_id, email=email, name=name, password_hash=password_hash)
     if person is None:
         raise Conflict("There is already an account with this address. Sign in.", code=ErrorCode.MEMBER_EXISTS)
@@ -48,12 +49,12 @@ async def register(
 
 
 async def hash_new_password(
-    db: Database, email: str, name: str, password: str, *, breached: BreachedPasswords | None = None
+    databases: Databases, email: str, name: str, password: str, *, breached: BreachedPasswords | None = None
 ) -> str:
     """The hash of a password that a person of this address and name chooses. Raises InvalidInput if it is refused."""
     await passwords.require_strong(password, (email, name), breached)
     return await passwords.hash_password(
-        password, existing_hashes=[account.password_hash for account in await list_accounts(db, email)]
+        password, existing_hashes=[account.password_hash for account in await list_accounts(databases, email)]
     )
 
 
@@ -75,15 +76,15 @@ async def is_known(db: Database, email: str) -> bool:
 
 
 async def list_accounts(
-    db: Database, email: str, *, tenant: str | None = None, person_id: UUID | None = None
+    databases: Databases, email: str, *, tenant: str | None = None, person_id: UUID | None = None
 ) -> list[Credentials]:
     """The accounts of an address: the one whose person proved it, if any, then those of one tenant each.
 
     Of the latter, at most MAX_TENANT_ACCOUNTS of each cell, that of `tenant` (its slug) or of this person among them.
     """
-    async with db.system() as session:
+    async with databases.home.system() as session:
         proven = await store.find_credentials(session, email)
-    of_tenants = await db.list_from_all_cells(
+    of_tenants = await databases.list_from_all_cells(
         lambda session: store.find_tenant_accounts(
             session, email, tenant=tenant, person_id=person_id, most=MAX_TENANT_ACCOUNTS
         )
@@ -92,7 +93,7 @@ async def list_accounts(
 
 
 async def sign_in(
-    db: Database, email: str, password: str, browser: Browser, *, pepper: bytes, tenant: str | None = None
+    databases: Databases, email: str, password: str, browser: Browser, *, pepper: bytes, tenant: str | None = None
 ) -> IssuedSession:
     """Begin a session. Raises Unauthenticated, with one message and after the same time for every reason.
 
@@ -103,14 +104,14 @@ async def sign_in(
         email = normalized_email(email)
     except InvalidInput:
         raise Unauthenticated(sessions.REFUSAL) from None
-    accounts = await list_accounts(db, email, tenant=tenant)
+    accounts = await list_accounts(databases, email, tenant=tenant)
     matching = await passwords.matches_each(password, [account.password_hash for account in accounts])
     found = [account for account, matches in zip(accounts, matching, strict=True) if matches]
     if not found:
         raise Unauthenticated(sessions.REFUSAL)
     account = next((account for account in found if tenant and account.tenant == tenant), found[0])
     return await sessions.begin_session(
-        db,
+        databases,
         account.id,
         browser,
         pepper=pepper,
@@ -119,7 +120,7 @@ async def sign_in(
     )
 
 
-async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> None:
+async def note_refused_sign_in(databases: Databases, email: str, browser: Browser) -> None:
     """Record a refused sign-in, if the address has an account, in the log of each of the person's tenants.
 
     Call it after the answer was sent: its duration must not reveal whether there is an account.
@@ -129,15 +130,15 @@ async def note_refused_sign_in(db: Database, email: str, browser: Browser) -> No
     except InvalidInput:
         return
     refused = acts.Act(Action.SESSION_REFUSED, browser.address, actor=UNKNOWN)
-    for account in await list_accounts(db, email):
+    for account in await list_accounts(databases, email):
         within = account.confined_to
-        async with db.personal(account.id, within=within) as session:
+        async with databases.personal(account.id, within=within) as session:
             await acts.record(session, account.id, refused, within=within)
-        await acts.record_in_other_cells(db, account.id, refused, within=within)
+        await acts.record_in_other_cells(databases, account.id, refused, within=within)
 
 
 async def change_password(
-    db: Database,
+    databases: Databases,
     signed_in: PersonSession,
     old: str,
     new: str,
@@ -152,35 +153,35 @@ async def change_password(
     """
     if signed_in.by_provider:
         raise Forbidden("You signed in through an organisation's provider. Sign in with your password to change it.")
-    found = await _own_account(db, signed_in)
+    found = await _own_account(databases, signed_in)
     if found is None or not await passwords.matches(old, found.password_hash):
         raise _wrong_password("old_password")
-    password_hash = await hash_new_password(db, signed_in.email, signed_in.name, new, breached=breached)
+    password_hash = await hash_new_password(databases, signed_in.email, signed_in.name, new, breached=breached)
     changed, within = acts.Act(Action.PASSWORD_CHANGED, address), signed_in.account_tenant
-    async with db.personal(signed_in.person_id, within=within) as session:
+    async with databases.personal(signed_in.person_id, within=within) as session:
         if not await store.lock_password(session, signed_in.person_id, password_changes=found.password_changes):
             raise _wrong_password("old_password")
         await store.set_password(session, signed_in.person_id, password_hash)
         await store.revoke_other_sessions(session, signed_in.person_id, except_session=signed_in.id)
         await acts.record(session, signed_in.person_id, changed, within=within)
     if within is None:
-        await acts.end_sessions_in_other_cells(db, signed_in.person_id, changed)
+        await acts.end_sessions_in_other_cells(databases, signed_in.person_id, changed)
 
 
-async def require_own_password(db: Database, signed_in: PersonSession, password: str) -> int:
+async def require_own_password(databases: Databases, signed_in: PersonSession, password: str) -> int:
     """Raise InvalidInput unless this is the password of the person who is signed in, or they have none.
 
     Returns their number of password changes, for `require_same_password` in the transaction that needs the password.
     """
-    found = await _own_account(db, signed_in)
+    found = await _own_account(databases, signed_in)
     if found is None or not (found.password_hash is None or await passwords.matches(password, found.password_hash)):
         raise _wrong_password("password")
     return found.password_changes
 
 
-async def has_own_password(db: Database, signed_in: PersonSession) -> bool:
+async def has_own_password(databases: Databases, signed_in: PersonSession) -> bool:
     """Whether the person who is signed in has a password."""
-    found = await _own_account(db, signed_in)
+    found = await _own_account(databases, signed_in)
     return found is not None and found.password_hash is not None
 
 
@@ -205,28 +206,30 @@ async def has_password(session: Session, email: str, person_id: UUID) -> bool:
     return any(account.id == person_id and account.password_hash is not None for account in accounts)
 
 
-async def _own_account(db: Database, signed_in: PersonSession) -> Credentials | None:
+async def _own_account(databases: Databases, signed_in: PersonSession) -> Credentials | None:
     """The account of the person who is signed in; None where it is gone."""
-    accounts = await list_accounts(db, signed_in.email, person_id=signed_in.person_id)
+    accounts = await list_accounts(databases, signed_in.email, person_id=signed_in.person_id)
     return next((account for account in accounts if account.id == signed_in.person_id), None)
 
 
 async def list_memberships(
-    db: Database, person_id: UUID, *, within: UUID | None, strict: bool = False
+    databases: Databases, person_id: UUID, *, within: UUID | None, strict: bool = False
 ) -> list[Membership]:
     """The memberships of a person, by slug; for a session confined to one tenant (`within`) only that one.
 
     `strict`: raises Unavailable instead of returning an empty list while a cell is unreachable.
     """
     if within is None:
-        memberships = await db.list_from_all_cells(store.list_memberships, person_id=person_id, strict=strict)
+        memberships = await databases.list_from_all_cells(store.list_memberships, person_id=person_id, strict=strict)
         return sorted(memberships, key=lambda membership: membership.tenant)
-    async with db.personal(person_id, within=within) as session:
+    async with databases.personal(person_id, within=within) as session:
         memberships = await store.list_memberships(session)
         return [membership for membership in memberships if membership.tenant_id == within]
 
 
-async def find_membership(db: Database, person_id: UUID, tenant: str, *, within: UUID | None) -> Membership | None:
+async def find_membership(
+    databases: Databases, person_id: UUID, tenant: str, *, within: UUID | None
+) -> Membership | None:
     """The membership of a person in the tenant of this slug, or None; `within` as in `list_memberships`.
 
     Raises Unavailable.
@@ -237,8 +240,8 @@ async def find_membership(db: Database, person_id: UUID, tenant: str, *, within:
         return next((membership for membership in memberships if membership.tenant == tenant), None)
 
     if within is None:
-        return await db.find_in_any_cell(f"member {tenant}", find, person_id=person_id, slug=tenant)
-    async with db.personal(person_id, within=within) as session:
+        return await databases.find_in_any_cell(f"member {tenant}", find, person_id=person_id, slug=tenant)
+    async with databases.personal(person_id, within=within) as session:
         found = await find(session)
     return found if found is not None and found.tenant_id == within else None
 
@@ -250,15 +253,15 @@ async def copy_person(tx: Transaction, person_id: UUID, email: str, name: str) -
 
 
 @asynccontextmanager
-async def account_locked(db: Database, person_id: UUID) -> AsyncIterator[None]:
+async def account_locked(databases: Databases, person_id: UUID) -> AsyncIterator[None]:
     """Prevent the deletion of a person's account while they become a member of a tenant in any cell.
 
     With a single cell, `lock_account_shared` does this. Raises Unauthenticated where the account is deleted.
     """
-    if not db.has_several_cells:
+    if not databases.has_several_cells:
         yield
         return
-    async with db.several_connections, db.personal(person_id) as home:
+    async with databases.several_connections, databases.home.personal(person_id) as home:
         await _hold(home, person_id)
         yield
 

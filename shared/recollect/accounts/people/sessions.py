@@ -20,9 +20,9 @@ from recollect.accounts.people.model import (
     PersonSession,
 )
 from recollect.accounts.people.store import SessionRecord
+from recollect.cells.databases import Databases
 from recollect.crypto.peppers import find_under_any_secret, hashes_under
 from recollect.errors import ErrorCode, NotFound, TenantMoving, Unauthenticated
-from recollect.postgres.database import Database
 from recollect.postgres.transactions import Session
 from recollect.text.control_characters import printable
 
@@ -45,7 +45,7 @@ REFUSAL = "The address or the password is wrong."
 
 
 async def begin_session(
-    db: Database,
+    databases: Databases,
     person_id: UUID,
     browser: Browser,
     *,
@@ -64,8 +64,10 @@ async def begin_session(
     stored_browser = Browser(printable(browser.user_agent[:MAX_USER_AGENT]), browser.address)
     within = confinement.tenant_id if confinement else None
     by_provider = confinement is not None and confinement.provider_id is not None
-    changes_at_home = await _password_changes(db, person_id) if by_provider and db.has_several_cells else None
-    async with db.personal(person_id, within=within) as session:
+    changes_at_home = (
+        await _password_changes(databases, person_id) if by_provider and databases.has_several_cells else None
+    )
+    async with databases.personal(person_id, within=within) as session:
         if password_changes is not None and not await store.lock_password(
             session, person_id, password_changes=password_changes
         ):
@@ -84,23 +86,23 @@ async def begin_session(
         )
         started = acts.Act(Action.SESSION_STARTED, browser.address, (named("session", session_id),))
         await acts.record(session, person_id, started, within=within)
-    await acts.record_in_other_cells(db, person_id, started, within=within)
+    await acts.record_in_other_cells(databases, person_id, started, within=within)
     return IssuedSession(session_id, person_id, secret, expires_at)
 
 
-async def _password_changes(db: Database, person_id: UUID) -> int | None:
+async def _password_changes(databases: Databases, person_id: UUID) -> int | None:
     """A person's number of password changes so far: a later change ends sessions that begin now."""
-    async with db.personal(person_id) as home:
+    async with databases.home.personal(person_id) as home:
         return await store.count_password_changes(home, person_id)
 
 
-async def session_of(db: Database, secret: str, *, pepper: bytes) -> PersonSession | None:
+async def session_of(databases: Databases, secret: str, *, pepper: bytes) -> PersonSession | None:
     """The session of this secret; None where it is not valid, or has ended."""
-    found = await find_session(db, secret, pepper=pepper)
-    return None if found is None else await use_session(db, found)
+    found = await find_session(databases, secret, pepper=pepper)
+    return None if found is None else await use_session(databases, found)
 
 
-async def find_session(db: Database, secret: str, *, pepper: bytes) -> SessionRecord | None:
+async def find_session(databases: Databases, secret: str, *, pepper: bytes) -> SessionRecord | None:
     """What is stored of the session of this secret, even if it has ended; None for any other text."""
     if not secret or len(secret) > MAX_SECRET:
         return None
@@ -110,12 +112,12 @@ async def find_session(db: Database, secret: str, *, pepper: bytes) -> SessionRe
             pepper, lambda accepted: store.find_session(session, hash_secret(secret, accepted))
         )
 
-    return await db.find_in_any_cell(
+    return await databases.find_in_any_cell(
         secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
 
 
-async def use_session(db: Database, record: SessionRecord) -> PersonSession | None:
+async def use_session(databases: Databases, record: SessionRecord) -> PersonSession | None:
     """A session of `find_session`, noted as used; None where it has ended."""
     now = record.read_at
     if record.revoked_at is not None:
@@ -124,7 +126,7 @@ async def use_session(db: Database, record: SessionRecord) -> PersonSession | No
         return None
     if record.last_used_at < now - TOUCH_EVERY:
         with suppress(TenantMoving):  # While a move blocks writes, reads go on.
-            async with db.personal(record.person_id, within=record.confined_to) as session:
+            async with databases.personal(record.person_id, within=record.confined_to) as session:
                 await store.touch_session(session, record.person_id, record.id, now)
     return PersonSession(
         record.id,
@@ -140,7 +142,7 @@ async def use_session(db: Database, record: SessionRecord) -> PersonSession | No
     )
 
 
-async def list_sessions(db: Database, person_id: UUID, *, within: UUID | None) -> list[ListedSession]:
+async def list_sessions(databases: Databases, person_id: UUID, *, within: UUID | None) -> list[ListedSession]:
     """A person's valid sessions, the most recently used first.
 
     `within`: the tenant to which the calling session is confined; it sees sessions confined to the same tenant.
@@ -150,14 +152,14 @@ async def list_sessions(db: Database, person_id: UUID, *, within: UUID | None) -
         return await store.list_sessions(session, person_id, within=within, limit=MAX_SESSIONS)
 
     if within is None:
-        sessions = await db.list_from_all_cells(list_in_cell, person_id=person_id)
+        sessions = await databases.list_from_all_cells(list_in_cell, person_id=person_id)
         return sorted(sessions, key=lambda session: session.last_used_at, reverse=True)[:MAX_SESSIONS]
-    async with db.personal(person_id, within=within) as session:
+    async with databases.personal(person_id, within=within) as session:
         return await list_in_cell(session)
 
 
 async def end_session(
-    db: Database, person_id: UUID, session_id: UUID, *, within: UUID | None, address: str | None = None
+    databases: Databases, person_id: UUID, session_id: UUID, *, within: UUID | None, address: str | None = None
 ) -> ListedSession:
     """End one of a person's sessions; doing it twice changes nothing.
 
@@ -173,9 +175,9 @@ async def end_session(
         return ended
 
     if within is None:
-        ended = await db.find_in_any_cell(str(session_id), end, person_id=person_id)
+        ended = await databases.find_in_any_cell(str(session_id), end, person_id=person_id)
     else:
-        async with db.personal(person_id, within=within) as session:
+        async with databases.personal(person_id, within=within) as session:
             ended = await end(session)
     if ended is None:
         raise NotFound("There is no such session.", code=ErrorCode.SESSION_NOT_FOUND)

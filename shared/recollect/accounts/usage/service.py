@@ -26,6 +26,7 @@ from recollect.accounts.usage.model import (
 )
 from recollect.accounts.usage.tally import UsageTally
 from recollect.caller import Caller
+from recollect.cells.databases import Databases
 from recollect.errors import RecollectError, TenantMoving, Unavailable
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.database import Database
@@ -44,14 +45,14 @@ FORGOTTEN_AT_ONCE = 5_000
 log = structlog.get_logger(__name__)
 
 
-async def flush(db: Database, tally: UsageTally) -> None:
+async def flush(databases: Databases, tally: UsageTally) -> None:
     """Store the counts. Counts that the database does not take now stay in the tally; this raises nothing.
 
     After MAX_FAILED tenants that failed, the flush ends; the next one begins with other tenants.
     """
     failed = 0
     for tenant_id in tally.tenants():
-        failed += not await _flush_tenant(db, tally, tenant_id)
+        failed += not await _flush_tenant(databases, tally, tenant_id)
         if failed == MAX_FAILED:
             return
 
@@ -115,17 +116,17 @@ async def forget_old(tx: Transaction, *, retention: timedelta, limit: int = FORG
     return await store.forget_usage(tx, retention=retention, limit=limit) == limit
 
 
-async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> bool:
+async def _flush_tenant(databases: Databases, tally: UsageTally, tenant_id: UUID) -> bool:
     """Store the counts of a tenant. Return whether they are stored, or dropped because the tenant was erased."""
     usage = tally.take(tenant_id)
     is_written = False
     try:
-        async with db.transaction(_usage_caller(tenant_id)) as tx:
+        async with databases.of(tenant_id).transaction(_usage_caller(tenant_id)) as tx:
             await _write(tx, usage)
             is_written = True
         return True
     except TenantMoving as error:
-        if await _is_erased(db, tenant_id):
+        if await _is_erased(databases, tenant_id):
             log.info("usage dropped, its tenant was erased", tenant=str(tenant_id))
             return True
         log.warning("usage not saved", tenant=str(tenant_id), reason=str(error), again=True)
@@ -145,9 +146,9 @@ async def _flush_tenant(db: Database, tally: UsageTally, tenant_id: UUID) -> boo
     return False
 
 
-async def _is_erased(db: Database, tenant_id: UUID) -> bool:
+async def _is_erased(databases: Databases, tenant_id: UUID) -> bool:
     try:
-        return await db.is_erased(tenant_id)
+        return await databases.is_erased(tenant_id)
     except Unavailable:
         return False
 

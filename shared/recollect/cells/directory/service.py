@@ -11,7 +11,7 @@ from recollect.settings.cells import HOME
 
 
 async def find_cell(home: Operator, *, slug: str | None = None, tenant_id: UUID | None = None) -> str:
-    """The cell of a tenant, for operators; calls of tenants find it by `recollect.cells.service`."""
+    """The cell of a tenant, for operators; calls of tenants find it by `recollect.cells.databases`."""
     entry = await store.find_entry(home, slug=slug, tenant_id=tenant_id)
     return HOME if entry is None else entry.cell
 

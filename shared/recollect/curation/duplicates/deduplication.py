@@ -50,6 +50,7 @@ from recollect.jobs import service as jobs
 from recollect.jobs.kinds import DEDUPLICATE
 from recollect.jobs.model import MAX_PENDING_FOR_SWEEPS, Job, NewJob
 from recollect.postgres.database import Database
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 
 RETRY_AFTER = timedelta(hours=1)
@@ -169,7 +170,7 @@ class ComparisonStep:
 
 
 async def deduplicate(
-    db: Database,
+    db: TenantDatabase,
     caller: Caller,
     graph_id: UUID,
     cursor: ScanCursor | None = None,

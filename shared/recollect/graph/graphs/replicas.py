@@ -12,9 +12,9 @@ from recollect.fairness.slots import without_preemption, yield_to_others
 from recollect.graph.graphs import store
 from recollect.graph.graphs.model import GraphPosition
 from recollect.graph.graphs.view import GraphView
-from recollect.postgres.database import Database
 from recollect.postgres.replica_lag import ReplicaOutcome
 from recollect.postgres.replicas import ReplicaFailed
+from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import ReadReplica, Transaction
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ async def replicated(view: GraphView, stack: AsyncExitStack) -> GraphView | None
     return None if replica_tx is None else replace(view, tx=replica_tx)
 
 
-async def read_graph(db: Database, caller: Caller, graph_id: UUID, read: Read[T]) -> T:
+async def read_graph(db: TenantDatabase, caller: Caller, graph_id: UUID, read: Read[T]) -> T:
     """What `read` returns for a graph, in one read-only transaction: on the replica where it is up to date."""
     try:
         async with AsyncExitStack() as primary, AsyncExitStack() as replica:

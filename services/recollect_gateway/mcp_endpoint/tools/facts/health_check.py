@@ -67,7 +67,7 @@ class Health(Struct, frozen=True):
 
 async def test_connection(call: Call, arguments: CheckHealth) -> Reply:
     """Check that the database answers."""
-    await call.services.db.ping()
+    await call.services.databases.home.ping()
     return Reply(Connection(True, "The database answers."))
 
 

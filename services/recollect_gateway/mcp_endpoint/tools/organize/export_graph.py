@@ -79,7 +79,7 @@ async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
             f"(toolsets organize and admin). Outside MCP, use `recollect export --graph {name} --format "
             f"{arguments.format}` or GET /v1/graphs/{name}/export?format={arguments.format}"
         )
-    await exports.record_export(call.services.db, call.caller, export)
+    await exports.record_export(call.db, call.caller, export)
     return _exported(arguments.format, text, export.snapshot.revision, export.facts_left_out)
 
 

@@ -49,9 +49,9 @@ from recollect.accounts.oauth.grants.model import (
 from recollect.accounts.oauth.grants.store import AccessRecord, RefreshRecord
 from recollect.accounts.people.model import Membership
 from recollect.caller import ROLE_SCOPES, Caller, Rates
+from recollect.cells.databases import Databases
 from recollect.crypto.peppers import find_under_any_secret, hashes_under
 from recollect.errors import CredentialEnded, ErrorCode, NotFound, TenantSuspended, TokenExpired, Unauthenticated
-from recollect.postgres.database import Database
 from recollect.postgres.transactions import Session, Transaction
 
 REUSE, CLIENT, LIMIT = "reuse", "client", "limit"
@@ -91,7 +91,7 @@ async def approve(tx: Transaction, approval: Approval, *, pepper: bytes) -> str:
     return code
 
 
-async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | None:
+async def find_tenant(databases: Databases, secret: str, *, pepper: bytes) -> UUID | None:
     """The tenant of a code or token; None for other text, or an unknown one."""
     if kind_of(secret) not in (CODE, ACCESS, REFRESH):
         return None
@@ -101,7 +101,7 @@ async def find_tenant(db: Database, secret: str, *, pepper: bytes) -> UUID | Non
             pepper, lambda accepted: store.find_tenant(session, hash_secret(secret, accepted))
         )
 
-    return await db.find_in_any_cell(
+    return await databases.find_in_any_cell(
         secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
 
@@ -174,7 +174,7 @@ async def refresh(
 
 
 async def authenticate(
-    db: Database,
+    databases: Databases,
     secret: str,
     *,
     resource: str | None,
@@ -194,7 +194,7 @@ async def authenticate(
             pepper, lambda accepted: store.find_access_token(session, hash_secret(secret, accepted))
         )
 
-    record = await db.find_in_any_cell(
+    record = await databases.find_in_any_cell(
         secret, find, stored_hashes=lambda: hashes_under(pepper, lambda accepted: hash_secret(secret, accepted))
     )
     if record is None:
@@ -247,7 +247,7 @@ async def revoke_grant(tx: Transaction, grant_id: UUID) -> Grant:
     return grant
 
 
-async def list_own_grants(db: Database, person_id: UUID, *, within: UUID | None) -> list[OwnGrant]:
+async def list_own_grants(databases: Databases, person_id: UUID, *, within: UUID | None) -> list[OwnGrant]:
     """The valid grants of a person who has signed in, the most recently used first.
 
     They are of all their tenants, or of the one to which their session is confined (`within`).
@@ -257,23 +257,23 @@ async def list_own_grants(db: Database, person_id: UUID, *, within: UUID | None)
         return await store.list_own_grants(session, most=MAX_OWN_GRANTS)
 
     if within is None:
-        grants = await db.list_from_all_cells(list_grants, person_id=person_id)
+        grants = await databases.list_from_all_cells(list_grants, person_id=person_id)
         return sorted(grants, key=lambda grant: grant.last_used_at or grant.created_at, reverse=True)[:MAX_OWN_GRANTS]
-    async with db.personal(person_id, within=within) as session:
+    async with databases.personal(person_id, within=within) as session:
         return [grant for grant in await list_grants(session) if grant.tenant_id == within]
 
 
-async def end_own_grant(db: Database, person_id: UUID, grant_id: UUID, *, within: UUID | None) -> None:
+async def end_own_grant(databases: Databases, person_id: UUID, grant_id: UUID, *, within: UUID | None) -> None:
     """Revoke a grant that this person gave, and all its tokens; `within` as in `list_own_grants`.
 
     Raises NotFound, also for a grant of somebody else.
     """
-    for grant in await list_own_grants(db, person_id, within=within):
+    for grant in await list_own_grants(databases, person_id, within=within):
         if grant.id == grant_id:
             caller = Caller(
                 grant.tenant_id, grant.tenant, subject_of(person_id), scopes=ROLE_SCOPES[grant.role], role=grant.role
             )
-            async with db.transaction(caller, also_suspended=True) as tx:
+            async with databases.of(grant.tenant_id).transaction(caller, also_suspended=True) as tx:
                 await _end(tx, grant_id, revoked_by=caller.subject)
             return
     raise NotFound("There is no such grant.", code=ErrorCode.GRANT_NOT_FOUND)

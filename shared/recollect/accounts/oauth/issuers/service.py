@@ -36,8 +36,8 @@ from recollect.accounts.oauth.issuers.model import (
 from recollect.accounts.oauth.issuers.store import IssuerRecord
 from recollect.accounts.token_issuers import LEEWAY_SECONDS, IssuerFailed, Issuers, TokenRefused
 from recollect.caller import Caller, Rates, default_graph_of
+from recollect.cells.databases import Databases
 from recollect.errors import Conflict, ErrorCode, NotFound, TenantSuspended, TokenExpired, Unauthenticated
-from recollect.postgres.database import Database
 from recollect.postgres.transactions import Session, Transaction
 from recollect.text.control_characters import controls
 
@@ -106,7 +106,7 @@ async def delete_issuer(tx: Transaction, issuer_id: UUID) -> None:
     await audit.record(tx, Action.ISSUER_DELETED, _named(issuer_id))
 
 
-async def trusted_addresses(db: Database, tenant: str) -> list[str]:
+async def trusted_addresses(databases: Databases, tenant: str) -> list[str]:
     """The issuers that the tenant of this slug trusts, beside us; empty if there is no such tenant.
 
     Raises Unavailable if its cell is unavailable, or it is moving.
@@ -115,10 +115,10 @@ async def trusted_addresses(db: Database, tenant: str) -> list[str]:
     async def find(session: Session) -> list[str] | None:
         return await store.list_addresses(session, tenant) or None
 
-    return await db.find_in_any_cell(f"issuers {tenant}", find, slug=tenant) or []
+    return await databases.find_in_any_cell(f"issuers {tenant}", find, slug=tenant) or []
 
 
-async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken) -> Caller:
+async def authenticate(databases: Databases, issuers: Issuers, presented: PresentedToken) -> Caller:
     """The Caller of a token of a trusted issuer. Raises Unauthenticated, with one message for every reason.
 
     It raises TokenExpired for a token that the issuer signed and whose time is over.
@@ -126,7 +126,7 @@ async def authenticate(db: Database, issuers: Issuers, presented: PresentedToken
     try:
         address = _unverified_issuer(presented.secret)
         by = f"issuer {presented.tenant} {address}"
-        record = await db.find_in_any_cell(
+        record = await databases.find_in_any_cell(
             by, lambda session: store.find_issuer(session, presented.tenant, address), slug=presented.tenant
         )
         if record is None:
