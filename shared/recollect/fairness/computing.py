@@ -15,6 +15,7 @@ import asyncio
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Generic, TypeVar
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -124,6 +125,12 @@ async def map_yielding(items: Iterable[A], make: Callable[[A], B]) -> list[B]:
             await asyncio.sleep(0)
             yield_at = time.perf_counter() + MAX_BLOCKING_SECONDS
     return results
+
+
+async def filter_yielding(items: Iterable[A], is_kept: Callable[[A], bool]) -> list[A]:
+    """The items for which `is_kept` is true, in order; other calls go on in between."""
+    candidates = list(items)
+    return list(compress(candidates, await map_yielding(candidates, is_kept)))
 
 
 async def collected(items: Iterable[A]) -> list[A]:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Any
 from uuid import UUID
 
-from recollect.fairness.computing import batches, map_yielding
+from recollect.fairness.computing import batches, filter_yielding, map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs.model import Revision
 from recollect.graph.hierarchy import service as hierarchy
@@ -263,14 +262,14 @@ async def _rewrite(tx: Transaction, revision: Revision, page: _Page, strategy: S
     renamed: set[UUID] = set()
     if replaced or any(aliases_by_id.values()):
         renamed = await aliases.alias(tx, revision, aliases_by_id, replaced=replaced)
-    differ = await map_yielding(known.values(), lambda entity: not entity.fields.is_same_as(entity.head.fields))
-    changed = {
-        name: entity
-        for (name, entity), differs in zip(known.items(), differ, strict=True)
-        if differs or entity.head.id in renamed
-    }
-    await nodes.rewrite(tx, revision, [Rewrite(entity.head, entity.fields) for entity in changed.values()])
-    return set(changed)
+
+    def is_changed(named: tuple[str, _ExistingEntity]) -> bool:
+        _, entity = named
+        return entity.head.id in renamed or not entity.fields.is_same_as(entity.head.fields)
+
+    changed = await filter_yielding(known.items(), is_changed)
+    await nodes.rewrite(tx, revision, [Rewrite(entity.head, entity.fields) for _, entity in changed])
+    return {name for name, _ in changed}
 
 
 async def _observe(
@@ -320,8 +319,8 @@ async def _rewrite_observations(
         before = [o for o in stored if (*o.key, o.status) in in_file]
         after = [_rewritten(o, in_file[*o.key, o.status], strategy) for o in before]
         await observations.rewrite(tx, revision, before, after)
-        differ = await map_yielding(zip(before, after, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
-        changed |= {new.entity for new in compress(after, differ)}
+        differing = await filter_yielding(zip(before, after, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
+        changed |= {new.entity for _, new in differing}
     return changed
 
 

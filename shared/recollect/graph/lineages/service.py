@@ -7,11 +7,10 @@ supersedes all heads. A put that would repeat a head, as when its call is sent a
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from uuid import UUID
 
 from recollect.errors import ErrorCode, NotFound, RecollectError
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import filter_yielding, map_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import store
@@ -207,8 +206,10 @@ async def _without_needless(
 ) -> list[Draft | Rewrite | PutOutcome | RecollectError]:
     """The steps; each that would repeat a head is replaced by its outcome."""
     rewrites = [step for step in steps if isinstance(step, Rewrite)]
-    repeats = await map_yielding(rewrites, lambda step: step.sibling_heads or step.fields.is_same_as(step.head.fields))
-    candidates = [step.head.id for step in compress(rewrites, repeats)]
+    repeated = await filter_yielding(
+        rewrites, lambda step: bool(step.sibling_heads) or step.fields.is_same_as(step.head.fields)
+    )
+    candidates = [step.head.id for step in repeated]
     if not candidates:
         return list(steps)
     newest = await store.current_versions(tx, [graph.id], candidates)

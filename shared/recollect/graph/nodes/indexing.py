@@ -1,10 +1,10 @@
 """The passages of nodes: what of a node is searched, and when its passages are made anew."""
 
 from collections.abc import Container, Sequence
-from itertools import accumulate, compress
+from itertools import accumulate
 from uuid import UUID
 
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import filter_yielding, map_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.json_values import same_json
 from recollect.graph.nodes import store
@@ -45,7 +45,7 @@ async def index_rewritten(
     changed = [r.head.id for r in rewrites if r.head.id in divided or _text(r.fields) != _text(r.head.fields)]
     await reindex(tx, revision, changed)
     worded = [r for r in rewrites if r.fields.content is not None]
-    relabelled = compress(worded, await map_yielding(worded, lambda r: not _has_same_labels(r.fields, r.head)))
+    relabelled = await filter_yielding(worded, lambda r: not _has_same_labels(r.fields, r.head))
     await _relabel(tx, revision, sorted({r.head.id for r in relabelled} - set(changed)))
 
 

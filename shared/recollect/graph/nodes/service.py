@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import compress
 from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode, TooLarge
-from recollect.fairness.computing import map_yielding, sized_batches
+from recollect.fairness.computing import filter_yielding, sized_batches
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import indexing, naming, store
@@ -201,9 +200,7 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
 
 async def differing(rewrites: Iterable[Rewrite]) -> list[Rewrite]:
     """The rewrites that change their nodes. Other calls go on while large nodes are compared."""
-    each = list(rewrites)
-    differ = await map_yielding(each, lambda rewrite: not rewrite.fields.is_same_as(rewrite.head.fields))
-    return list(compress(each, differ))
+    return await filter_yielding(rewrites, lambda rewrite: not rewrite.fields.is_same_as(rewrite.head.fields))
 
 
 async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) -> int:

@@ -3,11 +3,10 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import compress
 from uuid import UUID
 
 from recollect.errors import ErrorCode, TooLarge
-from recollect.fairness.computing import batches, collected, map_yielding, sized_batches
+from recollect.fairness.computing import batches, collected, filter_yielding, map_yielding, sized_batches
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
@@ -168,8 +167,8 @@ async def enrich(tx: Transaction, revision: Revision, duplicates: Sequence[Obser
         known, lambda o: reduce(Observation.merged_with, _active(by_content[o.node_id, o.content]), o)
     )
     await rewrite(tx, revision, known, enriched)
-    differ = await map_yielding(zip(known, enriched, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
-    return list(compress(enriched, differ))
+    changed = await filter_yielding(zip(known, enriched, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
+    return [after for _, after in changed]
 
 
 async def remove_observations(

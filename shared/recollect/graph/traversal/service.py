@@ -3,10 +3,9 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from uuid import UUID
 
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import filter_yielding, map_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
@@ -47,11 +46,10 @@ async def neighbourhood(
     # The last level's nodes, at depth 0 the starts, may have edges among them that no level has loaded.
     if frontier:
         await _load(view, frontier, walk, within, reached, deadline)
-    among = await map_yielding(
-        list(reached.edges.values()),
-        lambda edge: edge.from_node in reached.depths and edge.to_node in reached.depths,
+    among = await filter_yielding(
+        reached.edges.values(), lambda edge: edge.from_node in reached.depths and edge.to_node in reached.depths
     )
-    reached.edges = dict(compress(reached.edges.items(), among))
+    reached.edges = {edge.id: edge for edge in among}
     return reached
 
 

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.traversal import service as traversal
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import PAGE_ROWS, cut_short
@@ -16,6 +15,7 @@ from recollect_gateway.mcp_endpoint.tools.memory.shapes import (
     RelationOut,
     cut_note,
     entity_out,
+    graph_out,
     relation_out,
 )
 from recollect_http.requests.argument_types import SoughtName
@@ -46,8 +46,7 @@ async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Pa
             depth=arguments.depth,
             max_nodes=arguments.limit or PAGE_ROWS,
         )
-    entities = await map_yielding(found.subgraph.entities, entity_out)
-    relations = await map_yielding(found.subgraph.relations, relation_out)
+    entities, relations = await graph_out(found.subgraph, entity_out, relation_out)
 
     def reply(page: list[EntityOut], cut: str | None) -> Reply:
         left_out = {entity.name for entity in entities[len(page) :]}

@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.nodes.model import stored_form, unique
 from recollect.graph.relations.model import Direction, Walk
 from recollect.graph.traversal import service as traversal
@@ -17,6 +16,7 @@ from recollect_gateway.mcp_endpoint.tools.memory.shapes import (
     Offset,
     RelationOut,
     entity_out,
+    graph_out,
     more_note,
     relation_out,
 )
@@ -60,10 +60,7 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | PagedRep
             offset=arguments.offset,
             limit=arguments.limit or PAGE_ROWS,
         )
-    entities, relations = (
-        await map_yielding(found.entities, entity_out),
-        await map_yielding(found.relations, relation_out),
-    )
+    entities, relations = await graph_out(found, entity_out, relation_out)
     ends = unique(end for relation in relations for end in (relation.from_, relation.to))
     start = stored_form(arguments.name, ends)
     neighbours = [end for end in ends if end != start]

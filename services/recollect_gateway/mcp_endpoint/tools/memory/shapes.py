@@ -1,7 +1,7 @@
 """What the tools of toolset `memory` share: bounds, argument types, entities and relations in answers, and replies."""
 
-from collections.abc import Iterable, Sized
-from typing import Annotated
+from collections.abc import Callable, Iterable, Sized
+from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct, field
 
@@ -19,6 +19,9 @@ from recollect_http.requests.argument_types import (
     hidden_status,
     omitted_observations,
 )
+
+E = TypeVar("E")
+R = TypeVar("R")
 
 MAX_BATCH = 1_000
 MAX_OBSERVATIONS = 20_000
@@ -137,11 +140,15 @@ def cut_note(cut: str | None) -> str | None:
     return None if cut is None else f"Not everything is shown: the limit on {cut} was reached."
 
 
+async def graph_out(
+    found: Subgraph, entity: Callable[[Entity], E], relation: Callable[[Relation], R]
+) -> tuple[list[E], list[R]]:
+    """The entities and relations of a subgraph in a toolset's shape. Other calls go on while there are many."""
+    return await map_yielding(found.entities, entity), await map_yielding(found.relations, relation)
+
+
 async def knowledge_graph(found: Subgraph, skipped: int = 0) -> Reply:
     """A subgraph in the official shape; a note says where relations were left out."""
-    entities, relations = (
-        await map_yielding(found.entities, lambda entity: entity_out(entity, skipped)),
-        await map_yielding(found.relations, relation_out),
-    )
+    entities, relations = await graph_out(found, lambda entity: entity_out(entity, skipped), relation_out)
     note = None if found.cut is None else more_note(found.next_offset, found.cut)
     return Reply(KnowledgeGraph(entities, relations, found.next_offset, found.cut), note=note)

@@ -9,14 +9,13 @@ from mcp_types import CallToolResult, TextContent
 from msgspec import Meta, Struct, field
 
 from recollect.errors import InvalidInput, RecollectError
-from recollect.fairness.computing import map_yielding
 from recollect.graph.entities.model import Entity
 from recollect.graph.nodes.model import EntityNotFound, unique
 from recollect.graph.relations.model import Relation, Subgraph
 from recollect.times import parse_moment
 from recollect_gateway.mcp_endpoint.errors import tool_error
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
-from recollect_gateway.mcp_endpoint.tools.memory.shapes import more_note
+from recollect_gateway.mcp_endpoint.tools.memory.shapes import graph_out, more_note
 from recollect_http.requests.argument_types import Name, OmittedObservations, hidden_status, omitted_observations
 
 _PAGED_BY = "open_nodes with observationsOffset"
@@ -149,9 +148,6 @@ def moment(text: str | None, path: str, *, last: bool = False) -> datetime | Non
 
 async def found_graph(found: Subgraph, skipped: int = 0) -> Reply:
     """A subgraph in this toolset's shape, of whose entities the `skipped` newest observations were shown before."""
-    entities, relations = (
-        await map_yielding(found.entities, lambda entity: organized(entity, skipped)),
-        await map_yielding(found.relations, organized_relation),
-    )
+    entities, relations = await graph_out(found, lambda entity: organized(entity, skipped), organized_relation)
     note = more_note(found.next_offset, found.cut)
     return Reply(FoundGraph(entities, relations, found.next_offset, found.cut), note=note)
