@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
-from recollect.graph.passages import service as passages
+from recollect.graph.passage_words import service as passage_words
 from recollect.postgres.database import Database
 from recollect.postgres.sql import Query
 from recollect_local.server import Server
@@ -48,5 +48,5 @@ async def _count_words(db: Database, caller: Caller) -> None:
         filled = await graphs.list_graphs(tx, limit=graphs.MAX_GRAPHS)
     for graph in filled:
         async with db.transaction(caller) as tx:
-            await passages.lock_term_counts(tx, graph.id)  # the worker may be at it
-            await passages.recount_graph(tx, graph.id)
+            await passage_words.lock_term_counts(tx, graph.id)  # the worker may be at it
+            await passage_words.recount_graph(tx, graph.id)

@@ -21,6 +21,7 @@ from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import Rewrite
 from recollect.graph.observations import service as observations
 from recollect.graph.observations.model import NewObservation
+from recollect.graph.passage_words import service as passage_words
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.evidence import evidence_of
 from recollect.graph.passages.model import PendingPassage
@@ -200,8 +201,8 @@ async def at_work(db: Database, caller: Caller) -> AsyncIterator[Agent]:
 
 async def count_words(tx: Transaction) -> None:
     """Count the words of the tenant's graphs that have changed much, as the worker does."""
-    for graph_id in await passages.graphs_to_count(tx, limit=100):
-        await passages.recount_terms(tx, graph_id)
+    for graph_id in await passage_words.graphs_to_count(tx, limit=100):
+        await passage_words.recount_terms(tx, graph_id)
 
 
 async def embedded_questions(*texts: str) -> list[Question]:

@@ -4,9 +4,9 @@ import asyncpg
 import pytest
 
 from recollect.fairness.computing import finish
-from recollect.graph.passages import service as passages
-from recollect.graph.passages import store, word_rebuild
-from recollect.graph.passages.model import Reanalysis
+from recollect.graph.passage_words import service as passage_words
+from recollect.graph.passage_words import store, word_rebuild
+from recollect.graph.passage_words.model import Reanalysis
 from recollect.words.analysis import asked_words
 from tests.support.memories import count_words
 from tests.tenancy.conftest import Neighbour
@@ -25,9 +25,9 @@ async def test_words_of_another_tenant_are_not_counted(
     graph_id = await owner.fetchval("SELECT id FROM graphs WHERE tenant_id = $1", other.caller.tenant_id)
     words = finish(asked_words("xylophone lessons"))
     async with other.db.transaction(other.caller, read_only=True) as tx:
-        assert (await passages.count_words(tx, graph_id, words, looked_at=100))["lesson"] == 1
+        assert (await passage_words.count_words(tx, graph_id, words, looked_at=100))["lesson"] == 1
     async with mine.db.transaction(mine.caller, read_only=True) as tx:
-        assert await passages.count_words(tx, graph_id, words, looked_at=100) == {}
+        assert await passage_words.count_words(tx, graph_id, words, looked_at=100) == {}
         forged = "SELECT count_words($1, $2, $3, 100)"
         lexemes = ["xylophon", "lesson"]
         assert await tx._connection.fetchval(forged, other.caller.tenant_id, graph_id, lexemes) == {}

@@ -9,7 +9,7 @@ from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
 from recollect.graph.lineages.model import Version
 from recollect.graph.nodes.model import unique, unique_by
-from recollect.graph.passages import service as passages
+from recollect.graph.passage_words import service as passage_words
 from recollect.graph.relations import service as relations
 from recollect.graph.relations import subgraphs
 from recollect.graph.relations.model import Edge, Walk
@@ -218,7 +218,7 @@ async def _ranked(
 
 async def _label_query(view: GraphView, question: Question, filters: RecallFilter) -> LabelQuery:
     asked = await interleave(asked_words(question.asking_part))
-    counts = await passages.count_words(view.tx, view.graph.id, asked)
+    counts = await passage_words.count_words(view.tx, view.graph.id, asked)
     words, optional = label_words(counted_words(asked, counts))
     return LabelQuery(
         tuple(words),

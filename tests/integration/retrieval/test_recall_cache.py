@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from recollect.accounts.identity.model import operator_caller
 from recollect.graph.graphs.model import Graph
+from recollect.graph.passage_words import service as passage_words
 from recollect.graph.passages import reembedding
 from recollect.graph.passages import service as passages
 from recollect.graph.passages import store as passages_store
@@ -238,7 +239,7 @@ async def raise_index_epoch(tx: Transaction, operator: Operator, graph_id: UUID)
 
 
 async def recount_graph(tx: Transaction, operator: Operator, graph_id: UUID) -> None:
-    await passages.recount_graph(tx, graph_id)
+    await passage_words.recount_graph(tx, graph_id)
 
 
 async def set_serving_model(tx: Transaction, operator: Operator, graph_id: UUID) -> None:

@@ -14,7 +14,7 @@ from recollect.accounts.identity.model import operator_caller
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.observations import service as observations
-from recollect.graph.passages import word_rebuild
+from recollect.graph.passage_words import word_rebuild
 from recollect.graph.passages.labels import memory_labels
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database

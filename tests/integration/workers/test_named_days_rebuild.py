@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
-from recollect.graph.passages import word_rebuild
+from recollect.graph.passage_words import word_rebuild
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
 from tests.conftest import NewTenant

@@ -27,7 +27,7 @@ SETTLED = [
     "usage.add_usage",
     "COMMIT",
 ]
-LOOKED_AFTER = ["BEGIN (set_config)", "passages.any_pending", "passages.graphs_to_count", "COMMIT"]
+LOOKED_AFTER = ["BEGIN (set_config)", "passages.any_pending", "passage_words.graphs_to_count", "COMMIT"]
 
 
 async def test_commits_of_a_wake_up_do_not_wait_for_the_disk_unlike_those_of_calls(

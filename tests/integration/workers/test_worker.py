@@ -25,7 +25,7 @@ from recollect.embedding import (
     create_embedder,
 )
 from recollect.fairness.presence import Presence
-from recollect.graph.passages import service as passages
+from recollect.graph.passage_words import service as passage_words
 from recollect.graph.passages.model import ClaimedPassage
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.connections import APP_ROLE
@@ -441,7 +441,7 @@ class TestCounting:
     async def test_only_a_sample_of_many_passages_is_counted(
         self, context: WorkerContext, caller: Caller, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(passages, "COUNTED_AT_MOST", 10)
+        monkeypatch.setattr(passage_words, "COUNTED_AT_MOST", 10)
         long = " ".join(f"word{number}" for number in range(80 * 10))
         await Agent(context.database, caller).remember(*(f"{long} {number}" for number in range(7)))
         assert await waiting(owner, caller) == 77

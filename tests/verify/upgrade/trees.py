@@ -30,7 +30,10 @@ THIS_TREE = "this tree"
 RENAMED = (
     (re.compile(r"\bcount_waiting\(:"), "count_unembedded(:"),
     (re.compile(r"\bgraph_index\.index_epoch,"), "graph_index.search_epoch AS index_epoch,"),
-    (re.compile(r"\bindex_epoch( =| \+)"), r"search_epoch\1"),
+    (
+        re.compile(r"\bindex_epoch = next_index_epoch\((i\.)?index_epoch\)"),
+        r"search_epoch = next_index_epoch(\1search_epoch)",
+    ),
 )
 """What the queries of the next release name otherwise."""
 

@@ -24,6 +24,7 @@ from recollect.accounts.identity.model import worker_caller
 from recollect.accounts.quotas import service as quotas
 from recollect.accounts.usage import service as usage
 from recollect.embedding import Embedder
+from recollect.graph.passage_words import service as passage_words
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import ClaimedPassage, PendingPassage
 from recollect.ids import time_of
@@ -294,7 +295,7 @@ async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
     changed = list[UUID]()
     with FailureLogger("terms not counted", tenant_id):
         async with context.database.transaction(worker_caller(tenant_id), read_only=True) as tx:
-            changed = await passages.graphs_to_count(tx, limit=MAX_COUNTED)
+            changed = await passage_words.graphs_to_count(tx, limit=MAX_COUNTED)
     for graph_id in context.until_stopping(changed):
         async with context.part(tenant_id):
             await _count_terms_of(context, tenant_id, graph_id)
@@ -303,7 +304,7 @@ async def count_terms(context: WorkerContext, tenant_id: UUID) -> None:
 async def _count_terms_of(context: WorkerContext, tenant_id: UUID, graph_id: UUID) -> None:
     with FailureLogger("terms not counted", tenant_id, graph=str(graph_id)):
         async with context.database.transaction(worker_caller(tenant_id), durable=False) as tx:
-            await passages.recount_terms(tx, graph_id)
+            await passage_words.recount_terms(tx, graph_id)
 
 
 async def _changed_or_left(context: WorkerContext, tenant_id: UUID) -> list[UUID]:
@@ -316,7 +317,7 @@ async def _changed_or_left(context: WorkerContext, tenant_id: UUID) -> list[UUID
             if not context.waiting and await passages.any_pending(tx):
                 context.backoff.due.set()
                 return []
-            return await passages.graphs_to_count(tx, limit=MAX_COUNTED)
+            return await passage_words.graphs_to_count(tx, limit=MAX_COUNTED)
     return []
 
 

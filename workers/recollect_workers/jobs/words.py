@@ -5,7 +5,7 @@ from uuid import UUID
 
 from recollect.accounts.identity.model import worker_caller
 from recollect.graph.nodes import label_rebuild
-from recollect.graph.passages import word_rebuild
+from recollect.graph.passage_words import word_rebuild
 from recollect_workers.context import WorkerContext
 from recollect_workers.failure_logging import FailureLogger
 

@@ -10,8 +10,6 @@ from enum import StrEnum
 from typing import Any, Self
 from uuid import UUID
 
-from recollect.times import with_offset
-
 MAX_WORDS = 80
 """Words of one passage, at most: a longer text is better found by its best part (measured; docs/recall.md)."""
 
@@ -52,13 +50,6 @@ are found by their meaning at once, and others when the worker has embedded them
 
 MAX_FAILURES = 3
 """Failures on a text by itself after which it is set aside, where none of them was certain to recur."""
-
-COUNTED_AT_MOST = 100_000
-"""Live passages of a graph whose words are counted, about; of a larger graph, a sample is."""
-
-MIN_LETTERS = 4
-MAX_LETTERS = 30
-"""Letters of the words that are counted as they are written, to correct mistyped ones by."""
 
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -154,38 +145,6 @@ class ClaimedPassage(PendingPassage):
     """A passage that a worker has claimed. `max_per_graph`: the most passages of one graph in the same claim."""
 
     max_per_graph: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysedPassage:
-    """A passage whose lexemes a former analysis of words made.
-
-    `about`: the names of its entity, as of now. `said_at`: in UTC; None for a name. `said_offset`: as in IndexedText.
-    `labels`: of its memory, of the first passage of one.
-    """
-
-    id: UUID
-    graph_id: UUID
-    text: str
-    said_at: datetime | None
-    said_offset: int | None
-    is_live: bool
-    about: str | None
-    labels: Sequence[str]
-
-    @property
-    def said(self) -> datetime | None:
-        """When it was said, by the clock of who said it; None for a name."""
-        return None if self.said_at is None else with_offset(self.said_at, self.said_offset)
-
-
-@dataclass(frozen=True, slots=True)
-class Reanalysis:
-    """What another analysis finds in a passage: its lexemes, and the days that it names."""
-
-    id: UUID
-    words: str
-    named_days: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)

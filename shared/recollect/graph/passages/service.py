@@ -1,6 +1,5 @@
 """Use cases of passages: index memories, remove them from search, store their vectors and windows."""
 
-import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
@@ -11,7 +10,6 @@ from recollect.graph.graphs.model import Revision
 from recollect.graph.passages import store
 from recollect.graph.passages.evidence import Evidence
 from recollect.graph.passages.model import (
-    COUNTED_AT_MOST,
     MAX_FAILURES,
     ClaimedPassage,
     ClaimLimits,
@@ -25,7 +23,6 @@ from recollect.graph.passages.windows import window_words
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
-from recollect.words.analysis import AskedWord, lexemes_of
 
 MAX_WAITING = 10_000
 """Waiting passages are counted up to this number; a greater one would be of no more use to a caller."""
@@ -195,51 +192,19 @@ async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
     return retried
 
 
-async def count_words(
-    tx: Transaction, graph_id: UUID, words: Sequence[AskedWord], *, looked_at: int = 0
-) -> dict[str, int]:
-    """How many passages of a graph have each lexeme of these words, about; without lexemes that none has.
-
-    Of lexemes that were not counted, or that one passage has, up to `looked_at` passages are looked at.
-    """
-    return await store.count_words(tx, graph_id, lexemes_of(words), looked_at=looked_at)
-
-
-async def graphs_to_count(tx: Transaction, *, limit: int) -> list[UUID]:
-    """Graphs that have changed much since their words were last counted, at most `limit`, in no fixed order."""
-    return await store.graphs_to_count(tx, limit=limit)
-
-
-async def recount_terms(tx: Transaction, graph_id: UUID) -> None:
-    """Count the words of a graph that has changed much, unless another worker has done so or is doing so."""
-    memories = await store.lock_changed_graph(tx, graph_id)
-    if memories is not None:
-        await _recount(tx, graph_id, memories)
-
-
-async def lock_term_counts(tx: Transaction, graph_id: UUID) -> None:
-    """Keep workers from counting the words of a graph until this transaction ends: a count reads what it deletes."""
-    await store.lock_term_counts(tx, graph_id)
-
-
-async def recount_graph(tx: Transaction, graph_id: UUID) -> None:
-    """Count the words of one graph now, so that words that no memory contains any more are forgotten."""
-    await _recount(tx, graph_id, await store.count_memories(tx, graph_id))
-
-
 async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
     """Make every cached ranking of a graph unreachable, because something derived from the graph changed."""
     await store.raise_index_epoch(tx, graph_id)
 
 
+async def count_live(tx: Transaction, graph_id: UUID) -> int:
+    """How many live passages a graph has."""
+    return await store.count_live(tx, graph_id)
+
+
 async def count_waiting(tx: Transaction, graph_id: UUID) -> int:
     """How many live passages of a graph have no vector yet, up to MAX_WAITING."""
     return await store.count_waiting(tx, graph_id, limit=MAX_WAITING)
-
-
-async def _recount(tx: Transaction, graph_id: UUID, memories: int) -> None:
-    sampling_step = max(1, math.ceil(await store.count_live(tx, graph_id) / COUNTED_AT_MOST))
-    await store.recount_terms(tx, graph_id, every=sampling_step, memories=memories)
 
 
 async def _unsettle_neighbours(tx: Transaction, removed: Sequence[UUID]) -> None:

@@ -381,6 +381,16 @@ CREATE POLICY tenant_isolation ON graph_indexes
 GRANT SELECT, INSERT, UPDATE, DELETE ON graph_indexes TO recollect_app;
 GRANT INSERT ON graph_indexes TO recollect_operator;
 
+-- The index_epoch after this one, which the graph never had before: microseconds since 1970, and at least one more than
+-- the last. Commits of workers do not wait for the disk, so that a crash may lose some: a plain counter would then reach
+-- the same number again with other rows.
+CREATE FUNCTION next_index_epoch(last_epoch bigint)
+RETURNS bigint
+LANGUAGE sql VOLATILE
+AS $$
+    SELECT greatest(last_epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+$$;
+
 -- The ordered log of a graph: which operation, by whom, on what ids. Never holds stored text or names.
 CREATE TABLE changes (
     tenant_id uuid NOT NULL,
@@ -4736,6 +4746,9 @@ GRANT EXECUTE ON FUNCTION -- tenants
     require_here,
     require_served,
     require_writable
+TO recollect_app;
+GRANT EXECUTE ON FUNCTION -- graphs
+    next_index_epoch
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- api_keys
     find_api_key,

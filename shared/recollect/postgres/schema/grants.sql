@@ -24,6 +24,9 @@ GRANT EXECUTE ON FUNCTION -- tenants
     require_served,
     require_writable
 TO recollect_app;
+GRANT EXECUTE ON FUNCTION -- graphs
+    next_index_epoch
+TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- api_keys
     find_api_key,
     forget_void_key

@@ -23,6 +23,7 @@ from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import EntityNotFound, NodeHead, Rewrite
 from recollect.graph.observations import service as observations
+from recollect.graph.passage_words import service as passage_words
 from recollect.graph.passages import service as passages
 from recollect.graph.relations import service as relations
 from recollect.graph.relations.model import MENTIONS_ENTITY
@@ -245,11 +246,11 @@ def _pages(ids: Sequence[UUID]) -> list[Sequence[UUID]]:
 async def _delete(tx: Transaction, revision: Revision, targets: ErasureTargets) -> dict[str, int]:
     """Delete every row of the targets, and their passages and vectors; return how many rows of each table."""
     graph = revision.graph
-    await passages.lock_term_counts(tx, graph.id)
+    await passage_words.lock_term_counts(tx, graph.id)
     await passages.raise_index_epoch(tx, graph.id)  # The worker waits for it; cached searches are no longer found.
     await tx.check_foreign_keys_at_once()
     passage_count, vectors, sequences = await store.erase_passages(tx, graph, targets)
     await store.clear_windows(tx, graph, sequences)
     erased = await store.erase_rows(tx, graph, targets)
-    await passages.recount_graph(tx, graph.id)
+    await passage_words.recount_graph(tx, graph.id)
     return {**erased, "passages": passage_count, "vectors": vectors}

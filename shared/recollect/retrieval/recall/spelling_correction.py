@@ -18,7 +18,7 @@ from unicodedata import normalize
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extractOne
 
-from recollect.graph.passages.model import MAX_LETTERS, MIN_LETTERS
+from recollect.graph.passage_words.model import MAX_LETTERS, MIN_LETTERS
 from recollect.retrieval.recall.english_words import english
 from recollect.words.english_detection import is_english, is_function_word
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from recollect.fairness.computing import interleave
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
-from recollect.graph.passages import service as passages
+from recollect.graph.passage_words import service as passage_words
 from recollect.postgres.transactions import Transaction
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall.model import Question
@@ -26,7 +26,7 @@ async def find_near_duplicates(
         serving_model = (await recall.find_state(tx, graph)).model
         questions = [question.for_model(serving_model) for question in questions]
     asked = [await interleave(asked_words(question.text)) for question in questions]
-    counts = await passages.count_words(tx, graph.id, [word for words in asked for word in words])
+    counts = await passage_words.count_words(tx, graph.id, [word for words in asked for word in words])
     # Only the order of words by rarity is needed here, not their weights.
     terms = [question_terms(counted_words(words, counts), 0, all_known=False) for words in asked]
     duplicates = await store.find_near_duplicates(tx, graph, questions, terms, node_ids)

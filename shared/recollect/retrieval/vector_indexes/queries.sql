@@ -108,12 +108,12 @@ CROSS JOIN LATERAL (
 WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id;
 
 -- name: note_index
--- Let a graph's searches use its index (:model of :dimensions), or none. This voids every cached search of it: its epoch is
--- raised as by `next_epoch` of passages. Nothing is written while its tenant moves: the rows of two cells must then be equal.
+-- Let a graph's searches use its index (:model of :dimensions), or none. This voids every cached search of it. Nothing is
+-- written while its tenant moves: the rows of two cells must then be equal.
 WITH served AS MATERIALIZED (
     SELECT id FROM tenants WHERE id = :tenant_id AND place = 'here' FOR SHARE
 )
 UPDATE graph_indexes i SET vector_model = :model, vector_dimensions = :dimensions,
-    index_epoch = greatest(i.index_epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+    index_epoch = next_index_epoch(i.index_epoch)
 FROM served
 WHERE i.tenant_id = served.id AND i.graph_id = :graph_id;

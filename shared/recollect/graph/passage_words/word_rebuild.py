@@ -9,8 +9,9 @@ from itertools import groupby
 from uuid import UUID
 
 from recollect.fairness.computing import map_yielding
-from recollect.graph.passages import store
-from recollect.graph.passages.model import AnalysedPassage, Reanalysis
+from recollect.graph.passage_words import store
+from recollect.graph.passage_words.model import AnalysedPassage, Reanalysis
+from recollect.graph.passages import service as passages
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
@@ -38,16 +39,16 @@ async def rebuild_page(tx: Transaction) -> int:
     page = await store.list_other_words(tx, limit=REBUILT_AT_ONCE)
     # Graphs in order of their ids, each locked before its passages, as wherever several are locked.
     in_order = sorted(page, key=lambda passage: (passage.graph_id, passage.id))
-    for graph_id, passages in groupby(in_order, key=lambda passage: passage.graph_id):
-        await _rebuild(tx, graph_id, list(passages))
+    for graph_id, of_graph in groupby(in_order, key=lambda passage: passage.graph_id):
+        await _rebuild(tx, graph_id, list(of_graph))
     if page:
         tx.wake(EMBED_PASSAGES)
     return len(page)
 
 
-async def _rebuild(tx: Transaction, graph_id: UUID, passages: Sequence[AnalysedPassage]) -> None:
-    analysed = await map_yielding(passages, _analysed)
-    await store.raise_index_epoch(tx, graph_id)
+async def _rebuild(tx: Transaction, graph_id: UUID, of_graph: Sequence[AnalysedPassage]) -> None:
+    analysed = await map_yielding(of_graph, _analysed)
+    await passages.raise_index_epoch(tx, graph_id)
     await store.replace_words(tx, graph_id, analysed)
     if not await store.any_other_words(tx, graph_id):
         await store.forget_counts(tx, graph_id)
