@@ -20,6 +20,7 @@ from recollect.settings import Settings
 from recollect_workers import job_loop
 from tests.conftest import NewTenant
 from tests.support.bounds import lower
+from tests.support.erasures import erase_now
 from tests.support.gateway import NewApiKey, RunningGateway, answer
 from tests.support.jobs import employed
 
@@ -163,7 +164,7 @@ class TestTenant:
         await create(client, "Ada")
         await answer(client, "reindex")
         told = await deletions.count_rows(operator, tenant.slug)
-        erased = await deletions.erase_now(operator, tenant.slug)
+        erased = await erase_now(operator, tenant.slug)
         # The gateway writes usage down at its own times.
         assert erased | {"usage_hourly": 0} == told | {"usage_hourly": 0}
         assert min(erased[table] for table in ("nodes", "passages", "jobs", "api_keys", "changes", "tenants")) > 0

@@ -27,6 +27,7 @@ from recollect.postgres.sql import Query
 from recollect.settings import Settings
 from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant
+from tests.support.erasures import erase_now
 from tests.support.jobs import employed
 from tests.support.people import PASSWORD, joined, new_session
 
@@ -179,7 +180,7 @@ class TestOperators:
         self, operator: Operator, tenant: Tenant, owner: asyncpg.Connection
     ) -> None:
         assert (await deletions.count_rows(operator, tenant.slug))["audit_log"] == 1
-        assert (await deletions.erase_now(operator, tenant.slug))["audit_log"] == 1
+        assert (await erase_now(operator, tenant.slug))["audit_log"] == 1
         assert await owner.fetchval("SELECT count(*) FROM audit_log WHERE tenant_id = $1", tenant.id) == 0
 
 

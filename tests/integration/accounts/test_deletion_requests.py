@@ -27,6 +27,7 @@ from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import tenant_erasure
 from tests.support.deletion_requests import advance_request
+from tests.support.erasures import rows_of
 from tests.support.people import PASSWORD, joined, new_session
 
 
@@ -222,4 +223,4 @@ async def test_the_receipt_names_who_asked(
     await tenant_erasure.erase(context)
     receipt = await deletions.finish_erasure(operator, tenant.id)
     assert f'"deleted_by": "person:{session.person_id}"' in receipt.content
-    assert deletions.rows_of(receipt)["deletion_requests"] == 0
+    assert rows_of(receipt)["deletion_requests"] == 0

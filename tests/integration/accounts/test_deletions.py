@@ -24,6 +24,7 @@ from recollect.settings import Settings
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import tenant_erasure
 from tests.conftest import NewTenant
+from tests.support.erasures import erase_now, rows_of
 from tests.support.memories import Agent
 
 GRACE, NONE = timedelta(days=30), timedelta(0)
@@ -103,7 +104,7 @@ class TestErasure:
         await deletions.delete_tenant(operator, due.slug, grace=NONE)
         await tenant_erasure.erase(context)
         receipt = await deletions.finish_erasure(operator, due.id)
-        assert deletions.rows_of(receipt) == counts
+        assert rows_of(receipt) == counts
         with pytest.raises(NotFound):
             await tenants.find_tenant(operator, due.slug)
         assert (await deletions.restore_tenant(operator, waits.slug)).status == "active"
@@ -126,14 +127,14 @@ class TestErasure:
         assert error.value.code == ErrorCode.ERASURE_BEGUN
         await tenant_erasure.erase(context)
         receipt = await deletions.finish_erasure(operator, tenant.id)
-        assert deletions.rows_of(receipt) == counts
+        assert rows_of(receipt) == counts
 
     @pytest.mark.proves("security: erasure-grace-period")
     async def test_a_receipt_can_be_verified_and_not_be_changed(
         self, operator: Operator, new_tenant: NewTenant, owner: asyncpg.Connection
     ) -> None:
         tenant = await new_tenant()
-        await deletions.erase_now(operator, tenant.slug)
+        await erase_now(operator, tenant.slug)
         [receipt] = await deletions.list_receipts(operator, slug=tenant.slug)
         assert hashlib.sha256(receipt.content.encode()).hexdigest() == receipt.sha256
         content = json.loads(receipt.content)
@@ -153,7 +154,7 @@ async def test_each_act_is_in_the_operators_log(operator: Operator, new_tenant: 
     await tenants.set_plan(operator, tenant.slug, "free")
     await deletions.delete_tenant(operator, tenant.slug, grace=GRACE)
     await deletions.restore_tenant(operator, tenant.slug)
-    await deletions.erase_now(operator, tenant.slug)
+    await erase_now(operator, tenant.slug)
     told = await operator_log.list_entries(operator, subject=f"tenant:{tenant.slug}")
     assert [entry.action for entry in reversed(told)] == [
         "tenant.created",

@@ -11,7 +11,6 @@ import asyncpg
 import pytest
 import structlog.testing
 
-from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity.model import IssuedKey, operator_caller
 from recollect.accounts.usage import service as usage
 from recollect.accounts.usage import store
@@ -26,6 +25,7 @@ from recollect.postgres.transactions import Transaction
 from recollect.settings import Settings
 from recollect_workers.jobs import cleanup
 from tests.conftest import NewTenant
+from tests.support.erasures import erase_now
 from tests.support.gateway import NewApiKey, eventually
 from tests.support.jobs import employed
 from tests.support.memories import Agent
@@ -153,7 +153,7 @@ async def test_usage_of_an_erased_tenant_is_dropped(
     tally.count(tenant.id, "tool", "recall", CALL)
     await usage.flush(databases, tally)
     tally.count(tenant.id, "tool", "recall", CALL)
-    assert (await deletions.erase_now(operator, tenant.slug))["usage_hourly"] == 1
+    assert (await erase_now(operator, tenant.slug))["usage_hourly"] == 1
     await usage.flush(databases, tally)
     assert tally.tenants() == []
     assert await owner.fetchval(TOTAL, tenant.id) == 0
@@ -172,7 +172,7 @@ async def test_usage_of_a_tenant_erased_during_a_flush_is_dropped_and_no_others(
 
     with structlog.testing.capture_logs() as told:
         async with owner.transaction():
-            await deletions.erase_now(Operator(owner), tenant.slug)
+            await erase_now(Operator(owner), tenant.slug)
             flushing = asyncio.create_task(usage.flush(databases, tally))
             await eventually(held_up)
         await flushing

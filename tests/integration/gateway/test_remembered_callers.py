@@ -7,13 +7,13 @@ import asyncpg
 import httpx2
 import pytest
 
-from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity.model import IssuedKey
 from recollect.accounts.plans import service as plans
 from recollect.accounts.tenants import service as tenants
 from recollect.caller import Caller
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
+from tests.support.erasures import erase_now
 from tests.support.gateway import NewApiKey, RunningGateway, eventually, rpc_headers, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
@@ -104,7 +104,7 @@ Act = Callable[[Operator, Caller], Awaitable[object]]
 
 ACTS: dict[str, tuple[Act, int]] = {
     "suspended": (lambda operator, caller: tenants.suspend_tenant(operator, caller.tenant), 401),
-    "deleted": (lambda operator, caller: deletions.erase_now(operator, caller.tenant), 401),
+    "deleted": (lambda operator, caller: erase_now(operator, caller.tenant), 401),
 }
 
 

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pytest
 
-from recollect.accounts.deletions import service as deletions
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey
 from recollect.accounts.members import service as members
@@ -24,6 +23,7 @@ from recollect.webhooks.deliveries.model import MAX_CHANGES, MAX_IDS
 from recollect.webhooks.events.model import EventType
 from recollect_workers.jobs import cleanup
 from recollect_workers.jobs import webhooks as worker
+from tests.support.erasures import erase_now
 from tests.support.people import joined
 from tests.support.plans import AS_JSON, looked_at, steps
 from tests.support.webhooks import Receiver, WebhookDesk
@@ -441,5 +441,5 @@ async def test_erasing_a_tenant_erases_its_webhooks(desk: WebhookDesk, receiver:
     await desk.make(receiver.url)
     await desk.write("Ada")
     await desk.tell()
-    erased = await deletions.erase_now(operator, desk.caller.tenant)
+    erased = await erase_now(operator, desk.caller.tenant)
     assert (erased["webhooks"], erased["webhook_cursors"], erased["webhook_deliveries"]) == (1, 1, 1)

@@ -21,6 +21,7 @@ from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_local.postgres import LocalPostgres
 from tests.support.cells import OTHER, cell_url
+from tests.support.erasures import erase_now
 from tests.support.memories import Agent
 from tests.support.moves import AWAY, COPIED, PREPARED, SWITCHED, TwoCells, killed_after
 
@@ -134,10 +135,10 @@ async def test_a_tenant_with_rows_in_two_cells_cannot_be_deleted(
     await two_cells.go_on(tenant.slug, keep_source=True)
     async with Operator.connect(two_cells.known[AWAY].url, two_cells.settings) as away:
         with pytest.raises(Conflict, match="still has its rows"):
-            await deletions.erase_now(away, tenant.slug)
+            await erase_now(away, tenant.slug)
         assert await contents(two_cells, HOME, tenant) != []
         await two_cells.go_on(tenant.slug)
-        await deletions.erase_now(away, tenant.slug)
+        await erase_now(away, tenant.slug)
     assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, None]
     assert await two_cells.leftovers() == []
 
@@ -153,7 +154,7 @@ async def test_after_undo_a_tenant_can_be_deleted_and_a_deleted_one_is_not_copie
     await deletions.delete_tenant(operator, tenant.slug, grace=timedelta(days=1))
     with pytest.raises(Conflict, match="was deleted"):
         await two_cells.go_on(tenant.slug)
-    await deletions.erase_now(operator, tenant.slug)
+    await erase_now(operator, tenant.slug)
     await two_cells.undo(tenant.slug)
     assert [await two_cells.place(cell, tenant.slug) for cell in (HOME, AWAY)] == [None, None]
     assert await two_cells.leftovers() == []

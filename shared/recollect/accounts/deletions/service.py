@@ -5,7 +5,6 @@ a transaction that also counts the rows deleted so far. If a worker dies, its st
 """
 
 import asyncio
-import json
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -81,21 +80,11 @@ async def restore_tenant(operator: Operator, slug: str, *, check: Check[Tenant] 
     return restored
 
 
-async def erase_now(operator: Operator, slug: str, *, wait: timedelta = BUSY_WAIT) -> dict[str, int]:
-    """Delete and erase a tenant without grace; return the number of erased rows of each table.
-
-    Raises NotFound, or Unavailable (busy) if another transaction uses it for longer than `wait`. Called again, it
-    continues.
-    """
-    tenant = await tenants.find_tenant(operator, slug)
-    await delete_tenant(operator, slug, grace=timedelta(0))
-    return rows_of(await finish_erasure(operator, tenant.id, wait=wait))
-
-
 async def finish_erasure(operator: Operator, tenant_id: UUID, *, wait: timedelta = BUSY_WAIT) -> ErasureReceipt:
     """Continue an erasure until the tenant is erased, also beside others who do; return its receipt.
 
-    Raises Conflict for a tenant whose grace is not over, NotFound, and Unavailable as `erase_now` does.
+    Raises Conflict for a tenant whose grace is not over, NotFound, and Unavailable (busy) if another
+    transaction uses it for longer than `wait`.
     """
     deadline = time.monotonic() + wait.total_seconds()
     while (outcome := await erase_step(operator, tenant_id)) in (StepOutcome.MORE, StepOutcome.BUSY):
@@ -142,12 +131,6 @@ async def get_receipt(operator: Operator, receipt_id: UUID) -> ErasureReceipt:
     if receipt is None:
         raise NotFound("There is no such receipt.", code=ErrorCode.RECEIPT_NOT_FOUND)
     return receipt
-
-
-def rows_of(receipt: ErasureReceipt) -> dict[str, int]:
-    """The number of erased rows of each table."""
-    rows: dict[str, int] = json.loads(receipt.content)["rows"]
-    return rows
 
 
 async def _require_whole(operator: Operator, tenant: Tenant) -> None:
