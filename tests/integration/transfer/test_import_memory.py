@@ -10,6 +10,7 @@ import pytest
 from recollect.caller import Caller
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.nodes import indexing
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, Rewrite
 from recollect.graph.observations import service as observations
@@ -149,7 +150,7 @@ async def test_passages_are_made_anew_a_few_at_a_time(agent: Agent, monkeypatch:
         made.append(len(given := list(memories)))
         await index_memories(tx, revision, given)
 
-    monkeypatch.setattr(nodes, "MAX_REINDEXED", 10)
+    monkeypatch.setattr(indexing, "MAX_INDEXED", 10)
     monkeypatch.setattr(passages, "index_memories", counted)
     async with agent.writing() as (tx, revision):
         (head,) = (await nodes.require_entity_heads(tx, revision.graph, ["Ada"])).values()

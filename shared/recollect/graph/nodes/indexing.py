@@ -1,6 +1,6 @@
 """The passages of nodes: what of a node is searched, and when its passages are made anew."""
 
-from collections.abc import Container, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 from itertools import accumulate
 from uuid import UUID
 
@@ -30,7 +30,7 @@ async def index_nodes(
     tx: Transaction, revision: Revision, node_ids: Sequence[UUID], *, without_names: Container[str] = ()
 ) -> None:
     """Index new nodes, but not these names."""
-    memories = passages.without_needless_names(await store.memories_of_nodes(tx, node_ids))
+    memories = passages.without_needless_names([memory async for memory in store.memories_of_nodes(tx, node_ids)])
     indexed = [memory for memory in memories if memory.source != Source.NAME or memory.text not in without_names]
     await passages.index_memories(tx, revision, indexed)
 
@@ -54,10 +54,22 @@ async def reindex(tx: Transaction, revision: Revision, node_ids: Sequence[UUID])
     if node_ids:
         ids = unique(node_ids)
         await passages.forget_nodes(tx, revision, ids)
-        memories = store.memories_in_batches(tx, ids, max_rows=MAX_INDEXED, max_characters=MAX_INDEXED_CHARACTERS)
-        async for batch in memories:
+        async for batch in _batches(store.memories_of_nodes(tx, ids)):
             await passages.index_memories(tx, revision, batch)
         await passages.hide_names(tx, revision, ids)
+
+
+async def _batches(memories: AsyncIterator[IndexedText]) -> AsyncIterator[list[IndexedText]]:
+    """Texts in batches of MAX_INDEXED and MAX_INDEXED_CHARACTERS at most; a longer text is a batch by itself."""
+    batch, size = list[IndexedText](), 0
+    async for memory in memories:
+        if batch and (len(batch) == MAX_INDEXED or size + len(memory.text) > MAX_INDEXED_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(memory)
+        size += len(memory.text)
+    if batch:
+        yield batch
 
 
 async def reindex_page(
@@ -74,7 +86,7 @@ async def reindex_page(
     counts = await store.count_observations(tx, listed)
     fitting = sum(total <= max_observations for total in accumulate(counts[node_id] for node_id in listed))
     node_ids = listed[: max(fitting, 1)]
-    await passages.rebuild(tx, revision, node_ids, await store.memories_of_nodes(tx, node_ids))
+    await passages.rebuild(tx, revision, node_ids, [memory async for memory in store.memories_of_nodes(tx, node_ids)])
     return node_ids, len(listed) == limit or len(node_ids) < len(listed)
 
 
@@ -82,7 +94,8 @@ async def _relabel(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]
     """Renew the passages of the nodes' own texts, which are found by the nodes' labels, too; vectors and times stay."""
     if not node_ids:
         return
-    own = passages.without_needless_names(await store.memories_of_nodes(tx, node_ids, with_observations=False))
+    texts = [memory async for memory in store.memories_of_nodes(tx, node_ids, with_observations=False)]
+    own = passages.without_needless_names(texts)
     await passages.renew_memories(tx, revision, own)
     await passages.hide_names(tx, revision, [memory.node_id for memory in own if memory.source == Source.NAME])
 

@@ -37,6 +37,9 @@ MAX_WRITTEN = 100
 MAX_LOOKED_UP = 2_000
 """Ids that one statement looks up, at most: they are encoded on the event loop in one go."""
 
+MAX_STREAMED = 200
+"""Texts that one round trip brings: a node may have very many."""
+
 
 @dataclass(frozen=True, slots=True)
 class InsertedNode:
@@ -205,33 +208,13 @@ async def count_observations(tx: Transaction, node_ids: Sequence[UUID]) -> dict[
 
 async def memories_of_nodes(
     tx: Transaction, node_ids: Sequence[UUID], *, with_observations: bool = True
-) -> list[IndexedText]:
-    """The texts of live nodes that search finds."""
-    return await tx.fetch_as(
-        queries.memories_of_nodes,
-        lambda row: IndexedText(**row),
-        node_ids=node_ids,
-        with_observations=with_observations,
+) -> AsyncIterator[IndexedText]:
+    """The texts of live nodes that search finds, oldest first; MAX_STREAMED are held at a time."""
+    rows = tx.stream(
+        queries.memories_of_nodes, prefetch=MAX_STREAMED, node_ids=node_ids, with_observations=with_observations
     )
-
-
-async def memories_in_batches(
-    tx: Transaction, node_ids: Sequence[UUID], *, max_rows: int, max_characters: int
-) -> AsyncIterator[list[IndexedText]]:
-    """The same in batches of so many texts, and characters of them, at most; a longer text is a batch by itself.
-
-    They are read by a cursor: memory holds one batch, however many texts there are.
-    """
-    batch, size = list[IndexedText](), 0
-    async for row in tx.stream(queries.memories_of_nodes, node_ids=node_ids, with_observations=True):
-        added = len(row["text"])
-        if batch and (len(batch) == max_rows or size + added > max_characters):
-            yield batch
-            batch, size = [], 0
-        batch.append(IndexedText(**row))
-        size += added
-    if batch:
-        yield batch
+    async for row in rows:
+        yield IndexedText(**row)
 
 
 async def remove_nodes(
