@@ -1,6 +1,5 @@
 """/oauth/token, /oauth/revoke, /oauth/introspect, and the keys by which ID tokens are verified."""
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -23,7 +22,6 @@ from recollect.accounts.oauth.grants.model import (
     authorization_server,
 )
 from recollect.accounts.oauth.signing import service as signing
-from recollect.accounts.oauth.signing.model import ID_TOKEN_LIFETIME
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.oauth.discovery import DISCOVERED, INTROSPECT, JWKS, REVOKE, TOKEN
 from recollect_gateway.oauth.errors import ERROR_HANDLERS
@@ -159,13 +157,10 @@ async def _token_endpoint(
 
 
 async def _id_token(state: State, presented: PresentedCode, client: OAuthClient) -> str:
-    now = int(time.time())
     claims = {
         "iss": state.resources.base,
         "sub": str(presented.grant.person_id),
         "aud": client.id,
-        "iat": now,
-        "exp": now + int(ID_TOKEN_LIFETIME.total_seconds()),
     }
     if presented.nonce is not None:
         claims["nonce"] = presented.nonce

@@ -1,5 +1,7 @@
 """The clock of a process may differ from that of its database: the database's says what has ended."""
 
+import base64
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -11,6 +13,8 @@ from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import NewKey, generate_secret, hash_secret, operator_caller
 from recollect.accounts.members import service as members
 from recollect.accounts.oauth.grants import service as grants
+from recollect.accounts.oauth.signing import service as signing
+from recollect.accounts.oauth.signing.model import Vault
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.people import resets, sessions
 from recollect.accounts.tenants.model import Tenant
@@ -128,6 +132,16 @@ async def test_operators_keys_end_by_the_clock_of_the_database(
     await end(owner, "operator_keys", key.id)
     with pytest.raises(CredentialEnded):
         await operator_keys.authenticate(operator, secret, pepper=PEPPER)
+
+
+@pytest.mark.usefixtures("wrong_clock")
+async def test_a_signed_token_begins_by_the_clock_of_the_database(db: Database, owner: asyncpg.Connection) -> None:
+    signed = await signing.sign(db, Vault.of(b"a secret of clocks"), {"sub": "ada"})
+    header, claims = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in signed.split(".")[:2])
+    await owner.execute("DELETE FROM signing_keys WHERE id = $1", header["kid"])
+    age = await owner.fetchval("SELECT extract(epoch FROM clock_timestamp()) - $1::integer", claims["iat"])
+    assert -1 <= age < 3600
+    assert claims["exp"] - claims["iat"] == 900
 
 
 def test_a_remembered_caller_ends_when_its_time_by_the_database_is_over() -> None:

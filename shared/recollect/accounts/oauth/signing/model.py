@@ -21,13 +21,21 @@ ID_TOKEN_LIFETIME = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A signing key as it is stored. `fingerprint`: of the secret under which the private part is encrypted."""
+    """A signing key as it is stored. `fingerprint`: of the secret under which the private part is encrypted.
+
+    `read_at`: when it was read, by the clock of the database, which set `created_at`.
+    """
 
     id: str
     fingerprint: bytes
     public_key: dict[str, Any]
     private_key: bytes = field(repr=False)
     created_at: datetime
+    read_at: datetime
+
+    def is_older_than(self, age: timedelta) -> bool:
+        """Whether it was made longer ago than this."""
+        return self.read_at - self.created_at > age
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class Vault:
         key_id = key.thumbprint()
         encrypted = self.cipher.encrypt(msgspec.json.encode(key.as_dict(private=True)), bound_to=key_id)
         public = {**key.as_dict(private=False), "kid": key_id, "use": "sig", "alg": ALGORITHM}
-        return StoredKey(key_id, self.fingerprint, public, encrypted, datetime.min)
+        return StoredKey(key_id, self.fingerprint, public, encrypted, datetime.min, datetime.min)
 
     def open(self, stored: StoredKey) -> ECKey:
         """The key with its private part. Raises ValueError for a key of another secret, or that was tampered with."""
