@@ -89,6 +89,20 @@ async def test_more_than_a_merge_may_move_is_refused_before_anything_is_written(
     assert {"Ada", "A.L."} <= {entity.name for entity in (await agent.read()).entities}
 
 
+async def test_many_large_entities_are_not_read_to_be_merged(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "MAX_READ_BYTES", COUNT * len(LARGE))
+    async with agent.writing() as (tx, revision):
+        large = [NodeFields(f"e{n}", metadata={"text": LARGE}) for n in range(COUNT)]
+        ids = await nodes.create_nodes(tx, revision, large)
+    with bytes_read() as most:
+        with pytest.raises(TooLarge, match="Name fewer"):
+            await agent.merge([f"e{n}" for n in range(COUNT)])
+        with pytest.raises(TooLarge, match="Name fewer"):
+            async with agent.writing() as (tx, revision):
+                await merging.merge_nodes(tx, revision, ids[0], ids[1:])
+    assert max(most.values()) <= BOUND
+
+
 async def test_a_name_that_only_a_large_placeholder_has_is_refused_too(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

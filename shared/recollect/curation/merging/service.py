@@ -28,6 +28,9 @@ MAX_MOVED_BYTES = 20_000_000
 """Bytes of the texts, tags and metadata of each of these three, at most: a merge holds the graph's lock while it writes
 them. It reads them in pages."""
 
+NAMES = "entityNames"
+"""The argument that holds the names of the entities, for errors."""
+
 ADVICE = {
     "relations": "Delete some first",
     "observations": "Delete some first",
@@ -46,7 +49,7 @@ async def merge_entities(
     move than MAX_MOVED or MAX_MOVED_BYTES.
     """
     survivor, *others = await _merge_order(tx, revision, unique(names), target)
-    return await _merge(tx, revision, survivor, others)
+    return await _merge(tx, revision, survivor, others, path=NAMES)
 
 
 async def merge_nodes(tx: Transaction, revision: Revision, survivor: UUID, others: Sequence[UUID]) -> MergedEntity:
@@ -54,13 +57,17 @@ async def merge_nodes(tx: Transaction, revision: Revision, survivor: UUID, other
 
     Raises TooLarge as `merge_entities` does, before anything is written.
     """
+    await nodes.require_readable(tx, revision.graph, [survivor, *others])
     heads = await nodes.read_heads(tx, revision.graph, [survivor, *others])
     return await _merge(tx, revision, heads[survivor], [heads[other] for other in others])
 
 
-async def _merge(tx: Transaction, revision: Revision, survivor: NodeHead, others: Sequence[NodeHead]) -> MergedEntity:
+async def _merge(
+    tx: Transaction, revision: Revision, survivor: NodeHead, others: Sequence[NodeHead], *, path: str | None = None
+) -> MergedEntity:
+    """`path`: the argument that holds the names of the entities, for errors."""
     ids = [other.id for other in others]
-    await _require_movable(tx, revision, survivor, others)
+    await _require_movable(tx, revision, survivor, others, path=path)
     redirected = await _redirect(tx, revision, survivor.id, ids)
     parent_id = await hierarchy.parent_of_merged(tx, survivor.id, survivor.fields.parent_id, ids)
     moved, added = await entities.merge_fields(tx, revision, survivor, others, parent_id=parent_id)
@@ -70,36 +77,42 @@ async def _merge(tx: Transaction, revision: Revision, survivor: NodeHead, others
     return MergedEntity(entity, moved, added, redirected.moved, redirected.doubled, redirected.self_loops)
 
 
-async def _require_movable(tx: Transaction, revision: Revision, survivor: NodeHead, others: Sequence[NodeHead]) -> None:
+async def _require_movable(
+    tx: Transaction, revision: Revision, survivor: NodeHead, others: Sequence[NodeHead], *, path: str | None
+) -> None:
     """Raise TooLarge where a merge would move too much, and name what."""
     ids = [other.id for other in others]
     # What is known of a hidden entity, or of one that expires, may change when others become part of it.
     changing = [*ids, survivor.id] if survivor.is_hidden or survivor.expires_at is not None else ids
-    _require_few("relations", *await relations.measure_edges_of(tx, ids, limit=MAX_MOVED["relations"] + 1))
+    edges = await relations.measure_edges_of(tx, ids, limit=MAX_MOVED["relations"] + 1)
+    _require_few("relations", *edges, path=path)
     stored = await observations.measure_of_nodes(tx, changing, limit=MAX_MOVED["observations"] + 1)
-    _require_few("observations", len(stored), sum(observation.bytes for observation in stored))
+    _require_few("observations", len(stored), sum(observation.bytes for observation in stored), path=path)
     children = await entities.children_of(tx, ids, limit=MAX_MOVED["children"] + 1)
     sizes = await nodes.measure(tx, revision.graph, children[: MAX_MOVED["children"]])
-    _require_few("children", len(children), sum(sizes.values()))
+    _require_few("children", len(children), sum(sizes.values()), path=path)
 
 
-def _require_few(kind: str, count: int, size: int) -> None:
+def _require_few(kind: str, count: int, size: int, *, path: str | None) -> None:
     if count > MAX_MOVED[kind] or size > MAX_MOVED_BYTES:
         raise TooLarge(
             f"One merge can move at most {MAX_MOVED[kind]} {kind}, of {MAX_MOVED_BYTES} bytes together. {ADVICE[kind]}",
             code=ErrorCode.REQUEST_TOO_LARGE,
-            path="entityNames",
+            path=path,
         )
 
 
 async def _merge_order(tx: Transaction, revision: Revision, names: Sequence[str], target: str | None) -> list[NodeHead]:
     """The heads to merge; the first one stays."""
     if len(names) < 2:
-        raise InvalidInput("At least two entities are needed", path="entityNames")
+        raise InvalidInput("At least two entities are needed", path=NAMES)
+    if len(names) > nodes.FEW_READ:
+        found = await naming.require_entities(tx, revision.graph, names)
+        await nodes.require_readable(tx, revision.graph, [entity.id for entity in found.values()])
     named = await nodes.require_entity_heads(tx, revision.graph, names)
     heads = {head.id: head for head in named.values()}
     if len(heads) < 2:
-        raise InvalidInput("These are forms of one name: at least two entities are needed", path="entityNames")
+        raise InvalidInput("These are forms of one name: at least two entities are needed", path=NAMES)
     if target is None or target in named:
         survivor = heads.pop(named[target or names[0]].id)
         return [survivor, *heads.values()]
@@ -123,7 +136,7 @@ async def _renamed(
     """Give an entity a name that no entity has. It takes over the relations of a placeholder of that name."""
     if placeholder is not None:
         edges = await relations.measure_edges_of(tx, [placeholder.id], limit=MAX_MOVED["relations"] + 1)
-        _require_few("relations", *edges)
+        _require_few("relations", *edges, path=NAMES)
         await _redirect(tx, revision, head.id, [placeholder.id])
         await relations.delete_nodes(tx, revision, [placeholder.id])
     await aliases.keep_name(tx, revision, head.id)
