@@ -63,7 +63,7 @@ def server_config(app: Any, settings: Settings, drain: Drain | None = None) -> u
     edge = PublicEdge(app, settings)
     return uvicorn.Config(
         AccessLog(edge) if settings.access_log else edge,
-        host=settings.host,
+        host=listened_at(settings.host),
         port=settings.port,
         loop="recollect.event_loop:EventLoop",
         http=bounded(settings, drain or Drain()),
@@ -76,6 +76,14 @@ def server_config(app: Any, settings: Settings, drain: Drain | None = None) -> u
         timeout_keep_alive=settings.keep_alive_seconds,
         timeout_graceful_shutdown=settings.finish_seconds,
     )
+
+
+def listened_at(host: str) -> str:
+    """The host at which uvicorn listens: `::` stands for all addresses of both kinds, which it is told by no host.
+
+    asyncio would take `::` for all addresses of IPv6 alone. With two sockets, no address of IPv4 comes as a mapped one.
+    """
+    return "" if host == "::" else host
 
 
 def allow_open_files(settings: Settings) -> None:

@@ -16,7 +16,10 @@ _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9.:\[\]_-]+")
 class EdgeSettings(BaseSettings):
     """The gateway's address, trusted proxies, limits of connections, and outbound requests."""
 
-    host: str = Field(default="127.0.0.1", description="Address that the gateway listens on.")
+    host: str = Field(
+        default="127.0.0.1",
+        description="Address that the gateway listens on; `0.0.0.0` for all addresses of IPv4, `::` for all addresses.",
+    )
     port: int = Field(default=8787, ge=0, le=65535, description="Port that the gateway listens on.")
     public_url: str | None = Field(
         default=None,

@@ -1,5 +1,7 @@
 """Addresses of IPv6, as clients, proxies and operators write them."""
 
+import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from recollect.settings import Settings
 from recollect.settings.addresses.public_url import read_public_url
 from recollect_http.client_addresses import UNKNOWN, TrustedProxies, site_of
 from recollect_http.server.hosts import HostNames
+from recollect_http.server.uvicorn_server import server_config
 
 
 def test_an_address_that_stands_for_one_of_ipv4_counts_as_that(subtests: pytest.Subtests) -> None:
@@ -111,6 +114,15 @@ def test_only_the_plain_loopback_address_is_one(subtests: pytest.Subtests) -> No
     }.items():
         with subtests.test(uri):
             assert is_loopback(uri) is expected
+
+
+async def test_all_addresses_are_those_of_both_kinds() -> None:
+    config = server_config(None, Settings(host="::"))
+    listening = await asyncio.get_running_loop().create_server(asyncio.Protocol, config.host, 0)
+    async with listening:
+        assert {each.family for each in listening.sockets} == {socket.AF_INET, socket.AF_INET6}
+    assert Settings(host="::").base_url == "http://[::1]:8787"
+    assert server_config(None, Settings(host="2001:db8::1")).host == "2001:db8::1"
 
 
 @pytest.mark.parametrize("server", ["2001:db8::53", "[2001:db8::53]", "[2001:db8::53]:5353", "10.0.0.2", "10.0.0.2:53"])
