@@ -72,6 +72,21 @@ async def test_keys_end_by_the_clock_of_the_database(
             await identity.rotate_key(tx, issued.key.id, overlap=timedelta(0), pepper=PEPPER)
 
 
+async def test_a_revoked_key_stays_void_when_the_clock_of_the_database_is_set_back(
+    db: Database, databases: Databases, caller: Caller, owner: asyncpg.Connection
+) -> None:
+    """A standby whose clock is behind may take over: the time of the revocation is then still to come."""
+    async with db.transaction(caller) as tx:
+        issued = await identity.create_key(tx, NewKey("a key", "agent"), pepper=PEPPER)
+    revoke = "UPDATE api_keys SET revoked_at = clock_timestamp() + interval '1 h' WHERE id = $1"
+    await owner.execute(revoke, issued.key.id)
+    with pytest.raises(CredentialEnded):
+        await identity.authenticate(databases, issued.secret, pepper=PEPPER)
+    with pytest.raises(Conflict):
+        async with db.transaction(caller) as tx:
+            await identity.rotate_key(tx, issued.key.id, overlap=timedelta(hours=1), pepper=PEPPER)
+
+
 @pytest.mark.usefixtures("wrong_clock")
 async def test_access_tokens_end_by_the_clock_of_the_database(
     databases: Databases, caller: Caller, owner: asyncpg.Connection

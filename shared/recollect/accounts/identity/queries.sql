@@ -54,8 +54,9 @@ WHERE tenant_id = :tenant_id AND id = :key_id
 FOR UPDATE;
 
 -- name: is_void
--- Whether a key of the tenant was revoked or has expired.
-SELECT least(expires_at, revoked_at) <= clock_timestamp() FROM api_keys WHERE tenant_id = :tenant_id AND id = :key_id;
+-- Whether a key of the tenant was revoked, at whatever time, or has expired: the clock may have been set back since.
+SELECT revoked_at IS NOT NULL OR coalesce(expires_at <= clock_timestamp(), false) FROM api_keys
+WHERE tenant_id = :tenant_id AND id = :key_id;
 
 -- name: expire_api_key
 -- Let a key end after :overlap, unless it ends earlier.
