@@ -108,6 +108,25 @@ async def test_what_exists_is_read_and_changed_in_pages(agent: Agent, strategy: 
         assert len(found) == COUNT
 
 
+@pytest.mark.parametrize("strategy", [Strategy.MERGE, Strategy.REPLACE])
+async def test_a_relation_that_comes_twice_is_changed_once_by_what_comes_last(agent: Agent, strategy: Strategy) -> None:
+    """However many pages of others come in between; and so is a new one, which stays as it came first."""
+    await store(agent)
+
+    def relation(n: int, type_: str, said: str) -> RelationRecord:
+        return RelationRecord(from_=f"e{n}", to=f"e{(n - 1) % COUNT}", relation_type=type_, metadata={"said": said})
+
+    first = [relation(n, "knows", "first") for n in range(COUNT)]
+    items = parsed(relation(0, "likes", "first"), *first, relation(0, "knows", "last"), relation(0, "likes", "last"))
+    result = await import_of(agent, items, strategy)
+    assert (result.relations_created, result.relations_updated, result.relations_skipped) == (1, COUNT, 2)
+    async with agent.writing() as (tx, revision):
+        heads = await nodes.require_entity_heads(tx, revision.graph, ["e0", f"e{COUNT - 1}"])
+        first_end, second_end = (head.id for head in heads.values())
+        edges = await relations.edges_between(tx, revision.graph, first_end, second_end)
+    assert {edge.type: edge.metadata["said"] for edge in edges} == {"knows": "last", "likes": "first"}
+
+
 async def test_what_is_skipped_is_not_read(agent: Agent) -> None:
     await store(agent)
     with bytes_read() as most:

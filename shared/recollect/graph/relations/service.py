@@ -205,12 +205,16 @@ async def measure_edges_of(tx: Transaction, node_ids: Sequence[UUID], *, limit: 
 
 
 async def pages_of(tx: Transaction, edges: Sequence[NewEdge]) -> list[list[NewEdge]]:
-    """The edges in pages: those that a page finds stored have `nodes.PAGE_BYTES` of metadata at most, unless one has
-    more."""
-    sizes = await store.measure_edges(tx, unique(map(_key, edges))) if edges else {}
-    return list(
-        sized_batches(edges, lambda edge: sizes.get(_key(edge), 0), max_items=PAGE_EDGES, max_size=nodes.PAGE_BYTES)
-    )
+    """The edges in pages of PAGE_EDGES at most, of which the stored ones have `nodes.PAGE_BYTES` of metadata at most.
+
+    A stored edge with more is a page by itself. Edges with the same key are one edge, and on one page, in order.
+    """
+    by_key: dict[Key, list[NewEdge]] = {}
+    for edge in edges:
+        by_key.setdefault(_key(edge), []).append(edge)
+    sizes = await store.measure_edges(tx, list(by_key))
+    pages = sized_batches(by_key, lambda key: sizes.get(key, 0), max_items=PAGE_EDGES, max_size=nodes.PAGE_BYTES)
+    return [[edge for key in page for edge in by_key[key]] for page in pages]
 
 
 async def search_relations(
