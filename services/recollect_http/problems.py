@@ -183,9 +183,17 @@ TAGGED_RESPONSES = RESPONSES | {304: SharedSpec(None, description=_UNCHANGED, ge
 
 def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
     """Any error as problem details. Server errors are logged in full and answered with one plain sentence."""
-    answer = _answer_to(error, request)
+    answer = _answer_to(ungrouped(error), request)
     note_code(request.scope, answer.content.code)
     return answer
+
+
+def ungrouped(error: Exception) -> Exception:
+    """The error that a dependency made of the one of its handler: Litestar raises it as the only one of a group."""
+    match error:
+        case ExceptionGroup(exceptions=(RecollectError() as only,)):
+            return only
+    return error
 
 
 def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:

@@ -15,7 +15,7 @@ from litestar.response import Redirect
 from recollect.errors import ErrorCode, ErrorKind, RecollectError
 from recollect.text.control_characters import in_one_direction
 from recollect_http.access_log import note_code
-from recollect_http.problems import CODES, STATUS
+from recollect_http.problems import CODES, STATUS, ungrouped
 from recollect_http.web.compiled_templates import CompiledTemplates
 from recollect_http.web.styles import PACKAGE, asset_address
 
@@ -62,6 +62,7 @@ def template_environment(
 
 def error_text(request: AnyRequest, error: Exception) -> tuple[int, str]:
     """The status and the sentence of an error. Server errors are logged in full, and answered with one sentence."""
+    error = ungrouped(error)
     match error:
         case RecollectError() if error.kind is not ErrorKind.INTERNAL:
             status, text = STATUS[error.kind], str(error)
