@@ -11,7 +11,7 @@ from recollect.accounts.quotas import service as quotas
 from recollect.accounts.quotas.model import TenantUse
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant, TenantFilter
-from recollect.caller import Check
+from recollect.caller import Check, unconditional
 from recollect.cells.directory import service as directory
 from recollect.errors import InvalidInput, Unavailable
 from recollect.postgres.operator_sessions import Operator
@@ -71,12 +71,14 @@ async def set_plan(
     operator: Operator,
     name: str,
     limits: Mapping[str, int | None],
+    *,
+    check: Check[Plan | None] = unconditional,
 ) -> Plan:
     """Make or change a plan at home, whose session `operator` is, and then in every other cell.
 
-    Raises InvalidInput, and Unavailable for a cell that does not answer: home has the change by then.
+    Raises InvalidInput, Unavailable for a cell that does not answer (home has the change by then), and as `check` does.
     """
-    plan = await plans.set_plan(operator, name, limits)
+    plan = await plans.set_plan(operator, name, limits, check=check)
     for cell in cells.names:
         if cell != HOME:
             async with cells.at(cell).session(identity) as cell_operator:

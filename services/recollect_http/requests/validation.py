@@ -22,7 +22,20 @@ Prepare = Callable[[AnyRequest, type[msgspec.Struct], Body], Awaitable[Body]]
 
 def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Refuse a query parameter that the route does not have: a misspelt `dry_run` must not become a real run."""
-    known = _query_parameters(handler, frozenset(connection.path_params))
+    _require_known(connection, _query_parameters(handler, frozenset(connection.path_params)))
+
+
+def known_parameters_or(*names: str) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]:
+    """The same check for routes that all take these parameters, too."""
+
+    def check(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+        own = _query_parameters(handler, frozenset(connection.path_params))
+        _require_known(connection, own.union(names))
+
+    return check
+
+
+def _require_known(connection: ASGIConnection[Any, Any, Any, Any], known: frozenset[str]) -> None:
     for name in connection.query_params:
         if name not in known:
             accepted = f"it accepts {', '.join(sorted(known))}" if known else "it accepts none"

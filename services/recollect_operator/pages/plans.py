@@ -12,7 +12,7 @@ from recollect.accounts.plans import service as plans
 from recollect.accounts.plans.model import LIMITS, UNLIMITED, Plan
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.postgres.operator_sessions import Operator
-from recollect_http.web.refusals import FormRefusal, refusal_of
+from recollect_http.web.refusals import SEEN, FormRefusal, mark_of, refusal_of, unchanged_since
 from recollect_operator import operations
 from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.pages.access import field
@@ -57,7 +57,7 @@ class PlanPages(Controller):
     @get("/new-plan")
     async def ask_for_new(self, request: AnyRequest) -> Response[str]:
         """The form of a new plan."""
-        return _form(request, "", {})
+        return _form(request, None, {})
 
     @get("/plans/{name:str}")
     async def ask_for_change(
@@ -65,7 +65,7 @@ class PlanPages(Controller):
     ) -> Response[str]:
         """The form of a plan."""
         plan = await _find(operator, name)
-        return _form(request, name, _texts(plan))
+        return _form(request, plan, _texts(plan))
 
     @post("/new-plan")
     async def create(
@@ -74,23 +74,23 @@ class PlanPages(Controller):
         """Make a plan, unless there is one of that name."""
         name = field(request, "name")
         try:
-            if any(plan.name == name for plan in await plans.list_plans(operator)):
-                raise InvalidInput(f"There is already a plan {name!r}. Change that one.", path="name")
-            await operations.set_plan(state.cells, request.user, operator, name, _limits(request))
+            limits = _limits(request)
+            await operations.set_plan(state.cells, request.user, operator, name, limits, check=_require_new)
         except RecollectError as error:
-            return _form(request, "", _entered(request), refusal_of(error))
+            return _form(request, None, _entered(request), refusal_of(error))
         return go("plans", done="saved")
 
     @post("/plans/{name:str}")
     async def change(
         self, request: AnyRequest, state: State, operator: NamedDependency[Operator], name: FromPath[str]
     ) -> Response[str] | Redirect:
-        """Change all limits of a plan, in every cell."""
+        """Change all limits of a plan, in every cell, unless somebody else changed it after the form was made."""
         await _find(operator, name)
         try:
-            await operations.set_plan(state.cells, request.user, operator, name, _limits(request))
+            limits, check = _limits(request), unchanged_since(field(request, SEEN))
+            await operations.set_plan(state.cells, request.user, operator, name, limits, check=check)
         except RecollectError as error:
-            return _form(request, name, _entered(request), refusal_of(error))
+            return _form(request, await _find(operator, name), _entered(request), refusal_of(error))
         return go("plans", done="saved")
 
 
@@ -101,14 +101,24 @@ async def _find(operator: Operator, name: str) -> Plan:
     return plan
 
 
-def _form(request: AnyRequest, name: str, entered: dict[str, str], refusal: FormRefusal | None = None) -> Response[str]:
-    """The form, with what was entered. `name` empty: of a new plan."""
+def _require_new(plan: Plan | None) -> None:
+    if plan is not None:
+        raise InvalidInput(f"There is already a plan {plan.name!r}. Change that one.", path="name")
+
+
+def _form(
+    request: AnyRequest, plan: Plan | None, entered: dict[str, str], refusal: FormRefusal | None = None
+) -> Response[str]:
+    """The form, with what was entered. `plan` None: of a new one. Beside an outdated entry stands what applies now."""
+    is_outdated = refusal is not None and refusal.is_outdated
     return render(
         request,
         "plans/form.html",
         status=refusal.status if refusal else 200,
-        name=name,
+        name=plan.name if plan else "",
         entered=entered,
+        seen=field(request, SEEN) if refusal and not is_outdated else mark_of(plan),
+        now=_texts(plan) if plan and is_outdated else entered,
         labels=LABELS,
         unlimited=UNLIMITED,
         fault=refusal.text if refusal else "",

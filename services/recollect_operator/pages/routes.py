@@ -4,6 +4,7 @@ from litestar import Router, get
 from litestar.di import Provide
 from litestar.response import Redirect
 
+from recollect_http.requests.validation import known_parameters_or
 from recollect_http.server.fresh_router import FreshRouter
 from recollect_http.web.rendering import go_to
 from recollect_http.web.styles import shared_asset_routes
@@ -14,7 +15,7 @@ from recollect_operator.pages.health import HealthPages
 from recollect_operator.pages.log import LogPages
 from recollect_operator.pages.navigation import ROOT
 from recollect_operator.pages.plans import PlanPages
-from recollect_operator.pages.rendering import address, error_page, templates
+from recollect_operator.pages.rendering import DONE, address, error_page, templates
 from recollect_operator.pages.sign_in import SignInPages
 from recollect_operator.pages.tenants import TenantPages
 
@@ -30,6 +31,7 @@ def page_routers() -> list[Router]:
             ROOT,
             route_handlers=list(PAGES),
             middleware=[SessionMiddleware()],
+            guards=[known_parameters_or(DONE)],
             before_request=check_form,
             dependencies={"operator": Provide(operator_of_request)},
             exception_handlers={Exception: error_page},

@@ -1,6 +1,7 @@
 """What an attacker, a hurry or a fault elsewhere does to the pages of operators, and to the operator API."""
 
 from collections.abc import AsyncIterator, Iterator
+from secrets import token_hex
 
 import asyncpg
 import httpx2
@@ -54,3 +55,33 @@ class TestErrorsOfTheDatabase:
         assert "U+0000" in (await reader.open_address("/operator/log?subject=%00", status=400)).text
         assert (await operating.get("/log?subject=%00")).json()["code"] == "invalid_input"
         assert (await operating.get("/receipts?slug=%00")).json()["code"] == "invalid_input"
+
+
+class TestPlans:
+    async def test_a_form_made_before_somebody_changed_the_plan_is_refused(self, reader: PageReader) -> None:
+        name = f"plan-{token_hex(4)}"
+        await reader.send(await reader.open_address("/operator/new-plan"), "new-plan", name=name, graphs="1")
+        first, second = [await reader.open_address(f"/operator/plans/{name}") for _ in range(2)]
+        await reader.send(first, name, graphs="5")
+        mistyped = await reader.send(second, name, status=400, observations="many")
+        refused = await reader.send(mistyped, name, status=409, observations="7")
+        assert "Somebody changed this" in refused.text
+        assert (refused.form(name).fields["graphs"], "Now: 5" in refused.text) == ("1", True)
+        kept = (await reader.open_address(f"/operator/plans/{name}")).form(name).fields
+        assert (kept["graphs"], kept["observations"]) == ("5", "")
+        await reader.send(refused, name, graphs="5")
+        changed = (await reader.open_address(f"/operator/plans/{name}")).form(name).fields
+        assert (changed["graphs"], changed["observations"]) == ("5", "7")
+
+    async def test_no_page_takes_a_parameter_that_it_does_not_have(
+        self, reader: PageReader, owner: asyncpg.Connection, subtests: pytest.Subtests
+    ) -> None:
+        for address in ("/operator/plans?cell=b", "/operator/tenants?cell=b", "/operator/log?subjects=tenant:a"):
+            with subtests.test(address):
+                refused = await reader.open_address(address, status=400)
+                assert "no such query parameter" in refused.text
+        name = f"plan-{token_hex(4)}"
+        form = await reader.open_address("/operator/new-plan")
+        form.form("new-plan").action += "?cell=home"
+        await reader.send(form, "new-plan", status=400, name=name)
+        assert await owner.fetchval("SELECT count(*) FROM plans WHERE name = $1", name) == 0

@@ -6,6 +6,7 @@ from recollect.accounts.operator_log import service as operator_log
 from recollect.accounts.operator_log.model import OperatorAction
 from recollect.accounts.plans import store
 from recollect.accounts.plans.model import LIMITS, Plan, checked_limits
+from recollect.caller import Check, unconditional
 from recollect.errors import NotFound
 from recollect.postgres.operator_sessions import Operator
 from recollect.valkey.caller_changes import EVERYBODY
@@ -16,13 +17,16 @@ async def list_plans(operator: Operator) -> list[Plan]:
     return await store.list_plans(operator)
 
 
-async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | None]) -> Plan:
+async def set_plan(
+    operator: Operator, name: str, limits: Mapping[str, int | None], *, check: Check[Plan | None] = unconditional
+) -> Plan:
     """Make a plan, or change the limits that are named (None takes one away); in force with the next call.
 
-    Raises InvalidInput.
+    `check` gets the plan as it is, None where there is none. Raises InvalidInput, and as `check` does.
     """
     checked = checked_limits(name, limits)
     async with operator.transaction():
+        check(await store.lock_plan(operator, name))
         plan = await store.set_plan(operator, name, checked)
         operator.note_act(EVERYBODY)
         await operator_log.record(operator, OperatorAction.PLAN_SET, f"plan:{name}", limits=checked)
