@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any, Literal, get_args
 from uuid import UUID
 
@@ -123,7 +123,7 @@ class JobsPages(Controller):
         """How much history would go."""
         async with visit.reading("compact") as view:
             retention = await _retention(view.tx, visit)
-            before = datetime.now(UTC) - retention
+            before = await compaction.retained_since(view.tx, retention)
             freed = await compaction.preview(view.tx, view.graph, before=before) if view.is_there else None
         return render(visit, "jobs/compact.html", freed=freed, before=before)
 

@@ -26,6 +26,7 @@ from recollect_workers.context import WorkerContext
 from recollect_workers.jobs.compaction import schedule
 from recollect_workers.schedule import scheduled_jobs
 from tests.support.bounds import lower
+from tests.support.clocks import clock_ahead
 from tests.support.jobs import Desk, employed
 from tests.support.memories import Agent, names
 from tests.support.plans import AS_JSON, explained, looked_at
@@ -95,6 +96,20 @@ async def test_a_due_graph_is_compacted_without_being_asked(
     await make_due(owner, agent)
     await schedule(context)
     assert len(await jobs_of(agent)) == 1, "all of it has gone"
+
+
+async def test_a_worker_whose_clock_is_ahead_removes_no_more(
+    context: WorkerContext, agent: Agent, owner: asyncpg.Connection
+) -> None:
+    await write_and_delete(agent)
+    await age(owner, agent)
+    await agent.delete("Grace")  # A moment ago.
+    await schedule(context)
+    with clock_ahead(timedelta(days=100)):
+        await job_loop.sweep(context)
+    (job,) = await jobs_of(agent)
+    assert (job.status, (job.result or {})["nodes"]) == ("succeeded", 1)
+    assert await deleted_lineages(owner, agent) == 1
 
 
 async def test_graphs_are_checked_regularly(context: WorkerContext) -> None:

@@ -1,7 +1,7 @@
 """Compact graphs that have rows beyond the retention, or whose compaction did not fit into one call."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import structlog
@@ -52,7 +52,7 @@ async def compact_graph(tx: Transaction, job: Job) -> StepResult:
     """
     if job.graph_id is None:
         raise StepRefused("This job has no graph: one graph is compacted at a time.")
-    before = datetime.now(UTC) - timedelta(days=job.arguments["retention_days"])
+    before = await compaction.retained_since(tx, timedelta(days=job.arguments["retention_days"]))
     step = await compaction.compact(tx, job.graph_id, before=before)
     freed = asdict(FreedRows(**job.cursor.get("freed", {})) + step.freed)
     return StepResult({**job.cursor, "freed": freed}, sum(freed.values()), finished=not step.more, result=freed)

@@ -2,6 +2,10 @@
 -- Tenants with graphs that are due for a check; read before a tenant is known.
 SELECT tenant_id FROM tenants_with_compaction_to_check();
 
+-- name: retained_since
+-- The moment that is :retention ago.
+SELECT statement_timestamp() - :retention::interval;
+
 -- name: sort_by_indexes
 -- Until the end of the transaction, read in the order of an index instead of sorting: with outdated statistics, the
 -- planner expects few rows to sort, and would read all ended rows.

@@ -36,6 +36,14 @@ CHECK_EVERY = timedelta(days=1)
 """How long after a check, whatever its result, a graph is due for the next one."""
 
 
+async def retained_since(tx: Transaction, retention: timedelta) -> datetime:
+    """Since when all rows are kept: what was deleted or superseded before may be removed.
+
+    It is a matter of the clock of the database: a process whose clock is ahead would remove too much, for good.
+    """
+    return await store.retained_since(tx, retention)
+
+
 async def preview(tx: Transaction, graph: Graph, *, before: datetime) -> Compaction:
     """The rows that a compaction of rows deleted or superseded before a time would remove."""
     horizon = await moments.horizon_at(tx, graph, before)

@@ -1,7 +1,7 @@
 """One function per query of `queries.sql`."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.graph.graphs.model import Graph
@@ -17,6 +17,11 @@ async def count_compactable(tx: Transaction, graph: Graph, horizon: int) -> Free
     row = await tx.fetchrow(queries.count_compactable, graph_id=graph.id, horizon=horizon)
     assert row is not None
     return FreedRows(**row)
+
+
+async def retained_since(tx: Transaction, retention: timedelta) -> datetime:
+    """The moment that is a retention ago, by the clock of the database."""
+    return await tx.fetchval(queries.retained_since, retention=retention)
 
 
 async def tenants_to_check(session: Session) -> list[UUID]:

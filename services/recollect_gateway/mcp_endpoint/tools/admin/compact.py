@@ -1,7 +1,7 @@
 """The tool `compact`."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 
 from msgspec import Meta, Struct, structs
@@ -53,7 +53,7 @@ async def compact(call: Call, arguments: Compact) -> Reply:
         if graph is None:
             return Reply(_compacted(Compaction(None, FreedRows()), dry_run=arguments.dry_run))
         retention = await tenants.retention_of(tx, timedelta(days=call.settings.retention_days))
-        before = datetime.now(UTC) - retention
+        before = await compaction.retained_since(tx, retention)
         if arguments.dry_run:
             return Reply(_compacted(await compaction.preview(tx, graph, before=before), dry_run=True))
         result = await compaction.compact(tx, graph.id, before=before)
