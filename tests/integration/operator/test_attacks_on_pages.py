@@ -85,3 +85,28 @@ class TestPlans:
         form.form("new-plan").action += "?cell=home"
         await reader.send(form, "new-plan", status=400, name=name)
         assert await owner.fetchval("SELECT count(*) FROM plans WHERE name = $1", name) == 0
+
+
+class TestTextsOfTheGateway:
+    """The gateway's role can store more than the gateway does."""
+
+    async def test_a_text_that_is_no_code_of_an_error_is_not_shown(
+        self, reader: PageReader, owner: asyncpg.Connection, tenant: Tenant
+    ) -> None:
+        kind = f"stored_{token_hex(4).translate(str.maketrans('0123456789', 'ghijklmnop'))}"
+        secret = "what a tenant stored " * 1_000
+        await owner.executemany(
+            """INSERT INTO jobs (tenant_id, id, kind, status, error_code, created_by, finished_at)
+            VALUES ($1, gen_random_uuid(), $2, 'failed', $3, 'test', now())""",
+            [(tenant.id, kind, code) for code in (secret, "code_1", "code\n", "")],
+        )
+        page = await reader.open_address("/operator/health")
+        assert secret[:20] not in page.text
+        rows = [row.text for row in page.all("tr") if kind.replace("_", " ") in row.text]
+        assert [("code_1" in row, "–3" in row) for row in rows] == [(False, True), (True, False)]
+
+    async def test_the_name_of_a_tenant_is_short(self, owner: asyncpg.Connection, tenant: Tenant) -> None:
+        for name in ("", "x" * 201):
+            with pytest.raises(asyncpg.CheckViolationError):
+                await owner.execute("UPDATE tenants SET name = $2 WHERE id = $1", tenant.id, name)
+        await owner.execute("UPDATE tenants SET name = $2 WHERE id = $1", tenant.id, "ä" * 200)

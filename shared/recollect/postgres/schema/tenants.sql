@@ -43,7 +43,7 @@ VALUES
 CREATE TABLE tenants (
     id uuid PRIMARY KEY,
     slug text NOT NULL UNIQUE CHECK (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'),
-    name text NOT NULL,
+    name text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
     status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     plan text NOT NULL DEFAULT 'unlimited' REFERENCES plans (name),

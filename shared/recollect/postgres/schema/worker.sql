@@ -313,12 +313,13 @@ AS $$
 $$;
 
 -- Jobs of all tenants that failed since then, by their kind and the code of the error, the most frequent first: numbers
--- only.
+-- only. The application can store any text as a code; one that is no code is left out.
 CREATE FUNCTION failed_work(since timestamptz)
 RETURNS TABLE (kind text, error_code text, failed bigint, last_at timestamptz)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
 AS $$
-    SELECT j.kind, coalesce(j.error_code, ''), count(*), max(j.finished_at)
+    SELECT j.kind, CASE WHEN j.error_code ~ '^[a-z0-9_]{1,64}$' THEN j.error_code ELSE '' END, count(*),
+        max(j.finished_at)
     FROM tenants_here t
     JOIN jobs j ON j.tenant_id = t.id AND j.status = 'failed' AND j.finished_at >= since
     GROUP BY 1, 2
