@@ -29,6 +29,9 @@ DONE = "done"
 
 SIGN_IN = f"{ROOT}/sign-in"
 
+MAX_NEXT = 2_000
+"""How long an address may be to which the sign-in page leads on."""
+
 
 def address(page: str = "", /, **query: Any) -> str:
     """The address of a page. A parameter that is empty is left out."""
@@ -81,11 +84,11 @@ def _answer(request: AnyRequest, template: str, status: int, context: Mapping[st
 
 
 def _to_sign_in(request: AnyRequest) -> Redirect:
-    """Redirect to the sign-in page, which leads back to this page, if it was only read."""
-    if request.method != "GET":
-        return rendering.go_to(SIGN_IN)
+    """Redirect to the sign-in page, which leads back to this page, if it was only read and its address is not long."""
     query = request.scope["query_string"].decode("latin-1")
-    return rendering.go_to(address("sign-in", next=request.url.path + (f"?{query}" if query else "")))
+    page = request.url.path + (f"?{query}" if query else "")
+    leads_back = request.method == "GET" and len(page) <= MAX_NEXT
+    return rendering.go_to(address("sign-in", next=page if leads_back else None))
 
 
 def _frame(request: AnyRequest) -> dict[str, Any]:

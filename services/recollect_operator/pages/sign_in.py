@@ -7,7 +7,7 @@ from litestar import Controller, Request, Response, get, post
 from litestar.params import QueryParameter
 from litestar.response import Redirect
 
-from recollect.accounts.identity.model import kind_of
+from recollect.accounts.identity.model import hash_secret, kind_of
 from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.operator_keys.model import KIND, SUBJECT, IssuedOperatorSession
 from recollect.errors import Unauthenticated
@@ -19,11 +19,10 @@ from recollect_operator.identity import KeyIdentities
 from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.pages.access import COOKIE, field
 from recollect_operator.pages.navigation import ROOT
-from recollect_operator.pages.rendering import SIGN_IN, address, render_alone
+from recollect_operator.pages.rendering import MAX_NEXT, SIGN_IN, address, render_alone
 
 AnyRequest = Request[Any, Any, Any]
 
-MAX_NEXT = 2_000
 Next = Annotated[str, QueryParameter(max_length=MAX_NEXT)]
 NOT_VALID = "This key is not valid. `recollect operator keys create` makes one."
 
@@ -73,7 +72,11 @@ async def _begin_session(request: AnyRequest, secret: str) -> IssuedOperatorSess
         raise Unauthenticated(operator_keys.REFUSAL)
     key = await identities.find_key(secret, site)
     async with cells.home.session(OperatorIdentity(f"{SUBJECT}{key.id}", site)) as operator:
-        return await operator_keys.begin_session(operator, key.id, pepper=state.pepper)
+        issued = await operator_keys.begin_session(operator, key.id, pepper=state.pepper)
+    identities.failed_keys.note_valid(
+        hash_secret(issued.secret, state.pepper)
+    )
+    return issued
 
 
 def safe_page(page: str) -> str:

@@ -1,18 +1,24 @@
 """What an attacker, a hurry or a fault elsewhere does to the pages of operators, and to the operator API."""
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from secrets import token_hex
 
 import asyncpg
 import httpx2
 import pytest
+from pydantic import SecretStr
 
+from recollect.accounts.identity.model import generate_secret
+from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.tenants.model import Tenant
+from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_operator.app import create_app
 from tests.integration.operator.test_operator_pages import sign_in
 from tests.support.console import PageReader
 from tests.support.gateway import RunningGateway, serving
+from tests.support.timeouts import MAX_WAIT_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +116,26 @@ class TestTextsOfTheGateway:
             with pytest.raises(asyncpg.CheckViolationError):
                 await owner.execute("UPDATE tenants SET name = $2 WHERE id = $1", tenant.id, name)
         await owner.execute("UPDATE tenants SET name = $2 WHERE id = $1", tenant.id, "ä" * 200)
+
+
+class TestSigningIn:
+    async def test_a_page_with_a_long_address_leads_to_the_sign_in_page(self, operator_api: RunningGateway) -> None:
+        async with operator_api.http() as http:
+            sent_on = await http.get("/operator/log", params={"subject": "漢" * 299})
+            page = await PageReader(http).open_address(sent_on.headers["location"])
+        assert page.form("sign-in").fields["next"] == "/operator/tenants"
+
+    async def test_a_new_session_holds_although_its_address_has_guessed_keys(
+        self, operator_settings: Settings, operator: Operator
+    ) -> None:
+        secret = SecretStr(token_hex(32))  # Other tests guess at the same address.
+        few = {"failed_keys_per_minute": 1, "key_secret": secret, "rate_limit_wait_seconds": MAX_WAIT_SECONDS}
+        settings = operator_settings.model_copy(update=few)
+        lifetime = timedelta(hours=1)
+        _, key = await operator_keys.create_key(operator, "test", lifetime=lifetime, pepper=settings.pepper)
+        with serving(settings, create_app(settings)) as api:
+            async with api.http() as http, api.http() as guessing:
+                assert (await sign_in(http, key)).status_code == 303
+                answers = [(await sign_in(guessing, generate_secret("operator"))).status_code for _ in range(2)]
+                assert answers == [401, 429]
+                await PageReader(http).open_address("/operator/plans")
