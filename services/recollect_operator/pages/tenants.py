@@ -147,9 +147,11 @@ class TenantPages(Controller):
         self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str] | Redirect:
         """Suspend it as a whole or read-only, where its slug was typed."""
-        kind = "read_only" if field(request, "kind") == "read_only" else "whole"
+        kind = field(request, "kind")
         try:
             _require_typed(request, slug)
+            if kind not in ("read_only", "whole"):
+                raise InvalidInput("Choose what to refuse", path="kind")
             await tenants.suspend_tenant(
                 operator, slug, read_only=kind == "read_only", check=_unchanged(request, operator)
             )

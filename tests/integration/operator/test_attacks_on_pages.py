@@ -139,3 +139,9 @@ class TestSigningIn:
                 answers = [(await sign_in(guessing, generate_secret("operator"))).status_code for _ in range(2)]
                 assert answers == [401, 429]
                 await PageReader(http).open_address("/operator/plans")
+
+
+async def test_a_suspension_of_no_kind_is_refused(reader: PageReader, tenant: Tenant) -> None:
+    form = await reader.open_address(f"/operator/tenants/{tenant.slug}/suspend")
+    refused = await reader.send(form, "suspend", status=400, typed=tenant.slug, kind="readonly")
+    assert "Choose what to refuse" in refused.text
