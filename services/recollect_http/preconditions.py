@@ -19,17 +19,17 @@ calls it with the thing once its row is locked, in the transaction that changes 
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
-from litestar import Request, Response
+from litestar import Response
 from msgspec import Struct
 
 from recollect.errors import InvalidInput, PreconditionFailed, PreconditionRequired
+from recollect_http.requests import AnyRequest
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Struct)
-AnyRequest = Request[Any, Any, Any]
 """A request of a caller or of an operator: `request.user` has a `tenant_id`."""
 
 MAX_TAGS = 50

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from litestar import Request
 from litestar.connection import ASGIConnection
+from litestar.datastructures import State
 from litestar.enums import ScopeType
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware import ASGIMiddleware
@@ -26,6 +27,8 @@ from recollect_gateway.streaming.streams import OPEN_STREAM, Renew, Stream, Stre
 from recollect_http.access_log import note_caller
 
 T = TypeVar("T")
+
+AnyRequest = Request[Caller, Any, State]
 
 TOOLSETS_OPT = "toolsets"
 SCOPE_OPT = "scope"

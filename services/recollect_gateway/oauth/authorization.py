@@ -7,7 +7,7 @@ is the client's own, an error is a page, and no browser is sent anywhere.
 from collections.abc import Mapping
 from typing import Any
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.datastructures import State
 from litestar.response import Redirect
 
@@ -42,10 +42,10 @@ from recollect_gateway.oauth.forms import read_query
 from recollect_gateway.web.pages import page
 from recollect_gateway.web.sessions import to_sign_in
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.urlencoded import MalformedParameters
 from recollect_http.web.forms import field, read_form
 
-AnyRequest = Request[Any, Any, Any]
 NOT_A_MEMBER = "You are signed in as {email}, who is not a member of any organisation at this address."
 NOTHING_ALLOWED = "Your role in {tenant} is {role}, which allows nothing that the client asks for."
 

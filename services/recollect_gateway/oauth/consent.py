@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from litestar import Request, Response
+from litestar import Response
 
 from recollect.accounts.oauth.clients.model import destination, is_loopback, private_scheme
 from recollect.accounts.oauth.grants.model import ADMINISTRATIVE_SCOPES, IDENTITY_SCOPES, OPENID, Approval, within_role
@@ -18,9 +17,9 @@ from recollect_gateway.mcp_endpoint.tools import TOOLSETS, known_toolsets
 from recollect_gateway.oauth.authorization_requests import AuthorizationRequest
 from recollect_gateway.oauth.discovery import AUTHORIZE
 from recollect_gateway.web.pages import page
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import field
 
-AnyRequest = Request[Any, Any, Any]
 Form = Mapping[str, Sequence[str]]
 
 CHECKED = frozenset({"scope", "graph", "toolset"})

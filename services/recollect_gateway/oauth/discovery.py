@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Response, get
 from litestar.datastructures import State
 from litestar.params import FromPath
 
@@ -12,8 +12,8 @@ from recollect.accounts.oauth.issuers import service as trusted
 from recollect.accounts.oauth.signing.model import ALGORITHM
 from recollect.errors import NotFound
 from recollect_gateway.callers.oauth_resources import WELL_KNOWN, Resource, Resources
+from recollect_http.requests import AnyRequest
 
-AnyRequest = Request[Any, Any, Any]
 DISCOVERED = {"Cache-Control": "public, max-age=300"}
 """Headers of documents that are the same for everybody."""
 

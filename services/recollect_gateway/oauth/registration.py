@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from litestar import Controller, Request, Response, post
+from litestar import Controller, Response, post
 from litestar.datastructures import State
 
 from recollect.accounts.oauth.clients import service as clients
@@ -14,8 +14,8 @@ from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.oauth.discovery import REGISTER
 from recollect_gateway.oauth.errors import ERROR_HANDLERS
 from recollect_gateway.oauth.protocol import NOT_STORED
+from recollect_http.requests import AnyRequest
 
-AnyRequest = Request[Any, Any, Any]
 MAX_METADATA_BYTES = 32 * 1024
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.datastructures import State
 
 from recollect.accounts.identity.model import kind_of
@@ -27,9 +27,9 @@ from recollect_gateway.oauth.discovery import DISCOVERED, INTROSPECT, JWKS, REVO
 from recollect_gateway.oauth.errors import ERROR_HANDLERS
 from recollect_gateway.oauth.forms import read_form
 from recollect_gateway.oauth.protocol import NOT_STORED, OAuthAnswer, Refused, RequestServer
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.urlencoded import MalformedParameters
 
-AnyRequest = Request[Any, Any, Any]
 Parameters = Mapping[str, str]
 SECRET_OF = {"authorization_code": ("code", CODE), "refresh_token": ("refresh_token", REFRESH)}
 """For each grant type, the parameter with its secret, and the secret's kind."""

@@ -3,16 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from litestar import Request
 from litestar.utils.scope.state import ScopeState
 from msgspec import Struct
 
 from recollect_gateway.calls import Call
 from recollect_gateway.requests.lenient_parsing import has_local_times, with_offsets
 from recollect_gateway.requests.local_times import FIELD, zone_of_call
-from recollect_http.requests import validation
-
-AnyRequest = Request[Any, Any, Any]
+from recollect_http.requests import AnyRequest, validation
 
 
 def valid_body(

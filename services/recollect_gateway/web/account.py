@@ -1,8 +1,6 @@
 """/account: the page of a signed-in person, on which they end grants, connections and memberships."""
 
-from typing import Any
-
-from litestar import Controller, Request, Response, post
+from litestar import Controller, Response, post
 from litestar.response import Redirect
 
 from recollect.accounts.identity_providers import own
@@ -17,10 +15,10 @@ from recollect.errors import Conflict, ErrorCode, NotFound
 from recollect_gateway.callers.browser_sessions import signed_in
 from recollect_gateway.web.pages import page, passkey_context
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import read_form
 from recollect_http.web.rendering import go_to
 
-AnyRequest = Request[Any, Any, Any]
 MAX_CONNECTABLE = 50
 """Organisations of a person whose providers the account offers to connect."""
 

@@ -1,8 +1,6 @@
 """/forgot and /reset/{secret}: a new password for people who forgot theirs."""
 
-from typing import Any
-
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.datastructures import State
 from litestar.response import Redirect
 
@@ -20,10 +18,9 @@ from recollect_gateway.web.notices import send_notice
 from recollect_gateway.web.pages import page
 from recollect_gateway.web.sessions import no_session_cookie
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import field, read_form
 from recollect_http.web.rendering import go_to
-
-AnyRequest = Request[Any, Any, Any]
 
 RESET_SENT = (
     "If there is an account with this address and it has a password, we have sent a link to the address. The link is "

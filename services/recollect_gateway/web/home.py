@@ -1,15 +1,12 @@
 """/: what a gateway is, for people who open its address, or an address of MCP, in a browser."""
 
-from typing import Any
-
-from litestar import Request, Response, get
+from litestar import Response, get
 
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.web.local_owner import PATH, local_owner
 from recollect_gateway.web.pages import page, plain_page
+from recollect_http.requests import AnyRequest
 from recollect_http.server.hosts import Origins
-
-AnyRequest = Request[Any, Any, Any]
 
 
 @get(

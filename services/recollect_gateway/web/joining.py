@@ -1,8 +1,6 @@
 """/join/{secret}: the page of an invitation, by which one becomes a member."""
 
-from typing import Any
-
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.response import Redirect
 
 from recollect.accounts.members import service as members
@@ -18,10 +16,9 @@ from recollect_gateway.web.pages import CONSOLE, page
 from recollect_gateway.web.providers import offered_to
 from recollect_gateway.web.sessions import browser_of, session_cookie, to_sign_in
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import field, read_form
 from recollect_http.web.rendering import go_to
-
-AnyRequest = Request[Any, Any, Any]
 
 
 class JoinController(Controller):

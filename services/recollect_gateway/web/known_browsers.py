@@ -8,16 +8,14 @@ another account.
 import hmac
 import secrets
 from hashlib import sha256
-from typing import Any
 
-from litestar import Request
 from litestar.datastructures import Cookie
 
 from recollect.crypto.peppers import accepted_secrets_of
+from recollect_http.requests import AnyRequest
 from recollect_http.web.cookies import cookie_name
 from recollect_http.web.forms import MAX_COOKIE, own_cookie
 
-AnyRequest = Request[Any, Any, Any]
 COOKIE = "known"
 COOKIE_SECONDS = 365 * 24 * 3600
 NUMBER_BYTES = 9

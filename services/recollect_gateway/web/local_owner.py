@@ -5,10 +5,10 @@ names that owner. Whoever can open its address here, such as other users of the 
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
-from litestar import Controller, Request, post
+from litestar import Controller, post
 from litestar.response import Redirect
 
 from recollect.accounts.people import sessions
@@ -18,10 +18,10 @@ from recollect.settings import LOOPBACK, Settings
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.web.pages import CONSOLE
 from recollect_gateway.web.sessions import browser_of, session_cookie
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import read_form
 from recollect_http.web.rendering import go_to
 
-AnyRequest = Request[Any, Any, Any]
 PATH = "/sign-in/local"
 
 

@@ -5,18 +5,18 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment
-from litestar import Request, Response
+from litestar import Response
 
 from recollect.accounts.passkeys.model import PasskeySite
 from recollect_gateway.web.browser_names import browser_name
 from recollect_http.problems import TITLES
+from recollect_http.requests import AnyRequest
 from recollect_http.server.hosts import Origins
 from recollect_http.server.public_edge import page_policy
 from recollect_http.web.forms import form_cookie, form_token
 from recollect_http.web.rendering import error_text, template_environment
 from recollect_http.web.styles import asset_address
 
-AnyRequest = Request[Any, Any, Any]
 PACKAGE = "recollect_gateway.web"
 """The package of the gateway's own templates and assets."""
 

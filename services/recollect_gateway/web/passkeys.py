@@ -1,8 +1,6 @@
 """/passkeys and /account/passkeys: sign in with a passkey, and add, name and remove one's own."""
 
-from typing import Any
-
-from litestar import Controller, Request, Response, post
+from litestar import Controller, Response, post
 from litestar.response import Redirect
 
 from recollect.accounts.identity.model import hash_secret
@@ -21,10 +19,9 @@ from recollect_gateway.web.pages import passkey_site, safe_next_url
 from recollect_gateway.web.sessions import browser_of, session_cookie
 from recollect_gateway.web.sign_in import sign_in_page
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import field, random_cookie, read_form
 from recollect_http.web.rendering import go_to
-
-AnyRequest = Request[Any, Any, Any]
 
 
 class PasskeyController(Controller):

@@ -5,11 +5,10 @@ nothing. Each provider has its own callback address, so that none can answer for
 """
 
 import secrets
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.params import FromPath
 from litestar.response import Redirect
 
@@ -35,11 +34,11 @@ from recollect_gateway.callers.oauth_resources import Resources
 from recollect_gateway.callers.rate_limits import by_address
 from recollect_gateway.web.pages import ACCOUNT, CONSOLE, page, safe_next_url
 from recollect_gateway.web.sessions import browser_of, session_cookie
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.urlencoded import MalformedParameters, parameters
 from recollect_http.web.forms import MAX_FIELDS, field, own_cookie, random_cookie, read_form
 from recollect_http.web.rendering import go_to
 
-AnyRequest = Request[Any, Any, Any]
 BEGIN = "/sign-in/provider"
 CALLBACK = "/sign-in/callback"
 COOKIE = "provider"

@@ -1,9 +1,7 @@
 """Cookies of sessions, the browser of a sign-in, and the way to the sign-in page."""
 
-from typing import Any
 from urllib.parse import quote
 
-from litestar import Request
 from litestar.datastructures import Cookie
 from litestar.response import Redirect
 
@@ -11,10 +9,9 @@ from recollect.accounts.people.model import Browser, IssuedSession
 from recollect.accounts.people.sessions import SESSION_LIFETIME
 from recollect_gateway.callers.browser_sessions import COOKIE
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import own_cookie
 from recollect_http.web.rendering import go_to
-
-AnyRequest = Request[Any, Any, Any]
 
 
 def to_sign_in(request: AnyRequest) -> Redirect:

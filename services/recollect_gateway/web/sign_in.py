@@ -1,9 +1,7 @@
 """/sign-in, /sign-out and /account: signing in and out, and one's own account."""
 
-from typing import Any
-
 import structlog
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.background_tasks import BackgroundTask
 from litestar.params import FromQuery
 from litestar.response import Redirect
@@ -23,10 +21,9 @@ from recollect_gateway.web.pages import page, passkey_context, safe_next_url
 from recollect_gateway.web.providers import find_organization, offered_to
 from recollect_gateway.web.sessions import browser_of, no_session_cookie, session_cookie, to_sign_in
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import field, read_form
 from recollect_http.web.rendering import go_to
-
-AnyRequest = Request[Any, Any, Any]
 
 DELETED = "You are signed out everywhere. Your address, your name and your ways to sign in have been deleted."
 

@@ -1,1 +1,7 @@
 """Bodies, parameters and arguments: read with bounds, parsed and checked."""
+
+from typing import Any
+
+from litestar import Request
+
+AnyRequest = Request[Any, Any, Any]

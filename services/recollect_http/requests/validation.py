@@ -5,16 +5,15 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from recollect.errors import InvalidInput
 from recollect.text.lone_surrogates import without_halves
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.bodies import LARGE, read_body, require_quick_to_parse
 from recollect_http.requests.parsing import MAX_NAME, parse, parse_in_thread, parse_removal, parse_stored
 
-AnyRequest = Request[Any, Any, Any]
 Body = dict[str, Any]
 Prepare = Callable[[AnyRequest, type[msgspec.Struct], Body], Awaitable[Body]]
 """Prepares a body of this type before it is checked, such as its times; the handler gets what it returns, too."""

@@ -11,16 +11,15 @@ from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal
 
-from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 from recollect.errors import Forbidden
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.urlencoded import MAX_FORM_BYTES, form_parameters
 from recollect_http.web.cookies import cookie_name, is_secure
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
-AnyRequest = Request[Any, Any, Any]
 SameSite = Literal["lax", "strict"]
 
 TOKEN_FIELD = "form_token"  # noqa: S105 - a field's name

@@ -8,7 +8,6 @@ from typing import Any
 
 import structlog
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from litestar import Request
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect
 
@@ -16,10 +15,10 @@ from recollect.errors import ErrorCode, ErrorKind, RecollectError
 from recollect.text.control_characters import in_one_direction
 from recollect_http.access_log import note_code
 from recollect_http.problems import CODES, STATUS, ungrouped
+from recollect_http.requests import AnyRequest
 from recollect_http.web.compiled_templates import CompiledTemplates
 from recollect_http.web.styles import PACKAGE, asset_address
 
-AnyRequest = Request[Any, Any, Any]
 COMPONENTS = (
     *("button", "card", "chips", "copy", "dialog", "diff", "empty", "errors"),
     *("field", "icon", "select", "table", "tabs", "time", "toast"),

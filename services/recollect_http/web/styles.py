@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
 
-from litestar import Request, Response, get
+from litestar import Response, get
 from litestar.handlers import HTTPRouteHandler
 
-AnyRequest = Request[Any, Any, Any]
+from recollect_http.requests import AnyRequest
 
 PACKAGE = "recollect_http.web"
 """The package of the templates and assets that all pages share."""

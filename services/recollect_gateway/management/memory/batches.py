@@ -1,22 +1,17 @@
 """/v1/graphs/{name}/nodes/batch and /relations/batch: many nodes or relations in one request."""
 
-from typing import Any
-
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.management.guards import mirrors
+from recollect_gateway.management.guards import AnyRequest, mirrors
 from recollect_gateway.operations import batches
 from recollect_gateway.operations.batches import NodesIn, RelationsIn, WrittenNodesBody, WrittenRelationsBody
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.routes import post
-
-AnyRequest = Request[Caller, Any, State]
 
 
 class BatchController(Controller):

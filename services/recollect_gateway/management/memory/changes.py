@@ -4,11 +4,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request, Response
-from litestar.datastructures import State
+from litestar import Controller, Response
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
@@ -22,7 +21,7 @@ from recollect.graph.graphs.model import Change
 from recollect.notifications import service as notifications
 from recollect.notifications.model import ChangeFilter, FoundChanges
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.management.guards import caller_renewal, mirrors, open_stream
+from recollect_gateway.management.guards import AnyRequest, caller_renewal, mirrors, open_stream
 from recollect_gateway.management.memory.nodes import Kinds, Tags
 from recollect_gateway.streaming import server_sent_events
 from recollect_gateway.streaming.streams import DRAINING, PollResult, Renew, Stream
@@ -31,7 +30,6 @@ from recollect_http.openapi.routes import get
 from recollect_http.pages import Cursor, Limit, NextCursor, position_of
 from recollect_http.requests.parsing import check_text
 
-AnyRequest = Request[Caller, Any, State]
 Revision = Annotated[
     int | None,
     QueryParameter(

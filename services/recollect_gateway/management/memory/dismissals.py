@@ -1,27 +1,25 @@
 """/v1/graphs/{name}/dismissals: pairs of entities that look alike and are different."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import PathParameter
 from msgspec import Meta, Struct
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect.curation.dismissals import service as dismissals
 from recollect.curation.dismissals.model import Dismissal
 from recollect.curation.duplicates import proposals
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import belongs_to, mirrors
+from recollect_gateway.management.guards import AnyRequest, belongs_to, mirrors
 from recollect_http.fields import SUBJECT, GraphInPath
 from recollect_http.openapi.routes import delete, get, put
 from recollect_http.pages import Cursor, Limit, Page, integer, position_of
 
-AnyRequest = Request[Caller, Any, State]
 NodeId = Annotated[UUID, PathParameter(description="Id of one entity")]
 OtherId = Annotated[UUID, PathParameter(description="Id of the other entity; the order does not matter")]
 

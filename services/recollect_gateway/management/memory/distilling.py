@@ -1,29 +1,28 @@
 """/v1/graphs/{name}/distil and /distilled, /v1/language-model: facts that a language model finds in conversations."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from litestar import Controller, Request
+from litestar import Controller
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect.distilling.language_models import service as language_models
 from recollect.distilling.language_models.model import MAX_API_KEY, MAX_MODEL, NewModel, StoredModel
 from recollect.distilling.threads import service as threads
 from recollect.outbound.http_client import MAX_URL_LENGTH, Outbound
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.settings import Settings
-from recollect_gateway.management.guards import BY_SCOPE, mirrors, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, mirrors, requires_admin
 from recollect_gateway.management.memory.jobs import JobBody, job_body
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.routes import delete, get, post, put
 
-AnyRequest = Request[Caller, Any, State]
 MAX_THREAD = 256
 _OF_THREAD = "Name of the thread, as its conversation was stored"
 _OF_URL = "Base address of an OpenAI-compatible server, which must begin with `https://`; `/chat/completions` is added"

@@ -1,18 +1,16 @@
 """Erase a person's data from a graph, or a graph: at once, for good, with a receipt."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
-from recollect.caller import Caller
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
-from recollect_gateway.management.guards import BY_SCOPE, mirrors, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, mirrors, requires_admin
 from recollect_gateway.management.memory.graphs import configuration
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER
 from recollect_gateway.requests.validation import valid_body
@@ -21,7 +19,6 @@ from recollect_http.openapi.routes import delete, post
 from recollect_http.preconditions import unchanged
 from recollect_http.problems import CHANGE_RESPONSES
 
-AnyRequest = Request[Caller, Any, State]
 PersonEntity = Annotated[
     str,
     Meta(

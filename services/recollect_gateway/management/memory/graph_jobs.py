@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 import anyio
-from litestar import Controller, Request
+from litestar import Controller
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -22,7 +22,7 @@ from recollect.postgres.tenant_database import TenantDatabase
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
-from recollect_gateway.management.guards import SCOPE_OPT, mirrors, while_authenticated
+from recollect_gateway.management.guards import SCOPE_OPT, AnyRequest, mirrors, while_authenticated
 from recollect_gateway.management.memory.jobs import JobBody, job_body
 from recollect_gateway.management.memory.transfer import (
     UNREAD,
@@ -41,7 +41,6 @@ from recollect_http.openapi.routes import post
 from recollect_http.problems import RESPONSES
 from recollect_http.requests.argument_types import AsOf, as_text
 
-AnyRequest = Request[Caller, Any, State]
 OfKind = Annotated[
     str,
     Meta(

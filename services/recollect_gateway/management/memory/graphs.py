@@ -3,20 +3,20 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from litestar import Controller, Request, Response
+from litestar import Controller, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect.curation.duplicates import deduplication
 from recollect.distilling.threads import model as distilled
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import MAX_ZONE
-from recollect_gateway.management.guards import mirrors, requires_admin
+from recollect_gateway.management.guards import AnyRequest, mirrors, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     OF_METADATA,
@@ -34,7 +34,6 @@ from recollect_http.problems import REPLACE_RESPONSES, TAGGED_RESPONSES
 from recollect_http.requests.argument_types import END, GraphName, check_metadata
 from recollect_http.requests.parsing import check_text
 
-AnyRequest = Request[Caller, Any, State]
 Cursor = Annotated[
     str,
     QueryParameter(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from litestar import Controller, Request, Response
+from litestar import Controller, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIResponse, Operation
@@ -12,7 +12,7 @@ from litestar.params import QueryParameter
 from litestar.response import Stream
 from msgspec import Meta, Struct
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect.graph.graphs import service as graphs
 from recollect.jobs import service as jobs
 from recollect.jobs.kinds import KINDS, known_kind
@@ -20,7 +20,7 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.management.guards import SCOPE_OPT, mirrors, while_authenticated
+from recollect_gateway.management.guards import SCOPE_OPT, AnyRequest, mirrors, while_authenticated
 from recollect_gateway.management.memory.transfer import file_content
 from recollect_http.fields import CreatedAt, CreatedBy, JobInPath
 from recollect_http.openapi.headers import DISPOSITION, disposition_of
@@ -30,7 +30,6 @@ from recollect_http.preconditions import tagged
 from recollect_http.problems import TAGGED_RESPONSES
 from recollect_http.requests.argument_types import GRAPH_NAME
 
-AnyRequest = Request[Caller, Any, State]
 GraphFilter = Annotated[str | None, QueryParameter(pattern=GRAPH_NAME, description="Only jobs of this graph")]
 KindFilter = Annotated[str | None, QueryParameter(description="Only jobs of this kind")]
 StatusFilter = Annotated[Status | None, QueryParameter(description="Only jobs with this status")]

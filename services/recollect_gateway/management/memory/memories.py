@@ -1,15 +1,12 @@
 """/v1/graphs/{name}/memories, /conversations, /recall and other verbs: the agent's tools, without MCP."""
 
-from typing import Any
-
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.management.guards import mirrors
+from recollect_gateway.management.guards import AnyRequest, mirrors
 from recollect_gateway.operations.conversations import (
     ConversationBody,
     RememberedConversation,
@@ -26,8 +23,6 @@ from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.routes import post
 from recollect_http.problems import RESPONSES
-
-AnyRequest = Request[Caller, Any, State]
 
 
 class MemoryController(Controller):

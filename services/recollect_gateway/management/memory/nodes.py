@@ -1,15 +1,13 @@
 """/v1/graphs/{name}/nodes: the entities and facts of a graph, their versions, and their relations."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 
-from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
@@ -18,7 +16,7 @@ from recollect.graph.relations.model import Direction, EdgePosition, Walk
 from recollect.memory import exploring, reading
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.management.guards import mirrors
+from recollect_gateway.management.guards import AnyRequest, mirrors
 from recollect_gateway.operations.nodes import (
     NodeBody,
     NodeItemBody,
@@ -35,7 +33,6 @@ from recollect_http.requests.argument_types import MAX_OBSERVATIONS_OFFSET, OBSE
 from recollect_http.requests.parsing import check_text
 
 T = TypeVar("T")
-AnyRequest = Request[Caller, Any, State]
 Kinds = Annotated[
     list[str] | None,
     QueryParameter(max_items=50, description="Only of this type; repeat the parameter to allow several types"),

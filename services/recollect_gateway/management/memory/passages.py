@@ -1,24 +1,21 @@
 """/v1/graphs/{name}/passages: passages that the embedder did not take."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from msgspec import Meta, Struct
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import RefusedPassage
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import belongs_to
+from recollect_gateway.management.guards import AnyRequest, belongs_to
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.routes import get
 from recollect_http.pages import IdCursor, Limit, Page, page_of
-
-AnyRequest = Request[Caller, Any, State]
 
 
 class RefusedBody(Struct, frozen=True):

@@ -1,21 +1,19 @@
 """/v1/graphs/{name}/search: find nodes."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from msgspec import Meta, Struct
 
-from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.memory import searching
 from recollect.memory.searching import NodeMatch
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.management.guards import mirrors
+from recollect_gateway.management.guards import AnyRequest, mirrors
 from recollect_gateway.management.memory.nodes import Kinds, StatusFilter, Tags
 from recollect_gateway.operations.nodes import NodeItemBody, node_item
 from recollect_http.fields import GraphInPath
@@ -23,7 +21,6 @@ from recollect_http.openapi.routes import get
 from recollect_http.pages import AsOf, Cursor, Limit, Page, integer, position_of
 from recollect_http.requests.parsing import check_text
 
-AnyRequest = Request[Caller, Any, State]
 Words = Annotated[str, QueryParameter(min_length=1, max_length=MAX_QUESTION, description="A question or a few words")]
 
 MAX_MATCHES = 5

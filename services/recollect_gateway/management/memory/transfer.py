@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.exceptions import ClientException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
@@ -16,7 +15,7 @@ from litestar.params import QueryParameter
 from litestar.response import Stream
 from msgspec import Meta, Struct
 
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect.errors import ErrorCode, InvalidInput, TooLarge
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import NEEDED
@@ -35,7 +34,7 @@ from recollect.transfer.model import (
     Strategy,
 )
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.management.guards import mirrors, while_authenticated
+from recollect_gateway.management.guards import AnyRequest, mirrors, while_authenticated
 from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.headers import header_of
@@ -44,7 +43,6 @@ from recollect_http.problems import ACT_RESPONSES, MEDIA_TYPE, Problem
 from recollect_http.requests.parsing import check_text, utc, utc_through
 
 FORM = "application/x-www-form-urlencoded"
-AnyRequest = Request[Caller, Any, State]
 Strict = Annotated[bool, QueryParameter(description="Refuse the whole request with 400 if any line is broken")]
 AsOf = Annotated[
     str | None, QueryParameter(description="Export the graph as of this revision or time. Default: its current state")

@@ -3,11 +3,10 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Schema
 from litestar.params import QueryParameter
@@ -20,7 +19,7 @@ from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import NEEDED
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin, while_authenticated
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin, while_authenticated
 from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.fields import ActDetails, ClientAddress, TraceId
 from recollect_http.openapi.headers import DISPOSITION, disposition_of
@@ -32,7 +31,6 @@ NDJSON = "application/x-ndjson"
 PLAIN = "text/plain"
 """How the export is sent to clients that ask for it, such as generated ones, which know no lines of JSON."""
 
-AnyRequest = Request[Caller, Any, State]
 ByActor = Annotated[
     str | None,
     QueryParameter(name="actor", max_length=200, description="Only acts by this subject: `key:…`, `person:…`"),

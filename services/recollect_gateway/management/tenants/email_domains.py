@@ -1,10 +1,10 @@
 """/v1/email-domains: domains whose addresses let people join the tenant by themselves."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request
+from litestar import Controller
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -12,15 +12,14 @@ from msgspec import Meta, Struct
 
 from recollect.accounts.email_domains import service as domains
 from recollect.accounts.email_domains.model import MAX_DOMAIN, EmailDomain
-from recollect.caller import Caller, Role
+from recollect.caller import Role
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy
 from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import Page
 
-AnyRequest = Request[Caller, Any, State]
 Domain = Annotated[
     str,
     Meta(description="Domain of the e-mail addresses, without its subdomains", examples=["acme.example"]),

@@ -1,20 +1,18 @@
 """/v1/grants: the grants by which people let OAuth clients act in the tenant."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter
 from msgspec import Meta, Struct
 
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
-from recollect.caller import Caller
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_http.fields import (
     CreatedAt,
     CreatedBy,
@@ -28,7 +26,6 @@ from recollect_http.fields import (
 from recollect_http.openapi.routes import delete, get
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 
-AnyRequest = Request[Caller, Any, State]
 OfPerson = Annotated[UUID | None, QueryParameter(description="Only grants of the person with this id")]
 GrantInPath = Annotated[UUID, PathParameter(description="Id of the grant")]
 

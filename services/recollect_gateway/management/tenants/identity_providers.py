@@ -1,9 +1,9 @@
 """/v1/identity-providers: the identity providers by which the tenant's people sign in."""
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request
+from litestar import Controller
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -21,16 +21,14 @@ from recollect.accounts.identity_providers.model import (
     ProviderChange,
 )
 from recollect.accounts.token_issuers import ALGORITHMS
-from recollect.caller import Caller
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_gateway.web.providers import callback_of
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt
 from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import Page
 
-AnyRequest = Request[Caller, Any, State]
 ProviderName = Annotated[str, Meta(description="Name of the provider on the sign-in page", examples=["Acme Login"])]
 Name = Annotated[ProviderName, Meta(min_length=1, max_length=MAX_NAME)]
 Issuer = Annotated[

@@ -11,12 +11,12 @@ from msgspec import Meta, Struct, structs
 
 from recollect.accounts.identity import service as identity
 from recollect.accounts.identity.model import ApiKey, NewKey
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.callers.rate_limits import by_address
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_gateway.mcp_endpoint.tools import known_toolsets
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.client_addresses import site_of_client
@@ -40,7 +40,6 @@ from recollect_http.requests.argument_types import GraphName
 MAX_REPORT_BYTES = 1024
 """Bytes of the body that reports a key, which anybody may send."""
 
-AnyRequest = Request[Caller, Any, State]
 OF_KIND = "`agent` (scopes `memory:read` and `memory:write` by default) or `admin` (`tenant:admin`, too)"
 KeyKind = Annotated[str, Meta(description=OF_KIND)]
 KeyName = Annotated[str, Meta(description="Name of the API key for people")]

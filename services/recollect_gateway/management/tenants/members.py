@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, Response
+from litestar import Controller, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -14,9 +14,9 @@ from recollect.accounts.members import service as members
 from recollect.accounts.members.model import Invitation, Member
 from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people.model import MAX_EMAIL
-from recollect.caller import Caller, Role
+from recollect.caller import Role
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     CreatedAt,
@@ -32,7 +32,6 @@ from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import CHANGE_RESPONSES, TAGGED_RESPONSES
 
-AnyRequest = Request[Caller, Any, State]
 InvitedEmail = Annotated[str, Meta(description="E-mail address that is invited", examples=["ada@example.com"])]
 InvitedRole = Annotated[Role, Meta(description="Role that the person gets in the tenant")]
 InvitationInPath = Annotated[UUID, PathParameter(description="Id of the invitation")]

@@ -5,29 +5,26 @@ elsewhere. To lock somebody out of a tenant, an admin removes the member, in for
 """
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import PathParameter
 from msgspec import Meta, Struct
 
 from recollect.accounts.people import sessions
 from recollect.accounts.people.model import ListedSession, PersonSession
-from recollect.caller import Caller
 from recollect.cells.databases import Databases
 from recollect.errors import ErrorCode, NotFound
 from recollect_gateway.callers.browser_sessions import signed_in
-from recollect_gateway.management.guards import BY_SCOPE
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest
 from recollect_gateway.requests.idempotency import NEEDS_NO_KEY
 from recollect_http.client_addresses import site_of_client
 from recollect_http.openapi.routes import delete, get
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 from recollect_http.problems import RESPONSES
 
-AnyRequest = Request[Caller, Any, State]
 SessionInPath = Annotated[UUID, PathParameter(description="Id of the session")]
 
 

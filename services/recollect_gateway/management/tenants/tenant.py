@@ -1,8 +1,8 @@
 """/v1/tenant: the organisation itself, and its settings."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Controller, Request, Response
+from litestar import Controller, Response
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
@@ -10,17 +10,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenant, TenantPatch
-from recollect.caller import Caller
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import MAX_ZONE
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, TenantId, TenantName, TenantPlan, TenantSlug
 from recollect_http.openapi.routes import get, patch
 from recollect_http.preconditions import tagged, unchanged
 from recollect_http.problems import CHANGE_RESPONSES, TAGGED_RESPONSES
 
-AnyRequest = Request[Caller, Any, State]
 _OF_RETENTION = "Days for which deleted and superseded data can still be read"
 RetentionDays = Annotated[
     float,

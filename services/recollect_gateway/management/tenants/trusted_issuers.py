@@ -1,10 +1,10 @@
 """/v1/trusted-issuers: issuers whose access tokens the tenant accepts beside our own."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request
+from litestar import Controller
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -31,13 +31,12 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt, GraphIds, GraphNames
 from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import Page
 
-AnyRequest = Request[Caller, Any, State]
 IssuerName = Annotated[str, Meta(description="Name of the issuer for people", examples=["Acme"])]
 Name = Annotated[IssuerName, Meta(min_length=1, max_length=MAX_NAME)]
 Issuer = Annotated[

@@ -1,10 +1,9 @@
 """/v1/usage: the tenant's calls, hour by hour and in series for charts, and what its graphs hold."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from msgspec import Meta, Struct
@@ -20,16 +19,15 @@ from recollect.accounts.usage.model import (
     series_span,
     usage_span,
 )
-from recollect.caller import Caller, Scope
+from recollect.caller import Scope
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import mirrors
+from recollect_gateway.management.guards import AnyRequest, mirrors
 from recollect_gateway.management.memory.graphs import Cursor
 from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.openapi.routes import get
 from recollect_http.pages import Limit, Page
 from recollect_http.requests.parsing import check_text
 
-AnyRequest = Request[Caller, Any, State]
 _OF_SINCE = "Start of the range: hours from that of this time on. Default: a day before `to`"
 Since = Annotated[datetime | None, QueryParameter(name="from", description=_OF_SINCE)]
 SeriesSince = Annotated[

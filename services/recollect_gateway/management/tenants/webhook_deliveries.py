@@ -1,22 +1,20 @@
 """/v1/webhooks/{id}: deliveries to a webhook, sent again and tested."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request
-from litestar.datastructures import State
+from litestar import Controller
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import Meta, Struct
 
-from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import storable
 from recollect.webhooks.deliveries.model import Delivery, DeliveryStatus
 from recollect.webhooks.endpoints import service as webhooks
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     CreatedAt,
@@ -25,7 +23,6 @@ from recollect_http.fields import (
 from recollect_http.openapi.routes import get, post
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 
-AnyRequest = Request[Caller, Any, State]
 OfStatus = Annotated[DeliveryStatus | None, QueryParameter(description="Only deliveries with this status")]
 
 

@@ -4,13 +4,12 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from litestar import Controller, Request
+from litestar import Controller
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from recollect.caller import Caller
 from recollect.graph.graphs import service as graphs
 from recollect.outbound.http_client import MAX_URL_LENGTH, Outbound
 from recollect.postgres.tenant_database import TenantDatabase
@@ -18,7 +17,7 @@ from recollect.postgres.transactions import Transaction
 from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
 from recollect.webhooks.events.model import EventType
-from recollect_gateway.management.guards import BY_SCOPE, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     CreatedAt,
@@ -31,7 +30,6 @@ from recollect_http.fields import (
 from recollect_http.openapi.routes import delete, get, patch, post
 from recollect_http.pages import IdCursor, Limit, Page, page_of
 
-AnyRequest = Request[Caller, Any, State]
 _OF_URL = "Address to which events are sent, which must begin with `https://`"
 _OF_EVENTS = "Types of the events that are sent to it"
 Url = Annotated[

@@ -55,6 +55,7 @@ from recollect_gateway.process.usage import CountedBody
 from recollect_gateway.streaming.streams import Streams
 from recollect_http.access_log import note_caller, note_code
 from recollect_http.problems import problem_response
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.bodies import read_body, require_quick_to_parse
 from recollect_http.server.disconnects import disconnect_of
 
@@ -65,8 +66,6 @@ FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 
 _SECURITY_SETTINGS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 """The public edge checks Host and Origin (`public_edge.py`), for every address alike."""
-
-AnyRequest = Request[Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
