@@ -121,8 +121,8 @@ class ToolSpec:
     """One tool of the catalogue.
 
     Its scope follows from whether it writes, unless it `needs` another: the one of the route that does the same. Its
-    `arguments` are those that its handler takes, its `title` is its name in words, and it is `idempotent` if it only
-    reads, unless these say otherwise.
+    `name` is that of its handler, its `arguments` are those that the handler takes, its `title` is the name in words,
+    and it is `idempotent` if it only reads, unless these say otherwise.
 
     `render_error` renders errors in the dialect of its toolset. `substitute`: for a tool that reports an unavailable
     database by a result that is no error. `dialects`: the tool as other toolsets offer it, in which it is a guest; each
@@ -132,11 +132,11 @@ class ToolSpec:
     `large`: its answer has no page at which it ends, so clients are told to take a long one whole.
     """
 
-    name: str
     description: str
     toolsets: frozenset[str]
     result: type[msgspec.Struct]
     handler: Handler
+    name: str = ""
     arguments: type[msgspec.Struct] = OF_HANDLER
     title: str = ""
     read_only: bool = False
@@ -153,9 +153,11 @@ class ToolSpec:
     listed: Tool | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        named = self.name or getattr(self.handler, "__name__", "")
         derived = {
+            "name": named,
             "arguments": _taken_by(self.handler) if self.arguments is OF_HANDLER else self.arguments,
-            "title": self.title or self.name.replace("_", " ").title(),
+            "title": self.title or named.replace("_", " ").title(),
             "idempotent": self.idempotent or self.read_only,
         }
         for name, value in derived.items():

@@ -78,7 +78,7 @@ def _fail_to_tell(error: Exception) -> Any:
 
 def _offer() -> ServerCatalogue:
     def tool(name: str, handler: Any) -> ToolSpec:
-        return ToolSpec(name, name, RECOLLECT.default_toolsets, Nothing, handler, read_only=True)
+        return ToolSpec(name, RECOLLECT.default_toolsets, Nothing, handler, name, read_only=True)
 
     tools = [tool("take", _take), tool("tell", _tell), tool("fail", _fail)]
     tools[-1] = replace(tools[-1], render_error=_fail_to_tell)

@@ -22,7 +22,6 @@ async def cancel_job(call: Call, arguments: CancelJob) -> Reply:
 
 
 CANCEL_JOB = ToolSpec(
-    name="cancel_job",
     description="Cancel a job after its current step. What it has done stays. A job that has ended is left as it is.",
     toolsets=frozenset({"organize", "admin"}),
     result=JobOut,

@@ -82,7 +82,6 @@ async def _count_compacted(call: Call, arguments: Compact) -> int:
 
 
 COMPACT = ToolSpec(
-    name="compact",
     description="Permanently remove what was deleted or superseded longer ago than the retention, and report what "
     "was freed.",
     toolsets=frozenset({"memory", "admin"}),

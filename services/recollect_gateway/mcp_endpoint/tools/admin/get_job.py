@@ -66,7 +66,6 @@ async def get_job(call: Call, arguments: GetJob) -> Reply:
 
 
 GET_JOB = ToolSpec(
-    name="get_job",
     description="Get a job's progress and result. It can wait for the job to end, and read the job's output piece "
     "by piece.",
     toolsets=frozenset({"organize", "admin"}),

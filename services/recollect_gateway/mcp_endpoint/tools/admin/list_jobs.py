@@ -61,7 +61,6 @@ async def list_jobs(call: Call, arguments: ListJobs) -> Reply | PagedReply:
 
 
 LIST_JOBS = ToolSpec(
-    name="list_jobs",
     description="List waiting, running and ended jobs, newest first.",
     toolsets=frozenset({"admin"}),
     result=Jobs,

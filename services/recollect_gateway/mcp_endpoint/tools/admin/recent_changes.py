@@ -54,7 +54,6 @@ async def recent_changes(call: Call, arguments: RecentChanges) -> Reply | PagedR
 
 
 RECENT_CHANGES = ToolSpec(
-    name="recent_changes",
     description="List the changes of a graph after a revision, oldest first, each with its operation, actor and ids.",
     toolsets=frozenset({"admin"}),
     result=Changes,

@@ -31,7 +31,6 @@ async def reembed(call: Call, arguments: Reembed) -> Reply:
 
 
 REEMBED = ToolSpec(
-    name="reembed",
     description="Start a job that embeds a graph with another model. Searches use the old vectors until the new "
     "ones are complete; the old ones are kept, so that you can go back. Texts that the embedder refused are tried "
     "again.",

@@ -18,7 +18,6 @@ async def reindex(call: Call, arguments: Reindex) -> Reply:
 
 
 REINDEX = ToolSpec(
-    name="reindex",
     description="Start a job that rebuilds the search index of a graph from its memories. Returns the job; if one "
     "is under way already, that one.",
     toolsets=frozenset({"admin"}),

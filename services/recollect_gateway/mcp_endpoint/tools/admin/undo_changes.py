@@ -86,7 +86,6 @@ async def _count_undone(call: Call, arguments: UndoChanges) -> int:
 
 
 UNDO_CHANGES = ToolSpec(
-    name="undo_changes",
     description="Undo the changes after a revision, of one actor or of everybody, including merges. Not undone, "
     "but reported: what others changed later, names that are taken by now, what compaction removed, and the "
     "graph's configuration.",

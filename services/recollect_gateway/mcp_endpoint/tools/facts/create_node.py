@@ -126,7 +126,6 @@ async def create_node(call: Call, arguments: CreateNode) -> Reply:
 
 
 CREATE_NODE = facts_tool(
-    name="create_node",
     description="Create a Fact, or an Entity whose name is the text. A known one (same text and status, or same "
     "name) is not duplicated: what you give becomes its new version (`updated`), what you omit stays. A fact is "
     "related to the entities that it names (MENTIONS_ENTITY).",

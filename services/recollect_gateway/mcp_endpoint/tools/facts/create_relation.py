@@ -51,7 +51,6 @@ async def create_relation(call: Call, arguments: CreateRelation) -> Reply:
 
 
 CREATE_RELATION = facts_tool(
-    name="create_relation",
     description="Relate two nodes by their ids. Properties given for an existing relation replace its own (`updated`).",
     result=OneRelation,
     handler=create_relation,

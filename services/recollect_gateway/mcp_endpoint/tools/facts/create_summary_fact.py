@@ -44,7 +44,6 @@ async def create_summary_fact(call: Call, arguments: CreateSummaryFact) -> Reply
 
 
 CREATE_SUMMARY_FACT = facts_tool(
-    name="create_summary_fact",
     description="Create a fact that summarizes other facts, with a relation to each (SUMMARIZES).",
     result=OneNode,
     handler=create_summary_fact,

@@ -57,7 +57,6 @@ async def create_triplet(call: Call, arguments: CreateTriplet) -> Reply:
 
 
 CREATE_TRIPLET = facts_tool(
-    name="create_triplet",
     description="Relate two entities by name, in active voice. Unknown entities are created. Metadata given for "
     "an existing relation replaces its own (`updated`).",
     result=OneTriplet,

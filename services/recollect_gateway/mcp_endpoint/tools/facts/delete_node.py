@@ -21,7 +21,6 @@ async def delete_node(call: Call, arguments: DeleteNode) -> Reply:
 
 
 DELETE_NODE = facts_tool(
-    name="delete_node",
     description="Delete a fact or an entity with its relations.",
     result=Succeeded,
     handler=delete_node,

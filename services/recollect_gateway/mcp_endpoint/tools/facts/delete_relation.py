@@ -36,7 +36,6 @@ async def delete_relation(call: Call, arguments: DeleteRelation) -> Reply:
 
 
 DELETE_RELATION = facts_tool(
-    name="delete_relation",
     description="Delete the relations from one node to another, of one type or of all types.",
     result=Succeeded,
     handler=delete_relation,

@@ -79,7 +79,6 @@ async def find_similar(call: Call, arguments: FindSimilar) -> Reply | PagedReply
 
 
 FIND_SIMILAR = facts_tool(
-    name="find_similar",
     description="Find facts similar in meaning to a given fact, most similar first. Both must have been embedded.",
     result=SimilarNodes,
     handler=find_similar,

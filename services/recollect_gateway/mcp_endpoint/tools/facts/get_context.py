@@ -68,7 +68,6 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | PagedReply:
 
 
 GET_CONTEXT = facts_tool(
-    name="get_context",
     description="Show the nodes and relations around a node.",
     result=NodeContext,
     handler=get_context,

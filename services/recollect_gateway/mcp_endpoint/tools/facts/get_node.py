@@ -59,7 +59,6 @@ async def get_node(call: Call, arguments: GetNode) -> Reply:
 
 
 GET_NODE = facts_tool(
-    name="get_node",
     description="Get a fact or an entity by its id.",
     result=OneNode,
     handler=get_node,

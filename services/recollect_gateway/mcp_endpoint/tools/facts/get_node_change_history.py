@@ -72,7 +72,6 @@ async def get_node_change_history(call: Call, arguments: GetNodeChangeHistory) -
 
 
 GET_NODE_CHANGE_HISTORY = facts_tool(
-    name="get_node_change_history",
     description="List every version of a fact or an entity, newest first. Works for deleted ones, too.",
     result=Versions,
     handler=get_node_change_history,

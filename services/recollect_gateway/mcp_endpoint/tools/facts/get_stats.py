@@ -70,7 +70,6 @@ async def get_stats(call: Call, arguments: GetStats) -> Reply | PagedReply:
 
 
 GET_STATS = facts_tool(
-    name="get_stats",
     description="Count what the graph holds.",
     result=StatsResult,
     handler=get_stats,

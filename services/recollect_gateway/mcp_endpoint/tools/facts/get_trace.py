@@ -70,7 +70,6 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply | PagedReply:
 
 
 GET_TRACE = facts_tool(
-    name="get_trace",
     description="Show the paths between two nodes, shortest first, whichever way the relations point.",
     result=Trace,
     handler=get_trace,

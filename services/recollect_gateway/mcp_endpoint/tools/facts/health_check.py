@@ -72,7 +72,6 @@ async def test_connection(call: Call, arguments: CheckHealth) -> Reply:
 
 
 TEST_CONNECTION = facts_tool(
-    name="test_connection",
     description="Check whether the database answers.",
     result=Connection,
     handler=test_connection,
@@ -107,7 +106,6 @@ async def without_database(services: Services) -> Reply:
 
 
 HEALTH_CHECK = facts_tool(
-    name="health_check",
     description="Check whether database, embeddings and vector index answer, and report the state of the caches.",
     result=Health,
     handler=health_check,

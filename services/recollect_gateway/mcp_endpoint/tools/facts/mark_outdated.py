@@ -38,7 +38,6 @@ async def mark_outdated(call: Call, arguments: MarkOutdated) -> Reply:
 
 
 MARK_OUTDATED = facts_tool(
-    name="mark_outdated",
     description="Mark a fact as no longer true. It is kept, and found when a search asks for outdated facts.",
     result=OneNode,
     handler=mark_outdated,

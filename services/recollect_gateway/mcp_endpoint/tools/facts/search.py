@@ -91,7 +91,6 @@ async def search(call: Call, arguments: Search) -> Reply | PagedReply:
 
 
 SEARCH = ToolSpec(
-    name="search",
     description="Find facts and entities by words, by meaning and by name.",
     toolsets=frozenset({"facts", "openai"}),
     result=SearchResults,

@@ -67,7 +67,6 @@ async def search_triplets(call: Call, arguments: SearchTriplets) -> Reply | Page
 
 
 SEARCH_TRIPLETS = facts_tool(
-    name="search_triplets",
     description="Find triplets by exact subject, predicate or object, oldest first.",
     result=Triplets,
     handler=search_triplets,

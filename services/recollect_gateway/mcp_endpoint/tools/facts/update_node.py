@@ -67,7 +67,6 @@ async def update_node(call: Call, arguments: UpdateNode) -> Reply:
 
 
 UPDATE_NODE = facts_tool(
-    name="update_node",
     description="Change a fact or an entity. Omitted fields stay, and every earlier version is kept.",
     result=OneNode,
     handler=update_node,

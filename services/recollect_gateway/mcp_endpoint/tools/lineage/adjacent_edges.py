@@ -40,7 +40,6 @@ async def outgoing(call: Call, arguments: Adjacent) -> Reply | PagedReply:
 
 
 OUTGOING = ToolSpec(
-    name="outgoing",
     title="Outgoing edges",
     description="List the edges that start at a node.",
     toolsets=frozenset({"lineage"}),
@@ -56,7 +55,6 @@ async def incoming(call: Call, arguments: Adjacent) -> Reply | PagedReply:
 
 
 INCOMING = ToolSpec(
-    name="incoming",
     title="Incoming edges",
     description="List the edges that end at a node, including those from other graphs.",
     toolsets=frozenset({"lineage"}),

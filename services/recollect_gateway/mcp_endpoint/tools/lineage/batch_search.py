@@ -108,7 +108,6 @@ async def batch_search(call: Call, arguments: BatchSearch) -> Reply | PagedReply
 
 
 BATCH_SEARCH = ToolSpec(
-    name="batch_search",
     title="Search a graph with several queries",
     description="Search with up to eight variants of a question at once. Results are fused by rank; each node "
     "comes once, with the queries that found it.",

@@ -58,7 +58,6 @@ async def create_graph(call: Call, arguments: CreateGraph) -> Reply:
 
 
 CREATE_GRAPH = ToolSpec(
-    name="create_graph",
     title="Create a graph",
     description="Create a graph with its conflict policy and the kinds that it allows. If the same graph exists "
     "with the same configuration, it is returned as it is.",

@@ -31,7 +31,6 @@ async def delete_edge(call: Call, arguments: DeleteEdge) -> Reply:
 
 
 DELETE_EDGE = ToolSpec(
-    name="delete_edge",
     title="Delete an edge",
     description="Delete an edge of a graph by its id. The edge stays in history.",
     toolsets=frozenset({"lineage"}),

@@ -45,7 +45,6 @@ async def _count_nodes(call: Call, arguments: DeleteGraph) -> int:
 
 
 DELETE_GRAPH = ToolSpec(
-    name="delete_graph",
     title="Delete a graph",
     description="Delete a graph with everything in it, including its history. This cannot be undone. Its name "
     "becomes free again.",

@@ -91,7 +91,6 @@ async def describe_schema(call: Call, arguments: DescribeSchema) -> Reply | Page
 
 
 DESCRIBE_SCHEMA = ToolSpec(
-    name="describe_schema",
     title="Describe the vocabulary",
     description="Show which kinds and tags the nodes and observations of a graph have. Call it before you write, "
     "and reuse existing kinds and tags.",
@@ -131,7 +130,6 @@ async def list_tags(call: Call, arguments: ListTags) -> Reply | PagedReply:
 
 
 LIST_TAGS = ToolSpec(
-    name="list_tags",
     title="List tags",
     description="List the tags of nodes and observations, most used first.",
     toolsets=frozenset({"lineage"}),

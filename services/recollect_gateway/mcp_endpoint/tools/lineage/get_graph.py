@@ -32,7 +32,6 @@ async def get_graph(call: Call, arguments: GetGraph) -> Reply:
 
 
 GET_GRAPH = ToolSpec(
-    name="get_graph",
     title="Get a graph",
     description="Get a graph's configuration, its newest revision and how much it holds.",
     toolsets=frozenset({"lineage"}),

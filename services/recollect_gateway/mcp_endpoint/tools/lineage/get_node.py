@@ -45,7 +45,6 @@ async def get_node_by_id(call: Call, arguments: GetNodeById) -> Reply:
 
 
 GET_NODE_BY_ID = ToolSpec(
-    name="get_node_by_id",
     title="Get a version by its id",
     description="Get one version of a node, exactly as it was written.",
     toolsets=frozenset({"lineage"}),
@@ -74,7 +73,6 @@ async def get_node_by_lineage(call: Call, arguments: GetNodeByLineage) -> Reply:
 
 
 GET_NODE_BY_LINEAGE = ToolSpec(
-    name="get_node_by_lineage",
     title="Get a node by its lineage",
     description="Get the current version of a node, or its version by number or time.",
     toolsets=frozenset({"lineage"}),

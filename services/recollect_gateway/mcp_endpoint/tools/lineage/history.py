@@ -42,7 +42,6 @@ async def history(call: Call, arguments: History) -> Reply | PagedReply:
 
 
 HISTORY = ToolSpec(
-    name="history",
     title="History of a node",
     description="List every version of a node, newest first. Works for deleted nodes, too.",
     toolsets=frozenset({"lineage"}),

@@ -42,7 +42,6 @@ async def list_graphs(call: Call, arguments: ListGraphs) -> Reply | PagedReply:
 
 
 LIST_GRAPHS = ToolSpec(
-    name="list_graphs",
     title="List graphs",
     description="List the graphs that you may use, sorted by name.",
     toolsets=frozenset({"lineage"}),

@@ -53,7 +53,6 @@ async def list_nodes(call: Call, arguments: ListNodes) -> Reply | PagedReply:
 
 
 LIST_NODES = ToolSpec(
-    name="list_nodes",
     title="List nodes",
     description="List the current nodes of a graph, oldest first, filtered by kinds and tags.",
     toolsets=frozenset({"lineage"}),

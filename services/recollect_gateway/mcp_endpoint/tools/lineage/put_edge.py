@@ -69,7 +69,6 @@ async def put_edge(call: Call, arguments: PutEdge) -> Reply:
 
 
 PUT_EDGE = ToolSpec(
-    name="put_edge",
     title="Put an edge",
     description="Create a directed edge between two nodes. It survives new versions of both. With to_graph it is "
     "a symlink into another graph. An existing edge is not duplicated: given metadata and ordinal replace its own "

@@ -83,7 +83,6 @@ async def put_node(call: Call, arguments: PutNode) -> Reply:
 
 
 PUT_NODE = ToolSpec(
-    name="put_node",
     title="Put a node",
     description="Create a node, or write a new version of one (lineage_id). A version holds only what this call "
     "gives; one equal to the newest is not written (`unchanged`). Pass the version that you read "

@@ -159,7 +159,6 @@ async def put_subgraph(call: Call, arguments: PutSubgraph) -> Reply:
 
 
 PUT_SUBGRAPH = ToolSpec(
-    name="put_subgraph",
     title="Put a subgraph",
     description="Write up to 50 nodes and 100 edges in one call, best effort. Each item gets its own result, so "
     "that you send again only those that failed. A version equal to the newest is not written; an existing edge "

@@ -81,7 +81,6 @@ async def search_graph(call: Call, arguments: SearchGraph) -> Reply | PagedReply
 
 
 SEARCH_GRAPH = ToolSpec(
-    name="search_graph",
     title="Search a graph",
     description="Find nodes by words and by meaning, best first.",
     toolsets=frozenset({"lineage"}),

@@ -80,7 +80,6 @@ async def symlink_manifest(call: Call, arguments: SymlinkManifest) -> Reply | Pa
 
 
 SYMLINK_MANIFEST = ToolSpec(
-    name="symlink_manifest",
     title="Symlinks of a graph",
     description="List the edges that lead from a graph into other graphs, and those whose target no longer exists.",
     toolsets=frozenset({"lineage"}),

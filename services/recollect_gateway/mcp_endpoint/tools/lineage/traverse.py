@@ -88,7 +88,6 @@ async def traverse(call: Call, arguments: Traverse) -> Reply | PagedReply:
 
 
 TRAVERSE = ToolSpec(
-    name="traverse",
     description="Walk from a node along its edges, nearest nodes first. It enters other graphs only with "
     "follow_symlinks.",
     toolsets=frozenset({"lineage"}),

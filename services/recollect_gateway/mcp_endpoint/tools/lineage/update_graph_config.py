@@ -55,7 +55,6 @@ async def update_graph_config(call: Call, arguments: UpdateGraphConfig) -> Reply
 
 
 UPDATE_GRAPH_CONFIG = ToolSpec(
-    name="update_graph_config",
     title="Update a graph's configuration",
     description="Change a graph's name, conflict policy, allowed kinds or metadata. Omitted fields stay; an empty "
     "list or object clears a field.",

@@ -53,7 +53,6 @@ async def add_observations(call: Call, arguments: AddObservations) -> Reply:
 
 
 ADD_OBSERVATIONS_IN_ORGANIZE = organize_tool(
-    name="add_observations",
     description="Add observations to existing entities. Existing observations are skipped.",
     result=Results,
     handler=add_observations,
@@ -61,7 +60,6 @@ ADD_OBSERVATIONS_IN_ORGANIZE = organize_tool(
 )
 
 ADD_OBSERVATIONS = ToolSpec(
-    name="add_observations",
     description="Add new observations to existing entities in the knowledge graph. Existing ones are skipped.",
     toolsets=frozenset({"memory", "organize"}),
     result=Results,

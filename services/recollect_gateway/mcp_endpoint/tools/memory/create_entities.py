@@ -67,7 +67,6 @@ async def create_entities(call: Call, arguments: CreateEntities) -> Reply:
 
 
 CREATE_ENTITIES = ToolSpec(
-    name="create_entities",
     description="Create multiple new entities in the knowledge graph. Existing names are skipped.",
     toolsets=frozenset({"memory", "organize"}),
     result=Entities,

@@ -56,7 +56,6 @@ CREATE_RELATIONS_IN_ORGANIZE = organize_tool(
 )
 
 CREATE_RELATIONS = ToolSpec(
-    name="create_relations",
     description="Create multiple new relations between entities in the knowledge graph, in active voice. "
     "Entities need not exist yet; existing relations are skipped.",
     toolsets=frozenset({"memory", "organize"}),

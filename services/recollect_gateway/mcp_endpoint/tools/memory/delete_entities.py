@@ -39,7 +39,6 @@ async def _count_deleted(_: Call, arguments: DeleteEntities) -> int:
 
 
 DELETE_ENTITIES_IN_ORGANIZE = organize_tool(
-    name="delete_entities",
     description="Delete entities and their relations.",
     result=Done,
     handler=delete_entities,
@@ -51,7 +50,6 @@ DELETE_ENTITIES_IN_ORGANIZE = organize_tool(
 )
 
 DELETE_ENTITIES = ToolSpec(
-    name="delete_entities",
     description="Delete multiple entities and their associated relations from the knowledge graph.",
     toolsets=frozenset({"memory", "organize"}),
     result=Done,

@@ -43,7 +43,6 @@ async def delete_observations(call: Call, arguments: DeleteObservations) -> Repl
 
 
 DELETE_OBSERVATIONS_IN_ORGANIZE = organize_tool(
-    name="delete_observations",
     description="Delete observations from entities.",
     result=Done,
     handler=delete_observations,
@@ -52,7 +51,6 @@ DELETE_OBSERVATIONS_IN_ORGANIZE = organize_tool(
 )
 
 DELETE_OBSERVATIONS = ToolSpec(
-    name="delete_observations",
     description="Delete specific observations from entities in the knowledge graph.",
     toolsets=frozenset({"memory", "organize"}),
     result=Done,

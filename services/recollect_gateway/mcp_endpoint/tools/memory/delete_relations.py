@@ -31,7 +31,6 @@ async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
 
 
 DELETE_RELATIONS_IN_ORGANIZE = organize_tool(
-    name="delete_relations",
     description="Delete relations.",
     result=Done,
     handler=delete_relations,
@@ -40,7 +39,6 @@ DELETE_RELATIONS_IN_ORGANIZE = organize_tool(
 )
 
 DELETE_RELATIONS = ToolSpec(
-    name="delete_relations",
     description="Delete multiple relations from the knowledge graph.",
     toolsets=frozenset({"memory", "organize"}),
     result=Done,

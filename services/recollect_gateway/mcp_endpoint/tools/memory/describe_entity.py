@@ -47,7 +47,6 @@ async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | Page
 
 
 DESCRIBE_ENTITY = ToolSpec(
-    name="describe_entity",
     description="Get an entity with its relations, neighbours and degree.",
     toolsets=frozenset({"memory"}),
     result=DescribedEntity,

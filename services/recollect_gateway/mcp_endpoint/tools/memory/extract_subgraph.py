@@ -57,7 +57,6 @@ async def extract_subgraph(call: Call, arguments: ExtractSubgraph) -> Reply | Pa
 
 
 EXTRACT_SUBGRAPH = ToolSpec(
-    name="extract_subgraph",
     description="Get the entities within a number of relations of the named ones, and the relations among them.",
     toolsets=frozenset({"memory"}),
     result=ExtractedGraph,

@@ -65,7 +65,6 @@ async def find_path(call: Call, arguments: FindPath) -> Reply:
 
 
 FIND_PATH = ToolSpec(
-    name="find_path",
     description="Find a shortest path between two entities, in any direction.",
     toolsets=frozenset({"memory"}),
     result=FoundPath,
@@ -94,7 +93,6 @@ async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | PagedRe
 
 
 FIND_ALL_PATHS = ToolSpec(
-    name="find_all_paths",
     description="Find the paths between two entities, shortest first, in any direction.",
     toolsets=frozenset({"memory"}),
     result=FoundPaths,

@@ -41,7 +41,6 @@ async def get_entity(call: Call, arguments: GetEntity) -> Reply:
 
 
 GET_ENTITY = ToolSpec(
-    name="get_entity",
     description="Get one entity with its observations by name.",
     toolsets=frozenset({"memory"}),
     result=EntityOut,
@@ -59,7 +58,6 @@ async def batch_get_entities(call: Call, arguments: BatchGetEntities) -> Reply:
 
 
 BATCH_GET_ENTITIES = ToolSpec(
-    name="batch_get_entities",
     description="Get several entities by name, in the same order; null for unknown names.",
     toolsets=frozenset({"memory"}),
     result=FoundEntities,

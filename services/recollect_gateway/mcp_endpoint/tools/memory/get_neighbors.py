@@ -76,7 +76,6 @@ async def get_neighbors(call: Call, arguments: GetNeighbors) -> Reply | PagedRep
 
 
 GET_NEIGHBORS = ToolSpec(
-    name="get_neighbors",
     description="Get the entities one relation away from an entity, and the relations that lead to them.",
     toolsets=frozenset({"memory"}),
     result=Neighbors,

@@ -32,7 +32,6 @@ async def graph_stats(call: Call, arguments: GraphStats) -> Reply:
 
 
 GRAPH_STATS = ToolSpec(
-    name="graph_stats",
     description="Count the entities, relations and observations of the knowledge graph.",
     toolsets=frozenset({"memory"}),
     result=Stats,

@@ -56,7 +56,6 @@ async def list_entity_types(call: Call, arguments: ListEntityTypes) -> Reply | P
 
 
 LIST_ENTITY_TYPES = ToolSpec(
-    name="list_entity_types",
     description="Count the entities of each type, most first.",
     toolsets=frozenset({"memory"}),
     result=TypeCounts,
@@ -73,7 +72,6 @@ async def list_relation_types(call: Call, arguments: ListRelationTypes) -> Reply
 
 
 LIST_RELATION_TYPES = ToolSpec(
-    name="list_relation_types",
     description="Count the relations of each type, most first.",
     toolsets=frozenset({"memory"}),
     result=TypeCounts,

@@ -43,7 +43,6 @@ OPEN_NODES_IN_ORGANIZE = organize_tool(
 )
 
 OPEN_NODES = ToolSpec(
-    name="open_nodes",
     description="Open specific nodes in the knowledge graph by their names.",
     toolsets=frozenset({"memory", "organize"}),
     result=KnowledgeGraph,

@@ -53,7 +53,6 @@ READ_GRAPH_IN_ORGANIZE = organize_tool(
 )
 
 READ_GRAPH = ToolSpec(
-    name="read_graph",
     description="Read the entire knowledge graph, or a page of it.",
     toolsets=frozenset({"memory", "organize"}),
     result=KnowledgeGraph,

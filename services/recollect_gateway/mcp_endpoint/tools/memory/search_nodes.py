@@ -57,7 +57,6 @@ async def search_nodes(call: Call, arguments: SearchNodes) -> Reply | PagedReply
 
 
 SEARCH_NODES = ToolSpec(
-    name="search_nodes",
     description="Search for nodes in the knowledge graph by text in their names, types or observations.",
     toolsets=frozenset({"memory", "organize"}),
     result=KnowledgeGraph,

@@ -51,7 +51,6 @@ async def search_relations(call: Call, arguments: SearchRelations) -> Reply | Pa
 
 
 SEARCH_RELATIONS = ToolSpec(
-    name="search_relations",
     description="Find relations by start, end and type.",
     toolsets=frozenset({"memory"}),
     result=FoundRelations,

@@ -62,7 +62,6 @@ async def upsert_entities(call: Call, arguments: UpsertEntities) -> Reply:
 
 
 UPSERT_ENTITIES = ToolSpec(
-    name="upsert_entities",
     description="Create entities, or add observations to existing ones, which keep their type. Safe to repeat.",
     toolsets=frozenset({"memory"}),
     result=UpsertedEntities,

@@ -59,7 +59,6 @@ async def fetch(call: Call, arguments: Fetch) -> Reply:
 
 
 FETCH = ToolSpec(
-    name="fetch",
     description="Get the whole text of a memory that search found.",
     toolsets=frozenset({"openai"}),
     result=FetchedDocument,

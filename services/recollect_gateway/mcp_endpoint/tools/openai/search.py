@@ -44,7 +44,6 @@ async def search(call: Call, arguments: Search) -> PagedReply:
 
 
 SEARCH_IN_OPENAI = ToolSpec(
-    name="search",
     description="Find memories by words and by meaning. Returns their ids and titles, for fetch.",
     toolsets=frozenset({"openai"}),
     result=FoundDocuments,

@@ -48,7 +48,6 @@ async def archive_entities(call: Call, arguments: ArchiveEntities) -> Reply:
 
 
 ARCHIVE_ENTITIES = organize_tool(
-    name="archive_entities",
     description="Archive the entities that match all given criteria. Recall leaves out archived entities; they "
     "can still be opened by name.",
     result=ArchivedEntities,

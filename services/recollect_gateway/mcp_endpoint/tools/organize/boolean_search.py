@@ -38,7 +38,6 @@ async def boolean_search(call: Call, arguments: BooleanSearch) -> Reply | PagedR
 
 
 BOOLEAN_SEARCH = organize_tool(
-    name="boolean_search",
     description="Find entities by substrings of their texts, combined with AND, OR and NOT, parentheses and "
     "quotes. Before a term, name:, type:, observation: or tag: limits it to that field.",
     result=FoundGraph,

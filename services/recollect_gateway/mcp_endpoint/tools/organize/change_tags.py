@@ -44,7 +44,6 @@ async def add_tags(call: Call, arguments: ChangeTags) -> Reply:
 
 
 ADD_TAGS = organize_tool(
-    name="add_tags",
     description="Add tags to an entity.",
     result=AddedTags,
     handler=add_tags,
@@ -61,7 +60,6 @@ async def remove_tags(call: Call, arguments: ChangeTags) -> Reply:
 
 
 REMOVE_TAGS = organize_tool(
-    name="remove_tags",
     description="Remove tags from an entity.",
     result=RemovedTags,
     handler=remove_tags,

@@ -70,7 +70,6 @@ async def compressed(_: Call, job: Job) -> Reply:
 
 
 COMPRESS_GRAPH = organize_tool(
-    name="compress_graph",
     description="Merge similar entities into the oldest of each group. The others stay in history, and "
     "undo_changes restores them. In a large graph a job does the work, and the job is returned.",
     result=Compression,

@@ -59,7 +59,6 @@ async def create_entities(call: Call, arguments: CreateOrganizedEntities) -> Rep
 
 
 CREATE_ENTITIES_IN_ORGANIZE = organize_tool(
-    name="create_entities",
     description="Create entities with their observations, tags, importance and parent. Existing names are skipped.",
     result=CreatedEntities,
     handler=create_entities,

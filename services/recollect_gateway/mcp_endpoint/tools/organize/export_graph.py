@@ -84,7 +84,6 @@ async def export_graph(call: Call, arguments: ExportGraph) -> Reply:
 
 
 EXPORT_GRAPH = ToolSpec(
-    name="export_graph",
     description="Return the knowledge graph as text. For a graph too large for a reply, use start_export.",
     toolsets=frozenset({"memory", "organize"}),
     result=ExportedGraph,
@@ -107,7 +106,6 @@ async def start_export(call: Call, arguments: StartExport) -> Reply:
 
 
 START_EXPORT = ToolSpec(
-    name="start_export",
     description="Start a job that exports a graph of any size to a file. Use it where a graph is too large for "
     "export_graph. Returns the job; if an equal job is under way, that one. get_job waits for it and reads the "
     "file.",

@@ -47,7 +47,6 @@ async def find_duplicates(call: Call, arguments: FindDuplicates) -> Reply | Page
 
 
 FIND_DUPLICATES = organize_tool(
-    name="find_duplicates",
     description="Find entities of the same type with similar names, observations and tags. For a large graph, it "
     "returns what propose_duplicates found last.",
     result=Duplicates,

@@ -33,7 +33,6 @@ async def fuzzy_search(call: Call, arguments: FuzzySearch) -> Reply | PagedReply
 
 
 FUZZY_SEARCH = organize_tool(
-    name="fuzzy_search",
     description="Find entities whose name, type or an observation is similar to the query. Use it where a name "
     "may be misspelled.",
     result=FoundGraph,

@@ -34,7 +34,6 @@ async def get_parent(call: Call, arguments: OfEntity) -> Reply:
 
 
 GET_PARENT = organize_tool(
-    name="get_parent",
     description="Get the parent of an entity.",
     result=OrganizedParent,
     handler=get_parent,

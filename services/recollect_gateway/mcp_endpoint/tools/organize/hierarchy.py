@@ -62,7 +62,6 @@ async def get_ancestors(call: Call, arguments: Around) -> Reply | PagedReply:
 
 
 GET_ANCESTORS = organize_tool(
-    name="get_ancestors",
     description="Get the ancestors of an entity, nearest first.",
     result=OrganizedEntities,
     handler=get_ancestors,
@@ -77,7 +76,6 @@ async def get_children(call: Call, arguments: Around) -> Reply | PagedReply:
 
 
 GET_CHILDREN = organize_tool(
-    name="get_children",
     description="Get the children of an entity.",
     result=OrganizedEntities,
     handler=get_children,
@@ -92,7 +90,6 @@ async def get_descendants(call: Call, arguments: Around) -> Reply | PagedReply:
 
 
 GET_DESCENDANTS = organize_tool(
-    name="get_descendants",
     description="Get all descendants of an entity, depth first.",
     result=OrganizedEntities,
     handler=get_descendants,
@@ -107,7 +104,6 @@ async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | P
 
 
 GET_ROOT_ENTITIES = organize_tool(
-    name="get_root_entities",
     description="Get the entities that have no parent.",
     result=OrganizedEntities,
     handler=get_root_entities,
@@ -123,7 +119,6 @@ async def get_subtree(call: Call, arguments: Around) -> Reply | PagedReply:
 
 
 GET_SUBTREE = organize_tool(
-    name="get_subtree",
     description="Get an entity with all its descendants, and the relations among them.",
     result=Subtree,
     handler=get_subtree,

@@ -125,7 +125,6 @@ async def imported(call: Call, job: Job) -> Reply:
 
 
 IMPORT_GRAPH = organize_tool(
-    name="import_graph",
     description="Import entities, their observations and relations from json, jsonl, csv or graphml. If the data "
     "is too much for one call, a job imports it, and the job is returned.",
     result=ImportedGraph,

@@ -72,7 +72,6 @@ async def _count_merged(_: Call, arguments: MergeEntities) -> int:
 
 
 MERGE_ENTITIES_IN_ORGANIZE = organize_tool(
-    name="merge_entities",
     description="Merge entities into one, which takes over their observations, tags and relations. The others "
     "stay in history.",
     result=MergedEntities,
@@ -83,7 +82,6 @@ MERGE_ENTITIES_IN_ORGANIZE = organize_tool(
 )
 
 MERGE_ENTITIES = ToolSpec(
-    name="merge_entities",
     description="Merge entities into one, which takes over their observations, tags and relations. The others "
     "stay in history.",
     toolsets=frozenset({"memory", "organize"}),

@@ -34,7 +34,6 @@ async def propose_duplicates(call: Call, arguments: ProposeDuplicates) -> Reply:
 
 
 PROPOSE_DUPLICATES = ToolSpec(
-    name="propose_duplicates",
     description="Start a job that finds similar entities in a graph of any size and stores the result for "
     "find_duplicates. Returns the job; if an equal job is under way, that one.",
     toolsets=frozenset({"organize", "admin"}),

@@ -45,7 +45,6 @@ async def search_by_date_range(call: Call, arguments: SearchByDateRange) -> Repl
 
 
 SEARCH_BY_DATE_RANGE = organize_tool(
-    name="search_by_date_range",
     description="Find entities that were created or last changed between two dates, both included.",
     result=FoundGraph,
     handler=search_by_date_range,

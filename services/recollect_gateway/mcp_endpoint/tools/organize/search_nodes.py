@@ -36,7 +36,6 @@ async def search_nodes(call: Call, arguments: SearchOrganizedNodes) -> Reply | P
 
 
 SEARCH_NODES_IN_ORGANIZE = organize_tool(
-    name="search_nodes",
     description="Find entities by text in their names, types or observations. Archived entities are left out.",
     result=FoundGraph,
     handler=search_nodes,

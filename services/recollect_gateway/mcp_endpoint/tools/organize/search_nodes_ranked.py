@@ -75,7 +75,6 @@ async def search_nodes_ranked(call: Call, arguments: SearchNodesRanked) -> Reply
 
 
 SEARCH_NODES_RANKED = organize_tool(
-    name="search_nodes_ranked",
     description="Find entities by words in their names, types and observations, ranked by TF-IDF, so that rare "
     "words count most.",
     result=RankedResults,

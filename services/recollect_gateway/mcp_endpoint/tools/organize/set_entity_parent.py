@@ -31,7 +31,6 @@ async def set_entity_parent(call: Call, arguments: SetEntityParent) -> Reply:
 
 
 SET_ENTITY_PARENT = organize_tool(
-    name="set_entity_parent",
     description="Move an entity, with all its descendants, under another entity; null makes it a root.",
     result=OrganizedEntity,
     handler=set_entity_parent,

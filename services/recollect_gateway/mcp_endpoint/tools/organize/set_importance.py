@@ -31,7 +31,6 @@ async def set_importance(call: Call, arguments: SetImportance) -> Reply:
 
 
 SET_IMPORTANCE = organize_tool(
-    name="set_importance",
     description="Set how much an entity matters, from 0 to 10.",
     result=ChangedImportance,
     handler=set_importance,

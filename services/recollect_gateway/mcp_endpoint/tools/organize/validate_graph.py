@@ -103,7 +103,6 @@ async def validate_graph(call: Call, arguments: ValidateGraph) -> Reply | PagedR
 
 
 VALIDATE_GRAPH = organize_tool(
-    name="validate_graph",
     description="List the faults of a graph: relations and parents that lead nowhere, and entities without a "
     "type, observations or relations.",
     result=Validation,
