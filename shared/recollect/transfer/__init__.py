@@ -7,7 +7,8 @@
     batches.py  a file of any size as batches of one revision each
     dry_run.py  a batch that is tried and rolled back, with what it needs of earlier ones
     file_jobs.py  exports and imports as jobs
-    service.py  an import of a batch; entities.py (with merged_records.py), facts.py and edges.py are its parts
+    service.py  an import of a batch; entities.py (with merged_records.py), placements.py, facts.py and edges.py are its
+                parts
 
 A format turns text into records and back; nothing else knows formats.
 """

@@ -28,10 +28,8 @@ from recollect.transfer.merged_records import (
     name_taken,
     observation_records,
 )
-from recollect.transfer.model import CYCLE, ImportProblem, ImportResult, Strategy
-from recollect.transfer.records import ACTIVE, EntityRecord, Placement
-
-NO_SUCH_PARENT = "no entity has this name"
+from recollect.transfer.model import CYCLE, NO_SUCH_PARENT, ImportProblem, ImportResult, Strategy
+from recollect.transfer.records import ACTIVE, EntityRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,38 +129,6 @@ async def import_later_parts(
     await nodes.rewrite(tx, revision, [Rewrite(heads[node_id], heads[node_id].fields) for node_id in renamed])
     _, added = await _observe(tx, revision, fresh, known, Strategy.MERGE)
     return ImportResult(observations_added=len(added))
-
-
-async def import_placements(
-    tx: Transaction, revision: Revision, items: Sequence[ParsedRecord], strategy: Strategy, *, unchanged: set[str]
-) -> ImportResult:
-    """Put entities under their parents, except those in `unchanged`. Only REPLACE takes an entity from another parent.
-
-    Links to entities that have expired since are skipped.
-    """
-    links = [(i.where, i.record) for i in items if isinstance(i.record, Placement) and i.record.name not in unchanged]
-    expired = {i.where for i in items if refers_to_expired(i.until, revision.at)}
-    found = await naming.find_named_exactly(
-        tx, revision.graph, unique(n for _, p in links for n in (p.name, p.parent_id))
-    )
-    ids = {name: node.id for name, node in found.items() if not node.placeholder}
-    dangling = [where for where, p in links if not {p.name, p.parent_id} <= ids.keys() and where not in expired]
-    problems = [ImportProblem(where, NO_SUCH_PARENT) for where in dangling]
-    parents = {ids[p.name]: ids[p.parent_id] for _, p in links if {p.name, p.parent_id} <= ids.keys()}
-    before = {
-        head.id: head.fields.parent_id
-        for page in await nodes.pages_of(tx, revision.graph, list(parents))
-        for head in (await nodes.read_heads(tx, revision.graph, page)).values()
-    }
-    moving = {
-        node_id: parent
-        for node_id, parent in parents.items()
-        if node_id in before and (strategy is Strategy.REPLACE or before[node_id] is None)
-    }
-    moved = await hierarchy.set_parents(tx, revision, moving)
-    refused = {node_id for node_id in moving if node_id not in moved and before[node_id] != moving[node_id]}
-    problems += [ImportProblem(where, CYCLE) for where, p in links if ids.get(p.name) in refused]
-    return ImportResult(problems=tuple(problems))
 
 
 async def _pages(

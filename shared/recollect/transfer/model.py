@@ -55,6 +55,7 @@ class Strategy(StrEnum):
 
 
 CYCLE = "it would be below itself in the hierarchy"
+NO_SUCH_PARENT = "no entity has this name"
 """The reason why an entity did not get a parent."""
 
 

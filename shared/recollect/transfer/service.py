@@ -16,11 +16,12 @@ from recollect.graph.nodes.model import unique
 from recollect.postgres.transactions import Transaction
 from recollect.transfer.dismissals import import_dismissals
 from recollect.transfer.edges import import_relations
-from recollect.transfer.entities import import_entities, import_later_parts, import_placements
+from recollect.transfer.entities import import_entities, import_later_parts
 from recollect.transfer.expired import is_expired, with_expiries
 from recollect.transfer.facts import import_facts
 from recollect.transfer.formats.decoding import ParsedRecord
 from recollect.transfer.model import ImportProblem, ImportResult, Strategy
+from recollect.transfer.placements import import_placements
 from recollect.transfer.records import (
     AnyRecord,
     EntityRecord,
