@@ -1,6 +1,5 @@
 """Signing in to the pages of operators by a key, and out."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from litestar import Controller, Request, Response, get, post
@@ -9,7 +8,7 @@ from litestar.response import Redirect
 
 from recollect.accounts.identity.model import hash_secret, kind_of
 from recollect.accounts.operator_keys import service as operator_keys
-from recollect.accounts.operator_keys.model import KIND, SUBJECT, IssuedOperatorSession
+from recollect.accounts.operator_keys.model import KIND, SESSION_LIFETIME, SUBJECT, IssuedOperatorSession
 from recollect.errors import Unauthenticated
 from recollect_http.client_addresses import site_of_client
 from recollect_http.web.forms import own_cookie, random_cookie
@@ -46,7 +45,7 @@ class SignInPages(Controller):
         except Unauthenticated:
             return render_alone(request, "sign_in.html", status=401, next=page, fault=NOT_VALID)
         answer = go_to(page)
-        seconds = int((issued.expires_at - datetime.now(UTC)).total_seconds())
+        seconds = int(SESSION_LIFETIME.total_seconds())
         answer.set_cookie(own_cookie(request, COOKIE, issued.secret, max_age=seconds, same_site="strict"))
         return answer
 
@@ -73,9 +72,7 @@ async def _begin_session(request: AnyRequest, secret: str) -> IssuedOperatorSess
     key = await identities.find_key(secret, site)
     async with cells.home.session(OperatorIdentity(f"{SUBJECT}{key.id}", site)) as operator:
         issued = await operator_keys.begin_session(operator, key.id, pepper=state.pepper)
-    identities.failed_keys.note_valid(
-        hash_secret(issued.secret, state.pepper)
-    )
+    identities.failed_keys.note_valid(hash_secret(issued.secret, state.pepper))
     return issued
 
 

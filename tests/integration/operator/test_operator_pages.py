@@ -21,6 +21,7 @@ from recollect.settings import Settings
 from recollect_operator.app import create_app
 from recollect_operator.pages import log
 from recollect_operator.pages import tenants as tenant_pages
+from tests.support.clocks import clock_ahead
 from tests.support.console import Page, PageReader
 from tests.support.gateway import RunningGateway
 
@@ -74,6 +75,11 @@ class TestSigningIn:
         assert not [row for row in stored if secret in row or secret.encode().hex() in row], "its keyed hash alone"
         shown = await PageReader(http).open_address("/operator/tenants")
         assert "test" in [element.text for element in shown.all("bdi")], "the name of the key"
+
+    async def test_a_clock_that_is_ahead_ends_no_session(self, http: httpx2.AsyncClient, operator_key: str) -> None:
+        with clock_ahead(timedelta(hours=2)):
+            await sign_in(http, operator_key)
+        await PageReader(http).open_address("/operator/tenants")
 
     async def test_signing_out_ends_the_session_everywhere(
         self, reader: PageReader, operator_api: RunningGateway

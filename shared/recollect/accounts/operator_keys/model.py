@@ -8,6 +8,9 @@ KIND = "operator"
 MAX_LIFETIME = timedelta(days=366)
 """How long a key is valid, at most: no key is valid for ever."""
 
+SESSION_LIFETIME = timedelta(hours=1)
+"""How long a session at the pages of operators is valid, at most, as the table has it."""
+
 SUBJECT = "operator_key:"
 """The prefix of an actor that is a key; its id follows."""
 
