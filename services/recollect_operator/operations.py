@@ -48,8 +48,13 @@ async def list_use(
 async def set_tenant_plan(
     cells: OperatorCells, identity: OperatorIdentity, operator: Operator, slug: str, plan: str, *, check: Check[Tenant]
 ) -> Tenant:
-    """Give a tenant of the operator's cell another plan, which the cell gets first. Raises NotFound, Unavailable."""
-    await share_plan(cells, identity, plan, operator.cell)
+    """Give a tenant of the operator's cell another plan, which the cell gets first. Raises NotFound, Unavailable.
+
+    It uses no second connection to that cell: requests that each hold one would wait for each other.
+    """
+    if operator.cell != HOME:
+        async with cells.home.session(identity) as home:
+            await plans.share_plan(home, operator, plan)
     return await tenants.set_plan(operator, slug, plan, check=check)
 
 

@@ -1,5 +1,6 @@
 """What an attacker, a hurry or a fault elsewhere does to the pages of operators, and to the operator API."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from secrets import token_hex
@@ -15,7 +16,9 @@ from recollect.accounts.tenants.model import Tenant
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_operator.app import create_app
+from recollect_operator.database import CONNECTIONS
 from tests.integration.operator.test_operator_pages import sign_in
+from tests.support.cells import OTHER
 from tests.support.console import PageReader
 from tests.support.gateway import RunningGateway, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS
@@ -145,3 +148,15 @@ async def test_a_suspension_of_no_kind_is_refused(reader: PageReader, tenant: Te
     form = await reader.open_address(f"/operator/tenants/{tenant.slug}/suspend")
     refused = await reader.send(form, "suspend", status=400, typed=tenant.slug, kind="readonly")
     assert "Choose what to refuse" in refused.text
+
+
+async def test_many_plans_are_given_at_once_in_another_cell(celled: Settings, operator_key: str) -> None:
+    slug = f"many-{token_hex(4)}"
+    with serving(celled, create_app(celled)) as api:
+        async with api.http(operator_key) as http:
+            made = await http.post("/operator/v1/tenants", json={"slug": slug, "cell": OTHER})
+            assert made.status_code == 201
+            address = f"/operator/v1/tenants/{slug}/plan"
+            calls = [http.put(address, json={"plan": "unlimited"}) for _ in range(2 * CONNECTIONS)]
+            answers = [answer.status_code for answer in await asyncio.gather(*calls)]
+    assert answers == [200] * len(answers)
