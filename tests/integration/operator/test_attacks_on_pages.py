@@ -17,7 +17,8 @@ from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect_operator.app import create_app
 from recollect_operator.database import CONNECTIONS
-from tests.integration.operator.test_operator_pages import sign_in
+from recollect_operator.server import served_settings
+from tests.integration.operator.test_operator_pages import SESSION, sign_in
 from tests.support.cells import OTHER
 from tests.support.console import PageReader
 from tests.support.gateway import RunningGateway, serving
@@ -142,6 +143,26 @@ class TestSigningIn:
                 answers = [(await sign_in(guessing, generate_secret("operator"))).status_code for _ in range(2)]
                 assert answers == [401, 429]
                 await PageReader(http).open_address("/operator/plans")
+
+    async def test_a_session_outlives_its_secret_and_its_cookie_goes_by_https(
+        self, operator_settings: Settings, operator_api: RunningGateway, operator_key: str
+    ) -> None:
+        """Behind a proxy with TLS, with a new secret beside which that of the session is accepted."""
+        public = {"operator_public_url": "https://operators.example", "key_secret": SecretStr(token_hex(32))}
+        secrets = {"accepted_key_secrets": [operator_settings.key_secret]}
+        settings = served_settings(operator_settings.model_copy(update=public | secrets))
+        async with operator_api.http() as http:
+            await sign_in(http, operator_key)
+            begun = http.cookies[SESSION]
+        with serving(settings, create_app(settings)) as api:
+            async with api.http(Host="operators.example", Cookie=f"__Host-{SESSION}={begun}") as http:
+                page = await PageReader(http).open_address("/operator/plans")
+            async with api.http(Host="operators.example", Cookie=f"{SESSION}={begun}") as http:
+                assert (await http.get("/operator/plans")).status_code == 303, "a cookie that http may have set"
+        [cookie] = page.headers.get_list("set-cookie")
+        assert cookie.startswith("__Host-recollect_form=")
+        assert {"Secure", "HttpOnly", "Path=/"} <= set(cookie.split("; "))
+        assert "strict-transport-security" in page.headers
 
 
 async def test_a_suspension_of_no_kind_is_refused(reader: PageReader, tenant: Tenant) -> None:
