@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -9,11 +10,15 @@ import asyncpg
 import httpx2
 import pytest
 
+from recollect.accounts.email_domains import service as domains
 from recollect.accounts.identity.model import operator_caller
 from recollect.caller import Caller
+from recollect.outbound.txt_records import TextRecords
+from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.integration.gateway.test_management import done, problem
+from tests.support.clocks import clock_ahead
 from tests.support.dns_server import NameServer, name_server
 from tests.support.gateway import NewApiKey, RunningGateway, serving
 from tests.support.identity_provider import (
@@ -248,6 +253,21 @@ class TestJoining:
             acme.idp.account = Account(email=f"grace@{acme.domain}")
             assert (await sign_in_by(other, acme.idp, acme.page)).status_code == 403
         assert (await done(acme.admin, "GET", PATH))["items"][0]["verified_at"] is None
+
+    async def test_a_clock_that_is_behind_keeps_no_old_proof(
+        self, db: Database, settings: Settings, dns: NameServer, acme: Organization, owner: asyncpg.Connection
+    ) -> None:
+        records = TextRecords(settings.model_copy(update={"dns_servers": [dns.address]}))
+        acme.publish()
+        await acme.verify()
+        with clock_ahead(timedelta(days=-7)):
+            assert await domains.role_for(db, records, acme.caller, f"ada@{acme.domain}") == acme.claim["role"]
+            acme.dns.records[acme.claim["record_name"]] = []
+            await owner.execute(
+                "UPDATE email_domains SET checked_at = now() - interval '2 days' WHERE tenant_id = $1",
+                acme.caller.tenant_id,
+            )
+            assert await domains.role_for(db, records, acme.caller, f"ada@{acme.domain}") is None
 
     async def test_the_provider_is_offered_for_an_address_in_the_domain(
         self, http: httpx2.AsyncClient, acme: Organization

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.caller import Role
@@ -47,12 +47,6 @@ class EmailDomain:
     def record_value(self) -> str:
         """The value of the TXT record."""
         return f"recollect-domain={self.secret}"
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether the claim is proven, and was checked within FRESH."""
-        proven = self.verified_at is not None and self.checked_at is not None
-        return proven and self.checked_at is not None and self.checked_at > datetime.now(UTC) - FRESH
 
 
 def normalized_domain(domain: str) -> str:

@@ -30,6 +30,11 @@ FROM email_domains WHERE tenant_id = :tenant_id AND id = :id FOR UPDATE;
 SELECT id, domain, secret, role, created_at, created_by, verified_at, checked_at
 FROM email_domains WHERE tenant_id = :tenant_id AND domain = :domain;
 
+-- name: is_fresh
+-- Whether a claim is proven, and the DNS proved it within this time.
+SELECT verified_at IS NOT NULL AND coalesce(checked_at > clock_timestamp() - :within::interval, false) FROM email_domains
+WHERE tenant_id = :tenant_id AND id = :id;
+
 -- name: set_role
 -- Change the role in which people join.
 UPDATE email_domains SET role = :role

@@ -7,6 +7,7 @@ from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.accounts.email_domains import store
 from recollect.accounts.email_domains.model import (
+    FRESH,
     MAX_DOMAINS,
     EmailDomain,
     domain_of,
@@ -93,9 +94,10 @@ async def role_for(db: TenantDatabase, records: TextRecords, caller: Caller, ema
     """
     async with db.transaction(caller, read_only=True) as tx:
         claim = await store.find_claim(tx, domain_of(email))
-    if claim is None or claim.verified_at is None:
-        return None
-    if not claim.is_fresh:
+        if claim is None or claim.verified_at is None:
+            return None
+        is_fresh = await store.is_fresh(tx, claim.id, within=FRESH)
+    if not is_fresh:
         claim = await _check(db, records, caller, claim)
     return claim.role if claim else None
 

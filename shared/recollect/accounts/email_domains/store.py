@@ -1,5 +1,6 @@
 """One function per query of `queries.sql`."""
 
+from datetime import timedelta
 from uuid import UUID
 
 import asyncpg
@@ -47,6 +48,11 @@ async def find_claim(tx: Transaction, domain: str) -> EmailDomain | None:
     """A claim by its domain, or None."""
     row = await tx.fetchrow(queries.find_claim, domain=domain)
     return _domain(row) if row else None
+
+
+async def is_fresh(tx: Transaction, domain_id: UUID, *, within: timedelta) -> bool:
+    """Whether a claim is proven, and was within this time, by the clock of the database."""
+    return bool(await tx.fetchval(queries.is_fresh, id=domain_id, within=within))
 
 
 async def set_role(tx: Transaction, domain_id: UUID, role: Role) -> EmailDomain | None:
