@@ -38,12 +38,16 @@ class SignInPages(Controller):
 
     @post("/sign-in")
     async def sign_in(self, request: AnyRequest) -> Response[str] | Redirect:
-        """Begin a session of an hour for the holder of a valid key. What was typed is not shown again."""
+        """Begin a session of an hour for the holder of a valid key; one that the browser still has ends.
+
+        What was typed is not shown again.
+        """
         page = safe_page(field(request, "next"))
         try:
             issued = await _begin_session(request, field(request, "key"))
         except Unauthenticated:
             return render_alone(request, "sign_in.html", status=401, next=page, fault=NOT_VALID)
+        await _end_session(request)
         answer = go_to(page)
         seconds = int(SESSION_LIFETIME.total_seconds())
         answer.set_cookie(own_cookie(request, COOKIE, issued.secret, max_age=seconds, same_site="strict"))
@@ -52,10 +56,7 @@ class SignInPages(Controller):
     @post("/sign-out")
     async def sign_out(self, request: AnyRequest) -> Redirect:
         """End the browser's session, if it has one."""
-        secret, state = random_cookie(request, COOKIE), request.app.state
-        if secret is not None:
-            async with state.cells.home.session() as session:
-                await operator_keys.end_session(session, secret, pepper=state.pepper)
+        await _end_session(request)
         answer = go_to(SIGN_IN)
         answer.set_cookie(own_cookie(request, COOKIE, "", max_age=0, same_site="strict"))
         return answer
@@ -74,6 +75,13 @@ async def _begin_session(request: AnyRequest, secret: str) -> IssuedOperatorSess
         issued = await operator_keys.begin_session(operator, key.id, pepper=state.pepper)
     identities.failed_keys.note_valid(hash_secret(issued.secret, state.pepper))
     return issued
+
+
+async def _end_session(request: AnyRequest) -> None:
+    secret, state = random_cookie(request, COOKIE), request.app.state
+    if secret is not None:
+        async with state.cells.home.session() as session:
+            await operator_keys.end_session(session, secret, pepper=state.pepper)
 
 
 def safe_page(page: str) -> str:

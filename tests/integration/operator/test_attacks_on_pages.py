@@ -129,6 +129,15 @@ class TestSigningIn:
             page = await PageReader(http).open_address(sent_on.headers["location"])
         assert page.form("sign-in").fields["next"] == "/operator/tenants"
 
+    async def test_signing_in_again_ends_the_session_that_the_browser_had(
+        self, reader: PageReader, operator_api: RunningGateway, operator_key: str
+    ) -> None:
+        earlier = reader.http.cookies[SESSION]
+        assert (await sign_in(reader.http, operator_key)).status_code == 303
+        async with operator_api.http(Cookie=f"{SESSION}={earlier}") as stolen:
+            assert (await stolen.get("/operator/plans")).status_code == 303
+        await reader.open_address("/operator/plans")
+
     async def test_a_new_session_holds_although_its_address_has_guessed_keys(
         self, operator_settings: Settings, operator: Operator
     ) -> None:
