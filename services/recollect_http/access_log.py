@@ -99,6 +99,13 @@ def note_caller(scope: Any, caller: Caller) -> None:
         entry.credential = f"{kind}:{rest.partition(':')[0]}" if rest else kind
 
 
+def note_operator(scope: Any, actor: str) -> None:
+    """Note the operator of the request: its key by the id."""
+    entry: AccessLogEntry | None = scope.get(_KEY)
+    if entry is not None:
+        entry.credential = actor
+
+
 def note_code(scope: Any, code: str) -> None:
     """Note the code of the error that the request is answered with."""
     entry: AccessLogEntry | None = scope.get(_KEY)

@@ -11,6 +11,7 @@ from recollect.postgres.connections import OPERATOR_ROLE, OWNER_ROLE
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
+from recollect_http.access_log import note_route
 from recollect_http.address_limits import AddressLimits
 from recollect_http.allowed_methods import add_allowed_methods
 from recollect_http.failed_keys import FailedKeys
@@ -59,7 +60,7 @@ def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
         [api, live, *pages],
         lifespan=[lifespan],
         exception_handlers={Exception: lambda request, error: problem_response(error, request)},
-        before_send=[add_allowed_methods],
+        before_send=[add_allowed_methods, note_route],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=document_config(),
         plugins=[DescribedSchemas()],

@@ -15,6 +15,7 @@ from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.operator_keys.model import KIND, SUBJECT, FoundKey, SessionKey
 from recollect.errors import Unauthenticated
 from recollect.postgres.operator_sessions import Operator
+from recollect_http.access_log import note_operator
 from recollect_http.client_addresses import site_of_client
 from recollect_http.failed_keys import FailedKeys
 from recollect_http.unknown_keys import UnknownKeys
@@ -92,7 +93,9 @@ class IdentityMiddleware(ASGIMiddleware):
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Raises as `Identify` does."""
         identify: Identify = scope["litestar_app"].state.identify
-        scope["user"], scope["auth"] = await identify(ASGIConnection(scope)), None
+        operator = await identify(ASGIConnection(scope))
+        note_operator(scope, operator.actor)
+        scope["user"], scope["auth"] = operator, None
         await next_app(scope, receive, send)
 
 

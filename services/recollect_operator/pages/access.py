@@ -14,6 +14,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from recollect.accounts.operator_keys.model import SessionKey
 from recollect.errors import Unauthenticated
+from recollect_http.access_log import note_operator
 from recollect_http.client_addresses import site_of_client
 from recollect_http.web.forms import random_cookie, read_form
 from recollect_operator.identity import KeyIdentities
@@ -41,6 +42,7 @@ class SessionMiddleware(ASGIMiddleware):
         key = await signed_in(request)
         if key is None:
             raise NoOperatorSession("Sign in first.")
+        note_operator(scope, key.actor)
         scope["user"] = OperatorIdentity(key.actor, site_of_client(request), name=key.name)
         scope["auth"] = None
         await next_app(scope, receive, send)

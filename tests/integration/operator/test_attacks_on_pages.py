@@ -9,6 +9,7 @@ import asyncpg
 import httpx2
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from recollect.accounts.identity.model import generate_secret
 from recollect.accounts.operator_keys import service as operator_keys
@@ -21,7 +22,7 @@ from recollect_operator.server import served_settings
 from tests.integration.operator.test_operator_pages import SESSION, sign_in
 from tests.support.cells import OTHER
 from tests.support.console import PageReader
-from tests.support.gateway import RunningGateway, serving
+from tests.support.gateway import RunningGateway, eventually, serving
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 
@@ -65,6 +66,29 @@ class TestErrorsOfTheDatabase:
         assert "U+0000" in (await reader.open_address("/operator/log?subject=%00", status=400)).text
         assert (await operating.get("/log?subject=%00")).json()["code"] == "invalid_input"
         assert (await operating.get("/receipts?slug=%00")).json()["code"] == "invalid_input"
+
+
+async def test_the_access_log_says_who_used_what_and_no_secret(operator_settings: Settings, operator: Operator) -> None:
+    logging = operator_settings.model_copy(update={"access_log": True})
+    key, secret = await operator_keys.create_key(
+        operator, "test", lifetime=timedelta(hours=1), pepper=operator_settings.pepper
+    )
+
+    async def are_written() -> bool:
+        return len([line for line in lines if line["event"] == "request"]) == 4
+
+    with capture_logs() as lines, serving(logging, create_app(logging)) as api:
+        async with api.http() as http, api.http(secret) as with_key:
+            await sign_in(http, secret)
+            session = http.cookies[SESSION]
+            await http.get("/operator/tenants/no-such-tenant")
+            await with_key.get("/operator/v1/plans")
+            await eventually(are_written)
+    credentials = {line["route"]: line.get("credential") for line in lines if line["event"] == "request"}
+    holder = f"operator_key:{key.id}"
+    used = {"/operator/sign-in": None, "/operator/tenants/{slug}": holder, "/operator/v1/plans": holder}
+    assert credentials == used
+    assert [text for text in (secret, session, "no-such-tenant") if text in str(lines)] == []
 
 
 class TestPlans:
