@@ -73,6 +73,7 @@ async def _begin_session(request: AnyRequest, secret: str) -> IssuedOperatorSess
     key = await identities.find_key(secret, site)
     async with cells.home.session(OperatorIdentity(f"{SUBJECT}{key.id}", site)) as operator:
         issued = await operator_keys.begin_session(operator, key.id, pepper=state.pepper)
+    # So it holds even if others at its address guess keys.
     identities.failed_keys.note_valid(hash_secret(issued.secret, state.pepper))
     return issued
 
