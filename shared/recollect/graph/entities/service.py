@@ -1,5 +1,6 @@
 """Use cases of entities: create them with their observations, open and list them, merge some into another."""
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -291,8 +292,9 @@ async def _merge_observations(
         return replace(moved, id=new_id(), first_revision=None, node_id=target.id, entity=name, expires_at=end_of(o))
 
     # Of several with the same text, the first is attached: the one that lasts longest comes first.
-    moving: list[Observation | MeasuredObservation] = [*own, *stored, *texts]
-    moving.sort(key=lambda o: (end_of(o) is None, end_of(o) or revision.at), reverse=True)
+    given: list[Observation | MeasuredObservation] = [*own, *stored, *texts]
+    lasting = await map_yielding(given, lambda o: end.timestamp() if (end := end_of(o)) else math.inf)
+    moving = [given[index] for index in sorted(range(len(given)), key=lasting.__getitem__, reverse=True)]
     known, added = {o.content for o in own if o.is_active}, 0
     for page in sized_batches(moving, _size, max_items=observations.PAGE_OBSERVATIONS, max_size=nodes.PAGE_BYTES):
         moved = await map_yielding(await _read(tx, revision, page), moved_to_target)
