@@ -302,7 +302,9 @@ async def _settle(
             async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:
                 try:
                     done = await merge_groups(tx, revision, [group], config.threshold)
-                except TooLarge:  # Nothing was written: these stay apart until somebody makes them smaller.
+                except TooLarge:  # These stay apart until somebody makes them smaller.
+                    if not revision.is_empty:
+                        raise
                     continue
             merged += sum(len(names) - 1 for names in done.merged)
     async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:

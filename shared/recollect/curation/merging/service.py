@@ -147,7 +147,8 @@ async def _renamed(
 async def _redirect(tx: Transaction, revision: Revision, survivor: UUID, others: Sequence[UUID]) -> RedirectedRelations:
     """Copy the edges of the others to the entity that stays. The old ones are removed with their nodes."""
     view, merged_ids = GraphView(tx, revision.graph), set(others)
-    edges = await relations.edges_of(view, others, Walk(), within=None, limit=MAX_MOVED["relations"])
+    edges = await relations.edges_of(view, others, Walk(), within=None, limit=MAX_MOVED["relations"] + 1)
+    _require_few("relations", len(edges), 0, path=NAMES)  # Other graphs may have got some since they were counted.
     own = [edge for edge in edges if edge.graph_id == revision.graph.id]
     added = loops = 0
     async for page in relations.with_metadata(view, own):

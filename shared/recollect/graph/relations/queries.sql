@@ -329,7 +329,8 @@ ORDER BY from_node, type;
 WITH ends AS (
     -- include: these
 )
-SELECT id, graph_id, from_node, to_graph, to_node, type, '{}'::jsonb AS metadata, ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
+SELECT id, graph_id, from_node, to_graph, to_node, type, '{}'::jsonb AS metadata, ordinal, created_at, created_by,
+    coalesce(updated_at, created_at) AS updated_at
 FROM (
     SELECT edge.* FROM ends
     CROSS JOIN LATERAL (
@@ -373,7 +374,8 @@ WHERE version.version = expiring.version AND version.graph_id = :graph_id
 WITH ends AS (
     -- include: these
 )
-SELECT id, graph_id, from_node, to_graph, to_node, type, '{}'::jsonb AS metadata, ordinal, created_at, created_by, coalesce(updated_at, created_at) AS updated_at
+SELECT id, graph_id, from_node, to_graph, to_node, type, '{}'::jsonb AS metadata, ordinal, created_at, created_by,
+    coalesce(updated_at, created_at) AS updated_at
 FROM (
     SELECT edge.* FROM ends
     CROSS JOIN LATERAL (
