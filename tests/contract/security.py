@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from tests.support.promises import ROOT, links_to, proofs_of
 
 PAGE = ROOT / "docs" / "security.md"
-_TABLE = re.compile(r"^\| id \| what holds \| where \| test \|\n\|[-|]+\|\n((?:\|.*\n)*)", re.MULTILINE)
+_TABLE = re.compile(r"^\| id \| guarantee \| where \| test \|\n\|[-|]+\|\n((?:\|.*\n)*)", re.MULTILINE)
 _LINE = re.compile(r"\| `([a-z0-9-]+)` \| ([^|]+) \| ([^|]+) \|[^|]*\|?")
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What holds against attackers, and where it is enforced."""
+    """A guarantee against attackers, and where it is enforced."""
 
     key: str
     holds: str
@@ -28,7 +28,7 @@ class Guard:
 
 
 def guards() -> list[Guard]:
-    """Every line of the page's tables. Raises ValueError for one that is not `| id | what holds | where | test |`."""
+    """Every line of the page's tables. Raises ValueError for one that is not `| id | guarantee | where | test |`."""
     tables: list[str] = _TABLE.findall(PAGE.read_text())
     return [_guard(line) for table in tables for line in table.splitlines()]
 
@@ -45,7 +45,7 @@ def _with_tests(table: re.Match[str]) -> str:
 
 def _guard(line: str) -> Guard:
     if (found := _LINE.fullmatch(line)) is None:
-        raise ValueError(f"Not a line `| id | what holds | where | test |` of docs/security.md: {line}")
+        raise ValueError(f"Not a line `| id | guarantee | where | test |` of docs/security.md: {line}")
     return Guard(*found.groups())
 
 

@@ -69,7 +69,7 @@ def test_a_proof_has_its_class_and_what_it_says_without_its_marks() -> None:
 
 def test_a_guard_is_read_with_and_without_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new line needs no column of tests; `make pages` adds it."""
-    head = "# Tea\n\n| id | what holds | where | test |\n|---|---|---|---|\n"
+    head = "# Tea\n\n| id | guarantee | where | test |\n|---|---|---|---|\n"
     page = tmp_path / "security.md"
     monkeypatch.setattr(security, "PAGE", page)
     for line in ("| `no-tea` | It is hot. | `pot` |", "| `no-tea` | It is hot. | `pot` | |"):
