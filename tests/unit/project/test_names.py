@@ -83,6 +83,17 @@ DENIED_IN_SUMMARIES = {
 }
 """Words that the first sentence of a docstring does without, with what to write instead."""
 
+DENIED_ON_PAGES = {
+    "is away": "is unavailable, unreachable or down",
+    "are away": "are unavailable, unreachable or down",
+    "somebody": "a user, a person, another caller or an attacker",
+    "meanwhile": "while what happens, until when, or since when",
+}
+"""Words that pages of the documentation do without, with what to write instead."""
+
+NOT_WRITTEN_AS_PAGES = ("docs/lab/", "docs/tools/", "docs/tools.md", "docs/settings.md", "docs/coverage.md")
+"""Notebooks, which stay as they were written on their day, and pages that are made from code."""
+
 
 def _files() -> Iterator[Path]:
     for folder in FOLDERS:
@@ -178,3 +189,27 @@ def test_the_first_sentence_of_a_docstring_has_no_private_vocabulary() -> None:
 @pytest.mark.parametrize("summary", ["Deleted meanwhile.", "What a client is\ntold.", "A path of ours"])
 def test_a_denied_word_is_found_in_a_summary(summary: str) -> None:
     assert _denied_in(summary)
+
+
+def _denied_on(text: str) -> list[str]:
+    """The denied words of a page, also where a line or a comment ends within one, but not those in code."""
+    prose = re.sub(r"\s+(?:# )?", " ", re.sub(r"`[^`\n]*`", "", text))
+    return [word for word in DENIED_ON_PAGES if re.search(rf"\b{word}\b", prose, re.IGNORECASE)]
+
+
+def test_no_page_has_the_private_vocabulary() -> None:
+    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "helm").rglob("*.yaml")]
+    pages = {name: path for path in files if not (name := str(path.relative_to(ROOT))).startswith(NOT_WRITTEN_AS_PAGES)}
+    assert len(pages) > 100, "The pages are not found"
+    assert not {name: words for name, path in sorted(pages.items()) if (words := _denied_on(path.read_text()))}
+
+
+@pytest.mark.parametrize(
+    "text", ["While Redis\nis away", "# if it is\n# away", "Meanwhile, it waits.", "somebody's key"]
+)
+def test_a_denied_word_is_found_on_a_page(text: str) -> None:
+    assert _denied_on(text)
+
+
+def test_a_denied_word_in_code_is_none_of_a_page() -> None:
+    assert not _denied_on("The reason `is away` is what a log line has.")
