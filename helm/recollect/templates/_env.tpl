@@ -44,15 +44,15 @@
 {{- $root := index . 0 }}{{ $login := index . 1 }}{{ $variable := index . 2 }}
 {{- $postgresql := $root.Values.postgresql }}
 {{- $of := get $postgresql $login }}
-{{- $secret := required (printf "postgresql.%s.secret names the Secret of that login" $login) $of.secret }}
+{{- $secret := required (printf "set postgresql.%s.secret to the Secret of that login" $login) $of.secret }}
 {{- if $of.urlKey }}
 {{- include "recollect.fromSecret" (list $variable $secret $of.urlKey) }}
 {{- else }}
 {{- $host := $postgresql.host }}{{ $port := $postgresql.port }}
 {{- if and (eq $login "app") $postgresql.pooler.enabled }}
-{{- $host = required "postgresql.pooler.host is the pooler's" $postgresql.pooler.host }}{{ $port = $postgresql.pooler.port }}
+{{- $host = required "set postgresql.pooler.host to the host of the pooler" $postgresql.pooler.host }}{{ $port = $postgresql.pooler.port }}
 {{- end }}
-{{- $host = required "postgresql.host is where PostgreSQL is" $host }}
+{{- $host = required "set postgresql.host to the host of PostgreSQL" $host }}
 {{- if and (hasPrefix "verify-" $postgresql.sslmode) (not (include "recollect.caFile" (list $root "postgresql"))) }}
 {{- fail (printf "postgresql.sslmode %s needs the authority of the server's certificate: postgresql.ca" $postgresql.sslmode) }}
 {{- end }}
@@ -81,7 +81,7 @@
 {{- define "recollect.redis" -}}
 {{- with .Values.redis }}
 {{- if .urlKey }}
-{{- include "recollect.fromSecret" (list "RECOLLECT_REDIS_URL" (required "redis.secret holds redis.urlKey" .secret) .urlKey) }}
+{{- include "recollect.fromSecret" (list "RECOLLECT_REDIS_URL" (required "set redis.secret to the Secret with the key redis.urlKey" .secret) .urlKey) }}
 {{- else }}
 {{- if .secret }}
 {{- include "recollect.fromSecret" (list "REDIS_PASSWORD" .secret .passwordKey) }}
@@ -92,7 +92,7 @@
 {{- $options := "" }}
 {{- if and .tls $ca }}{{ $options = printf "?ssl_ca_certs=%s" $ca }}{{ end -}}
 - name: RECOLLECT_REDIS_URL
-  value: {{ printf "%s://%s%s:%v/%v%s" (ternary "rediss" "redis" .tls) $login (required "redis.host is where Valkey or Redis is" .host) .port .database $options | quote }}
+  value: {{ printf "%s://%s%s:%v/%v%s" (ternary "rediss" "redis" .tls) $login (required "set redis.host to the host of Valkey or Redis" .host) .port .database $options | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -103,8 +103,8 @@
 - name: HOME
   value: /tmp
 - name: RECOLLECT_PUBLIC_URL
-  value: {{ required "publicUrl is the address by which clients reach the gateway" .Values.publicUrl | quote }}
-{{ include "recollect.fromSecret" (list "RECOLLECT_KEY_SECRET" (required "keySecret.secret names the Secret of RECOLLECT_KEY_SECRET" .Values.keySecret.secret) .Values.keySecret.key) }}
+  value: {{ required "set publicUrl to the address by which clients reach the gateway" .Values.publicUrl | quote }}
+{{ include "recollect.fromSecret" (list "RECOLLECT_KEY_SECRET" (required "set keySecret.secret to the Secret with RECOLLECT_KEY_SECRET" .Values.keySecret.secret) .Values.keySecret.key) }}
 {{- with .Values.keySecret.acceptedKey }}
 {{ include "recollect.fromSecret" (list "RECOLLECT_ACCEPTED_KEY_SECRETS" $.Values.keySecret.secret .) }}
 {{- end }}

@@ -66,14 +66,14 @@ labels:
 
 {{- define "recollect.image" -}}
 {{- with .Values.image }}
-{{- required "image.repository says where the image is" .repository }}
+{{- required "set image.repository to the repository of the image" .repository }}
 {{- if .digest }}@{{ .digest }}{{ else }}:{{ default $.Chart.AppVersion .tag }}{{ end }}
 {{- end }}
 {{- end }}
 
 {{/* Host of publicUrl without its port, for Ingress and HTTPRoute. */}}
 {{- define "recollect.publicHost" -}}
-{{- (urlParse (required "publicUrl is the address by which clients reach the gateway" .Values.publicUrl)).host | splitList ":" | first }}
+{{- (urlParse (required "set publicUrl to the address by which clients reach the gateway" .Values.publicUrl)).host | splitList ":" | first }}
 {{- end }}
 
 {{/* Whether to create the first tenant: not if its key and link are stored. Without a cluster to ask, it is created. */}}

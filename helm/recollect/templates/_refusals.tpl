@@ -2,30 +2,30 @@
 {{- define "recollect.refusals" -}}
 {{- range $name := keys (include "recollect.ownLabels" . | fromYaml) | sortAlpha }}
 {{- if hasKey $.Values.commonLabels $name }}
-{{- fail (printf "commonLabels has %s, a label of the chart, by which pods are found: take another name" $name) }}
+{{- fail (printf "commonLabels must not have %s: the chart selects pods by this label" $name) }}
 {{- end }}
 {{- end }}
 {{- if and (not .Values.serviceAccount.create) (not .Values.serviceAccount.name) }}
-{{- fail "serviceAccount.name names the account of yours that pods have where serviceAccount.create is false" }}
+{{- fail "set serviceAccount.name to the service account of the pods, since serviceAccount.create is false" }}
 {{- end }}
 {{- if and .Values.redis.user (not .Values.redis.secret) }}
-{{- fail "redis.secret holds the password of redis.user" }}
+{{- fail "set redis.secret to the Secret with the password of redis.user" }}
 {{- end }}
 {{- if has "home" .Values.cells.names }}
-{{- fail "cells.names does not name home, which is the cell of postgresql: it has workers as it is" }}
+{{- fail "remove home from cells.names: it is the cell of postgresql, and has workers already" }}
 {{- end }}
 {{- if and .Values.cells.names (not .Values.cells.secret) }}
-{{- fail "cells.secret holds RECOLLECT_CELLS, without which no process knows what cells.names names" }}
+{{- fail "set cells.secret to the Secret with RECOLLECT_CELLS, by which processes find the cells of cells.names" }}
 {{- end }}
 {{- range $cell, $_ := .Values.cells.workers }}
 {{- if not (has $cell $.Values.cells.names) }}
-{{- fail (printf "cells.workers.%s is of no cell of cells.names" $cell) }}
+{{- fail (printf "cells.workers.%s has no cell of this name in cells.names" $cell) }}
 {{- end }}
 {{- end }}
 {{- if .Values.mail.secret }}
 {{- range $process := list "gateway" "worker" }}
 {{- if not (dig "RECOLLECT_MAIL_FROM" "" (merge (dict) (get $.Values $process).settings $.Values.settings)) }}
-{{- fail (printf "settings.RECOLLECT_MAIL_FROM says whom mail is from, which mail.secret needs: the %s has none" $process) }}
+{{- fail (printf "set settings.RECOLLECT_MAIL_FROM to the sender of mail, which mail.secret requires: the %s has none" $process) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -35,7 +35,7 @@
 {{- $autoscaling := (fromYaml (include "recollect.workerValues" (list $ $cell))).autoscaling }}
 {{- include "recollect.refusedScaling" (list $of $autoscaling) }}
 {{- if and $autoscaling.enabled (not (without (values $autoscaling.queues) 0 0.0)) }}
-{{- fail (printf "%s.queues leaves all queues out: workers are scaled by one of them at least" $of) }}
+{{- fail (printf "%s.queues has no queue: workers are scaled by at least one" $of) }}
 {{- end }}
 {{- end }}
 {{- end }}
