@@ -44,7 +44,7 @@ Read = SourceName | None
 
 
 class ReportedProblem(msgspec.Struct, frozen=True):
-    """A part of a file that was not imported: its place, and the reason."""
+    """A part of a file that was not imported: its position, and the reason."""
 
     path: str
     reason: str

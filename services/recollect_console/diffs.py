@@ -14,7 +14,7 @@ MAX_PAGE_WORDS = 20_000
 """Words of all texts of a page that are compared: each that changed is an element of the page."""
 
 MAX_SHOWN = 10_000
-"""Characters of a text that are shown beside others."""
+"""Characters of a text that are shown next to others."""
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 Part = tuple[str, str]
@@ -58,7 +58,7 @@ def _changes(before: list[str], after: list[str]) -> Iterable[Part]:
 
 
 def _joined(changes: Iterable[Part]) -> list[Part]:
-    """The pieces, with all that is removed or added at one place in one piece each, the former first.
+    """The pieces, with all that is removed or added at one position in one piece each, the former first.
 
     White space between changes is one of them: so are words that changed side by side.
     """

@@ -48,7 +48,7 @@ async def slider_of(view: GraphView) -> Slider:
 
 
 def _marks(spans: Sequence[Span], first: int, newest: int) -> list[Mark]:
-    """The marks; their height grows by the logarithm, so that slow times are seen beside fast ones."""
+    """The marks; their height grows by the logarithm, so that fast times stay visible next to slow ones."""
     highest = max((math.log1p(span.per_hour) for span in spans), default=1.0) or 1.0
     length = max(newest - first, 1)
     return [

@@ -25,7 +25,7 @@ AnyRequest = Request[Any, Any, Any]
 PACKAGE = "recollect_console"
 UNDER = "console/"
 POLICY = f"{page_policy()}; require-trusted-types-for 'script'; trusted-types default"
-"""The policy of the console's pages: beside that of all pages, no script makes markup but by `trusted.js`."""
+"""The policy of the console's pages: that of all pages, and only `trusted.js` may make markup by script."""
 
 HTMX = msgspec.json.encode(
     {

@@ -95,7 +95,7 @@ def note_caller(scope: Any, caller: Caller) -> None:
     if entry is not None:
         kind, _, rest = caller.subject.partition(":")
         entry.tenant = str(caller.tenant_id)
-        # After the id of an issuer comes the name that the issuer gives somebody.
+        # The name that an issuer gives a person follows the issuer's id.
         entry.credential = f"{kind}:{rest.partition(':')[0]}" if rest else kind
 
 

@@ -1,4 +1,4 @@
-"""Addresses of clients: which count as one client, and which proxies are trusted to tell the address of another."""
+"""Addresses of clients: which count as one client, and which proxies are trusted to forward a client's address."""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -5,8 +5,8 @@ Else the ordinary expiries of many people who share an address would lock it.
 
 Three memories, each bounded:
 
-- Keys that held lately are looked up whatever their address did: many clients share one address behind a NAT. Each
-  gateway knows those that it saw.
+- Keys that were valid lately are looked up whatever their address did: many clients share one address behind a NAT.
+  Each gateway knows those that it saw.
 - Keys that are unknown, revoked or expired are refused again by this gateway without a look-up, for a moment. No key is
   made meanwhile that somebody had tried before: a key has 190 random bits.
 - Each address has a number of failures in a minute, at all gateways together. Without any left, a key that is not known
@@ -24,7 +24,7 @@ from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.rate_limits.model import RateLimit, RateLimited
 
 REMEMBERED_KEYS = 10_000
-"""Keys that held, and keys that did not, which a gateway remembers."""
+"""Valid and invalid keys that a gateway remembers."""
 
 KNOWN_INVALID_SECONDS = 2.0
 """How long a key that does not hold is refused without a look-up."""
@@ -86,5 +86,5 @@ class FailedKeys:
         self._valid.pop(key, None)
         if void:
             self._void[key] = error
-        with suppress(RateLimited):  # A request beside this one took the last.
+        with suppress(RateLimited):  # A concurrent request took the last.
             await self._limiter.take(self._limit_of(site))

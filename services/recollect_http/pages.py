@@ -33,13 +33,13 @@ class Page(Struct, Generic[T], frozen=True):
 
 
 def page_of(found: Sequence[R], limit: int, body: Callable[[R], T], cursor: Callable[[R], str]) -> Page[T]:
-    """The page of `limit` rows, of which one more was read if there is one; `cursor` gives the place of the last."""
+    """The page of `limit` rows, of which one more was read if there is one; `cursor` gives the position of the last."""
     rows = found[:limit]
     return Page([body(row) for row in rows], cursor(rows[-1]) if len(found) > limit else None)
 
 
 def position_of(cursor: str | None, read: Callable[[str], R]) -> R | None:
-    """The place where a page begins, None for the first. Raises InvalidInput where `read` raises ValueError."""
+    """The position where a page begins, None for the first. Raises InvalidInput where `read` raises ValueError."""
     if cursor is None:
         return None
     try:

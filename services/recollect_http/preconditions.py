@@ -2,7 +2,7 @@
 
 A tag is strong and has two halves: a hash of what can be changed, and a hash of the whole answer, which includes such
 things as when a key was used last or what a graph holds by now. `If-None-Match` compares both. `If-Match` compares the
-first: it asks whether somebody else changed what one is about to change, and using a key does not change the key.
+first: it prevents lost updates, and using a key does not change the key.
 
 A route that reads one thing answers with `tagged`. A route that changes it hands `unchanged` to the use case, which
 calls it with the thing once its row is locked, in the transaction that changes it:

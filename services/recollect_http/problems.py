@@ -1,4 +1,4 @@
-"""The one place that turns errors into HTTP answers: problem details as of RFC 9457."""
+"""Turns errors into HTTP answers: problem details as of RFC 9457."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self

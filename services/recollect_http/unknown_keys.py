@@ -2,7 +2,7 @@
 
 Every request is answered 401 where the key secret is not the one with which the keys were made, and nothing else
 fails. Nobody can tell such a key from one that was made up with its checksum: its hash is unknown in both cases. So the
-warning names the likely causes, and how many credentials were known meanwhile: none, where the secret is wrong.
+warning names the likely causes, and how many credentials were known in that time: none, where the secret is wrong.
 """
 
 import time

@@ -34,7 +34,7 @@ MAX_BODY_BYTES = 64 * 1024
 def create_app(settings: Settings, *, as_owner: bool = False) -> Litestar:
     """The operator API and the pages of operators, for holders of an operator's key.
 
-    `as_owner`: the API within the process of somebody who has the owner's connection. It asks for no key, so it must
+    `as_owner`: the API within a process that has the owner's connection. It asks for no key, so it must
     not be served.
     """
 

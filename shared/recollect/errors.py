@@ -5,7 +5,7 @@ clients may match on; messages may change. The codes are frozen by a snapshot.
 
     RecollectError
       InvalidInput       invalid          what was sent cannot be accepted; `path` names where
-        InvalidInputs                     in several places, which are told together
+        InvalidInputs                     several faults, reported together
       Unauthenticated    unauthenticated  no credential, or one that does not hold (never says which)
         TenantSuspended                   it would hold, once its tenant is resumed
       Forbidden          forbidden        the credential does not reach that far
@@ -150,7 +150,7 @@ class ErrorCode(StrEnum):
 class RecollectError(Exception):
     """Base of all errors that callers get.
 
-    `message` is for people and says what to do next; `path` is the dotted place in the input
+    `message` is for people and says what to do next; `path` is the dotted path in the input
     (`entities.0.name`), where there is one. Neither holds SQL, a stack or another tenant's data.
     """
 
@@ -201,13 +201,13 @@ class Unauthenticated(RecollectError):
 
 
 class TenantSuspended(Unauthenticated):
-    """The credential would be valid if its tenant were not suspended. Callers are not told the difference."""
+    """The credential would be valid if its tenant were not suspended. Callers do not see the difference."""
 
 
 class CredentialEnded(Unauthenticated):
     """The credential was issued here, and has expired or was revoked: nobody guessed it.
 
-    Callers are told no difference, except that an OAuth client learns that its access token has expired.
+    Callers see no difference, except that an OAuth client learns that its access token has expired.
     """
 
 

@@ -1,4 +1,4 @@
-"""Identifiers: UUIDv7 (RFC 9562), made in one place.
+"""Identifiers: UUIDv7 (RFC 9562), all made here.
 
 They increase within a process, so that rows of one batch sort by id in the order in which the ids were created.
 """

@@ -47,7 +47,7 @@ def _find_zone(name: str) -> tzinfo | None:
 
 
 def offset_minutes(time: datetime) -> int | None:
-    """The minutes by which a time's clock is ahead of UTC; None for UTC itself, which names no place."""
+    """The minutes by which a time's clock is ahead of UTC; None for UTC itself, which names no zone."""
     offset = time.utcoffset()
     return round(offset / timedelta(minutes=1)) or None if offset else None
 

@@ -1,4 +1,4 @@
-"""What a worker can tell about its configuration that the processes would otherwise only show by what they lack."""
+"""Warnings about a worker's configuration, whose mistakes would otherwise only show as missing work."""
 
 import structlog
 

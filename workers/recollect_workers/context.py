@@ -28,9 +28,9 @@ class WorkerContext:
     `kinds`: the kinds of tenants' jobs that the worker can do; `jobs_due` is set when one may have become due.
     `previous`: the embedder of graphs that have not changed to the new model yet; each embedder has its own backoff.
     `backoff.due` is set when a wait for either is over, or when a wake-up left work to the sweep. `woken`: the tenants
-    whose wake-ups are being served, and whether another one came meanwhile. `links_due` is set when facts were embedded
-    that may have to be related, `webhooks_due` when there may be something to send; a worker without `outbound` leaves
-    that to other workers. `pace`: the pace of bulk work; without one it never rests.
+    whose wake-ups are being served, and whether another one came in the meantime. `links_due` is set when facts were
+    embedded that may have to be related, `webhooks_due` when there may be something to send; a worker without
+    `outbound` leaves that to other workers. `pace`: the pace of bulk work; without one it never rests.
     """
 
     settings: Settings

@@ -78,7 +78,7 @@ async def run_until_signal(settings: Settings, more: Mapping[str, Kind]) -> None
 async def run(settings: Settings, stopping: asyncio.Event, more: Mapping[str, Kind] = {}) -> None:
     """Serve wake-ups and the schedule of the worker's cell until `stopping` is set.
 
-    PostgreSQL and Redis may come and go meanwhile.
+    PostgreSQL and Redis may be unavailable at times.
     """
     settings = settings.of_cell(settings.cell)
     async with AsyncExitStack() as stack:

@@ -1,7 +1,7 @@
 """The worker's regular jobs, and the loop that runs them.
 
 They run by a timer of the worker itself, from PostgreSQL alone, and not as arq's cron jobs: they find the
-work when Redis is unreachable. Several workers may sweep at once; claims keep them apart.
+work when Redis is unreachable. Several workers may sweep at once; claims keep them from doing the same work.
 """
 
 import asyncio

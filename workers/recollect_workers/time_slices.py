@@ -27,7 +27,7 @@ class TimeSlices:
             await asyncio.wait(self._in_progress, return_when=asyncio.FIRST_COMPLETED)
 
     def begin(self, tenant_id: UUID, work: Coroutine[Any, Any, None]) -> None:
-        """Run a slice beside the others. It must not raise."""
+        """Run a slice concurrently with the others. It must not raise."""
         task = asyncio.create_task(work)
         self._in_progress[task] = tenant_id
         task.add_done_callback(self._forget)

@@ -108,7 +108,7 @@ async def _embed_passages(ctx: dict[Any, Any], tenant_id: str, carrier: dict[str
 
 
 async def _run_jobs(ctx: dict[Any, Any], _tenant_id: str, _carrier: dict[str, str]) -> None:
-    # This only starts a sweep: a job of minutes must not take a place for which wake-ups of other tenants wait.
+    # This only starts a sweep: a job of minutes must not take a slot for which wake-ups of other tenants wait.
     ctx["context"].jobs_due.set()
 
 

@@ -10,7 +10,7 @@ from pypdf.errors import PyPdfError
 from recollect.errors import InvalidInput
 from recollect_cli.documents.model import Document, gathered
 
-logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # What is wrong with a file is told once, by us.
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # We report what is wrong with a file, once.
 
 
 def read_pdf(path: Path) -> Document:

@@ -1,4 +1,4 @@
-"""Ask: what a recall finds, with all that tells whether it is right."""
+"""Ask: what a recall finds, and how it was ranked."""
 
 import re
 from collections.abc import Mapping, Sequence

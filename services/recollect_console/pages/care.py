@@ -136,7 +136,7 @@ class CarePages(Controller):
 
     @get("/different")
     async def show_different(self, visit: NamedDependency[Visit], cursor: Cursor = None) -> Response[str]:
-        """One page of the pairs that somebody said are different, the latest first."""
+        """One page of the pairs that were marked as different, the latest first."""
         offset = position_of(cursor or None, integer) or 0
         async with visit.reading("find_duplicates") as view:
             found = await dismissals.list_dismissals(view, offset=offset, limit=PAGE + 1)

@@ -27,7 +27,7 @@ REFUSALS = frozenset({ErrorKind.INVALID, ErrorKind.FORBIDDEN, ErrorKind.CONFLICT
 """Why a key may not be made, as the form says it."""
 
 OVERLAP = timedelta(hours=24)
-"""How long an old key stays valid beside the one that takes its place."""
+"""How long an old key stays valid after it is replaced."""
 
 DONE = {"revoked": "It is revoked: it no longer works.", "ended": "The client's access has ended."}
 
@@ -59,7 +59,7 @@ class ConnectPages(Controller):
 
     @post("/keys/{key_id:uuid}/rotate", opt=ADMIN, status_code=200)
     async def rotate_key(self, visit: NamedDependency[Visit], key_id: FromPath[UUID]) -> Response[str]:
-        """Make a key like this one, which stays valid for a day beside it."""
+        """Replace this key by a new one like it; the old one stays valid for a day."""
         async with visit.changing_tenant() as tx:
             pepper = visit.request.app.state.pepper
             issued = await identity.rotate_key(tx, key_id, overlap=OVERLAP, pepper=pepper)

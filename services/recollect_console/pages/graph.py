@@ -77,7 +77,7 @@ class GraphPages(Controller):
         size: Size = 300,
         cursor: Cursor = None,
     ) -> Response[str]:
-        """The page: one page of the relations as a table, beside which the script draws the picture."""
+        """The page: a table with one page of the relations, next to which the script draws them."""
         begin, fault = position_of(cursor or None, integer) or 0, ""
         async with visit.reading("explore") as view:
             try:

@@ -85,7 +85,7 @@ class NodePages(Controller):
 
     @post("/edit", status_code=200)
     async def save(self, visit: NamedDependency[Visit], node: FromPath[UUID]) -> Response[str] | Redirect:
-        """Write a new version, unless somebody was faster: then both texts are shown beside each other."""
+        """Write a new version. If another user was faster, nothing is written and both texts are shown side by side."""
         shown = await _edited(visit, node)
         try:
             revised = await revise(visit.call("revise"), visit.graph, _change(visit, node, shown["entered"]))

@@ -41,7 +41,7 @@ class SeveralPages(Controller):
 
     @post("/", opt=CHOSEN, status_code=200)
     async def change(self, visit: NamedDependency[Visit]) -> Response[str] | Redirect:
-        """Do it, unless somebody changed one of the nodes since: then nothing is written, and that is shown."""
+        """Change the nodes. If one was changed since the page was loaded, nothing is written and the page says so."""
         try:
             async with visit.call(OPERATION).writing(visit.graph) as (tx, revision):
                 outcome = await change_several(tx, revision, _chosen(visit), _patch(visit))

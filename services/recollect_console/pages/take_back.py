@@ -1,4 +1,4 @@
-"""Take back what somebody wrote: what is meant, what it would do, and what it did."""
+"""Undo an author's changes: the choice of changes, a preview, and the result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

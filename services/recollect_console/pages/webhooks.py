@@ -26,7 +26,7 @@ from recollect_http.pages import IdCursor
 from recollect_http.web.refusals import FormRefusal, mark_of, refusal_of
 
 OVERLAP = timedelta(hours=24)
-"""How long the old secret signs beside a new one."""
+"""How long the old secret goes on signing after it is replaced."""
 
 SEVERAL_BOXES = {SEVERAL: ("events", "graphs")}
 DONE = {

@@ -1,4 +1,4 @@
-"""Admission: a caller's request is counted against its rates, and its call gets a place and a slot.
+"""Admission: a caller's request is counted against its rates, and its call gets a permit and a slot.
 
 Both transports admit each request once: when the caller is known, and before the body is read.
 """
@@ -25,7 +25,7 @@ from recollect_gateway.callers.browser_sessions import TENANT_HEADER
 from recollect_gateway.callers.rate_limits import limits_of, note_limit_states, take
 
 CALL_WAIT_SECONDS = 1.0
-"""How long a call waits for a place, where its tenant has as many calls under way as it may."""
+"""How long a call waits for a permit if its tenant has as many concurrent calls as its plan allows."""
 
 REMEMBERED_CREDENTIALS = 10_000
 """Credentials that a gateway remembers: so many that a rate refused, with their limits, and so many admitted ones."""
@@ -34,7 +34,7 @@ _CREDENTIALS = frozenset({b"authorization", b"cookie", TENANT_HEADER.encode()})
 
 
 class Admission:
-    """Counts the requests of callers, and gives their calls places."""
+    """Counts the requests of callers, and gives their calls permits."""
 
     def __init__(self, limiter: RateLimiter, settings: Settings, presence: PresenceReporter | None = None) -> None:
         self._limiter, self._presence = limiter, presence
@@ -67,7 +67,7 @@ class Admission:
 
     @asynccontextmanager
     async def admit(self, scope: Scope, caller: Caller) -> AsyncIterator[None]:
-        """A place for a call, which is served inside the block to the end of its answer. Raises TooManyRequests."""
+        """A permit for a call, which is served inside the block to the end of its answer. Raises TooManyRequests."""
         self._tenants[_credential(scope)] = caller.tenant_id
         limits = limits_of(caller)
         try:
@@ -76,7 +76,7 @@ class Admission:
             self._limits[_credential(scope)] = limits
             raise
         limit = caller.rates.concurrent_calls or self._calls.limit
-        key = caller.tenant_id, limit  # Where the plan changes, new calls have new places.
+        key = caller.tenant_id, limit  # After a change of the plan, new calls have new permits.
         async with AsyncExitStack() as stack:
             try:
                 permit = self._calls.acquire(key, wait_seconds=CALL_WAIT_SECONDS, limit=limit, queue=limit)

@@ -1,4 +1,4 @@
-"""Credentials: the one place where the credential of a request becomes a Caller.
+"""Credentials: here alone, the credential of a request becomes a Caller.
 
 A credential is an API key or an access token in the Authorization header; or, for routes under /v1, the session of a
 browser together with the header that names one of the person's tenants. Of the routes under /v1, those that read and

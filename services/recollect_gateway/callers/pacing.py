@@ -18,7 +18,7 @@ class PacedExchange:
         self._is_read = False
 
     async def receive(self) -> Any:
-        """The next message of the request. After its body a call only listens, beside its work, and keeps its slot."""
+        """The next message of the request. After its body a call listens while it works, and keeps its slot."""
         if self._is_read:
             return await self._receive()
         self._slot.give_back()

@@ -1,7 +1,7 @@
 """Rate limits: how many requests a key, its tenant or an address may send in a minute.
 
 The limits are chosen here, those of a key and a tenant by the tenant's plan. They are counted by
-`recollect.valkey.rate_limits`, for all gateways together. Every answer tells what is left of the limits in the fields
+`recollect.valkey.rate_limits`, for all gateways together. Every answer says what is left of the limits in the fields
 `RateLimit` and `RateLimit-Policy`, as of draft-ietf-httpapi-ratelimit-headers-10: lists of strings with parameters
 (RFC 9651).
 """
@@ -53,7 +53,7 @@ def by_address(bucket: str, per_minute: Callable[[Settings], int]) -> Guard:
 
 
 async def take(limiter: RateLimiter, scope: Scope, *limits: RateLimit) -> None:
-    """Count a request against these limits, and have its answer tell what is left of them; raises RateLimited."""
+    """Count a request against these limits, and have its answer say what is left of them; raises RateLimited."""
     try:
         note_limit_states(scope, (await limiter.take(*limits)).states)
     except RateLimited as error:

@@ -13,8 +13,8 @@ RESETS_PER_HOUR = 5
 async def take_for_account(request: AnyConnection, email: str, *, browser: str | None = None) -> None:
     """Count one attempt to sign in to an account, from whatever address and whether or not the account exists.
 
-    `browser`: one in which somebody signed in to the account before. Its attempts are counted apart, so that nobody
-    else uses them up. Raises RateLimited.
+    `browser`: one in which the person signed in to the account before. Its attempts are counted separately, so that
+    nobody else uses them up. Raises RateLimited.
     """
     if browser is None:
         await _take_for_account(request, "account", email)
@@ -23,7 +23,7 @@ async def take_for_account(request: AnyConnection, email: str, *, browser: str |
 
 
 async def take_for_own_account(request: AnyConnection, person_id: UUID) -> None:
-    """Count one password that a signed-in person enters, apart from attempts to sign in, which anybody may make.
+    """Count one password that a signed-in person enters, separately from attempts to sign in, which anybody may make.
 
     Raises RateLimited.
     """

@@ -33,7 +33,7 @@ AnyRequest = Request[Caller, Any, State]
 TOOLSETS_OPT = "toolsets"
 SCOPE_OPT = "scope"
 _PERMIT = "recollect.place"
-"""Key in the state of a request's scope: the stack that holds its place among its tenant's calls."""
+"""Key in the state of a request's scope: the stack that holds its permit among its tenant's calls."""
 
 BY_SCOPE: dict[str, Any] = {TOOLSETS_OPT: None}
 """The `opt` of a route that manages what no tool does, such as keys: its scope alone decides who may use it."""
@@ -110,7 +110,7 @@ def _may_be_remembered(scope: ASGIScope) -> bool:
 
 
 async def open_stream(request: Request[Caller, Any, Any], renew: Renew) -> Stream:
-    """Open a stream as the answer, and give back the request's place among its tenant's; raises TooManyRequests."""
+    """Open a stream as the answer, and release the request's permit; raises TooManyRequests."""
     streams: Streams = request.app.state.streams
     permit: AsyncExitStack = request.scope["state"][_PERMIT]
     await permit.aclose()

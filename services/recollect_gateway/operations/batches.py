@@ -95,7 +95,7 @@ class NodeIn(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
 
 
 class NodesIn(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """Nodes to write, each apart."""
+    """Nodes to write, each independently."""
 
     items: Annotated[
         list[NodeIn],
@@ -117,7 +117,7 @@ class RelationIn(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
 
 
 class RelationsIn(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """Relations to write, each apart."""
+    """Relations to write, each independently."""
 
     items: Annotated[
         list[RelationIn],
@@ -175,7 +175,7 @@ class WrittenRelationsBody(Struct, frozen=True):
 
 
 async def write_nodes(call: Call, graph: str | None, body: NodesIn) -> WrittenNodesBody:
-    """Write nodes, each apart, in one revision. Raises InvalidInput for an item with both an id and a name."""
+    """Write nodes, each independently, in one revision. Raises InvalidInput for an item with both an id and a name."""
     largest = call.settings.max_metadata_size
     writes = [_node_write(item, index, largest) for index, item in enumerate(body.items)]
     texts = [(write.name, text) for write in writes for text in (write.content, *write.observations) if text]
@@ -186,7 +186,7 @@ async def write_nodes(call: Call, graph: str | None, body: NodesIn) -> WrittenNo
 
 
 async def write_relations(call: Call, graph: str | None, body: RelationsIn) -> WrittenRelationsBody:
-    """Write relations, each apart, in one revision."""
+    """Write relations, each independently, in one revision."""
     for index, item in enumerate(body.items):
         check_metadata(item.metadata, f"items.{index}.metadata", call.settings.max_metadata_size)
     writes = [

@@ -16,8 +16,8 @@ EXCERPT = 500
 class NodeItemBody(Struct, frozen=True, kw_only=True):
     """A node as it is listed: an entity, or a fact where `name` is null.
 
-    `text` is its summary, else the beginning of its content; `text_cut` tells that there is more. `stale`: its
-    freshness has run out. `conflicts`: ids of other versions that stand beside this one, unsettled.
+    `text` is its summary, else the beginning of its content; `text_cut`: there is more. `stale`: its
+    freshness has run out. `conflicts`: ids of other versions, between which nobody has chosen.
     """
 
     id: str

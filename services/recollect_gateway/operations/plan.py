@@ -25,7 +25,7 @@ class RatesBody(Struct, frozen=True):
 
 
 class PlanBody(Struct, frozen=True):
-    """The tenant's plan. Of `nodes_per_graph` is told what the fullest graph has that the key reaches."""
+    """The tenant's plan. The use of `nodes_per_graph` is that of the fullest graph that the key reaches."""
 
     plan: str
     quotas: list[QuotaBody]

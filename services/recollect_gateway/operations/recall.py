@@ -80,7 +80,7 @@ class RecalledMemory(Struct, frozen=True, omit_defaults=True):
 
     `part`: the memory is longer, and `text` the part of it that was found.
     `outdated`: it no longer holds. `version`: the number of its newest version, on which to base a revision.
-    `conflicts`: the other versions that stand beside it, unsettled; `version_id`: its own, where it is not the newest.
+    `conflicts`: the other versions, between which nobody has chosen; `version_id`: its own, where it is not the newest.
     `reason`: why it was last changed, where that was stated. `why`: the terms of its score,
     each from 0 to 1, where asked for.
     """

@@ -30,7 +30,7 @@ class RevisedMemory(Struct, frozen=True, omit_defaults=True):
     """Result of `revise`: the newest version. `status`: revised, unchanged (nothing was written) or conflict.
 
     `conflict`: the text that was not written, because there was a newer version; in a graph whose policy is `manual`,
-    the texts of other versions that stand beside this one, unsettled.
+    the texts of other versions, between which nobody has chosen.
     """
 
     id: str

@@ -1,1 +1,1 @@
-"""The process: what keeps it from starting, whether it is ready, and what it does beside its answers."""
+"""The process: what keeps it from starting, whether it is ready, and what it does in the background."""

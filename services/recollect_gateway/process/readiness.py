@@ -72,7 +72,7 @@ class Readiness:
 
 @asynccontextmanager
 async def awaited_readiness(readiness: Readiness, server: str, seconds: float = AWAIT_SECONDS) -> AsyncIterator[None]:
-    """Log, beside everything else, why a gateway that has just started is not ready: each reason once.
+    """Log, in the background, why a gateway that has just started is not ready: each reason once.
 
     `server`: host and port of its database, which only the log may name.
     """
@@ -106,9 +106,9 @@ async def _await_ready(readiness: Readiness, server: str, seconds: float) -> Non
 
 @asynccontextmanager
 async def checked_embedder(embedder: MeasuredEmbedder) -> AsyncIterator[None]:
-    """Ask an embedder once, beside everything else, so that it is known from the start whether its vectors can be used.
+    """Ask an embedder once, in the background, so that it is known from the start whether its vectors can be used.
 
-    Later calls tell it anew. An embedder that does not answer now is no fault of its configuration.
+    Later calls update it. An embedder that does not answer now is no fault of its configuration.
     """
     checking = asyncio.create_task(_check(embedder), name="embedder check")
     try:

@@ -1,4 +1,4 @@
-"""Counts of calls: kept in memory while requests are served, and stored every few seconds beside them."""
+"""Counts of calls: kept in memory while requests are served, and stored every few seconds in the background."""
 
 import asyncio
 import time

@@ -2,7 +2,7 @@
 the same.
 
 A read serves every stream that asked before it began, since it sees all that was committed until then. A stream that
-asks later, such as one that was woken meanwhile, has a new read.
+asks later, such as one that was woken since, has a new read.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class _Read:
 
 
 class SharedReads:
-    """The reads of this process. Moments are numbers that only rise: a clock would not tell which came first."""
+    """The reads of this process. Moments are numbers that only rise: a clock would not show which came first."""
 
     def __init__(self) -> None:
         self._reads: TTLCache[Hashable, _Read] = TTLCache(MAX_READS, KEEP_SECONDS)

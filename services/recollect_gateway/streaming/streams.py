@@ -1,6 +1,6 @@
-"""Streams: answers of either transport that stay open and tell what changes.
+"""Streams: answers of either transport that stay open and report changes.
 
-A stream waits most of the time. While it waits, it has no place among its tenant's calls and no turn; it takes a turn
+A stream waits most of the time. While it waits, it has no permit among its tenant's calls and no turn; it takes a turn
 for each poll of the database. Streams that poll for the same, for callers who may see the same, share what one of them
 reads (`shared_reads.py`). Before each poll the credential is looked up anew, so that a stream whose credential no
 longer holds is told nothing. Nothing is queued for a client that reads slowly: its stream polls again when the client

@@ -42,7 +42,7 @@ class ForgottenController(Controller):
 
     @post("/", status_code=200, guards=[by_address("forgot", lambda settings: settings.sign_ins_per_minute)])
     async def ask(self, request: AnyRequest) -> Response[str]:
-        """Say that a link is sent if there is an account. The account is looked up beside the answer."""
+        """Say that a link is sent if there is an account. The account is looked up in the background."""
         email, state = field(await read_form(request), "email").strip().lower(), request.app.state
         if state.mailer is None:
             return page(request, "forgot.html", mails=False)

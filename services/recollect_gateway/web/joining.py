@@ -33,7 +33,7 @@ class JoinController(Controller):
         """Join, sign in to join, or make an account to join."""
         invitation = await _invitation(request)
         session = await _session(request)
-        # A link that was shown to others must not tell them who has an account: all see one page.
+        # A link that was shown to others must not show them who has an account: all see one page.
         may_know = invitation.proves_address
         if session is None and may_know and await people.is_known(request.app.state.databases.home, invitation.email):
             return to_sign_in(request)

@@ -1,4 +1,4 @@
-"""Browsers in which an account was signed in to before: their attempts are counted apart from all others.
+"""Browsers in which an account was signed in to before: their attempts are counted separately from all others.
 
 Tries to sign in to an account are bounded wherever they come from, so anybody can use them all up. A browser with this
 cookie is not locked out by that: it has as many tries of its own. The cookie signs nobody in, and is of no use for

@@ -1,4 +1,4 @@
-"""Mail to people about changes of their accounts, sent beside the answer once the change is done."""
+"""Mail to people about changes of their accounts, sent in the background once the change is done."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

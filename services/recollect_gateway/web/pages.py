@@ -21,10 +21,11 @@ PACKAGE = "recollect_gateway.web"
 """The package of the gateway's own templates and assets."""
 
 ASSETS = ("passkeys.js",)
-"""Its assets, beside those that all pages share."""
+"""Its assets, in addition to those that all pages share."""
 
 CONSOLE = "/app"
-"""Where a page leads that has no other address to go on to: the console, which also tells who is a member nowhere."""
+"""Where a page leads that has no other address to go on to: the console, which also says that a person is a member
+nowhere."""
 
 ACCOUNT = "/account"
 """One's own account."""
@@ -36,7 +37,7 @@ MAX_NEXT = 4_000
 def page(
     request: AnyRequest, template: str, *, status: int = 200, form_targets: Sequence[str] = (), **context: Any
 ) -> Response[str]:
-    """A page. `form_targets`: origins, beside our own, to which the answer to its form may redirect."""
+    """A page. `form_targets`: origins in addition to ours to which the answer to its form may redirect."""
     cookie = form_cookie(request)
     html = (
         _templates()

@@ -1,7 +1,7 @@
 """Headers that many routes share, added to the OpenAPI documents: of `preconditions.py`, `idempotency.py` and others.
 
-The statuses of a route tell which headers it takes and returns. It takes a header if it may answer with the header's
-status: 304, 412 and 422 come with these headers alone.
+The statuses of a route determine which headers it takes and returns. It takes a header if it may answer with the
+header's status: 304, 412 and 422 come with these headers alone.
 """
 
 from typing import Any

@@ -13,7 +13,7 @@ from recollect.times import MAX_ZONE, explain_time_error
 
 END = r"$(?!\n)"
 """The end of a text in a pattern. In Python `$` alone also matches before a final newline, which it does not in JSON
-Schema: for schemas that others read, `plain_pattern` takes the rest away."""
+Schema: for schemas that others read, `plain_pattern` removes the rest."""
 
 GRAPH_NAME = f"^[A-Za-z0-9_@-]{{1,128}}{END}"
 GraphName = Annotated[str, Meta(pattern=GRAPH_NAME)]

@@ -20,7 +20,7 @@ MAX_MEMBERS = 50_000
 times as long as a number does."""
 
 LARGE = 64 * 1024
-"""Bytes from which on a body is checked beside the event loop."""
+"""Bytes from which on a body is checked in a thread."""
 
 _SEPARATORS = (b",", b"[", b"{")
 _DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
@@ -30,7 +30,7 @@ _LONG = b"0" * (MAX_DIGITS + 1)
 
 
 async def read_body(body: bytes, read: Callable[[bytes], T]) -> T:
-    """The result of `read` for a body; a large one is read in a thread, beside the event loop."""
+    """The result of `read` for a body; a large one is read in a thread."""
     if len(body) < LARGE:
         return read(body)
     return await anyio.to_thread.run_sync(read, body)

@@ -64,14 +64,14 @@ def parse_stored(type_: type[T], arguments: Any) -> T:
 
 
 def parse_removal(type_: type[T], arguments: Any) -> T:
-    """As `parse_stored`, for what is taken away: lists may name a secret that was stored before."""
+    """As `parse_stored`, for what is removed: lists may name a secret that was stored before."""
     parsed = parse(type_, arguments)
     refuse_secrets({name: part for name, part in arguments.items() if not isinstance(part, list)})
     return parsed
 
 
 async def parse_in_thread(tenant_id: UUID, type_: type[T], arguments: Any, parser: Callable[..., T] = parse) -> T:
-    """As `parse`, for large arguments, beside the event loop. Its cost is bounded by what a body may hold."""
+    """As `parse`, for large arguments, in a thread. Its cost is bounded by the size of a body."""
     slices = in_one_slice(partial(parser, type_, arguments))
     return await compute(tenant_id, slices, seconds=inf, advice="")
 

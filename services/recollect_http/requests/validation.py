@@ -58,7 +58,7 @@ def valid_body(
     """A check that refuses a body not of this type, with the paths of its faults; `needed` False allows no body.
 
     `stored`: its texts become memories, so that it may hold no key and no token of this service. `removes`: its lists
-    name what is taken away, and its other texts are stored.
+    name what is removed, and its other texts are stored.
     """
     parser = parse_removal if removes else parse_stored if stored else parse
 

@@ -1,11 +1,11 @@
 """Clients that leave before they are answered: their requests are cancelled.
 
-A server tells an application that a client has left only when the application listens, and a handler at work does not.
-So a task listens beside the handler and cancels the request: its statements, computations and waits end, what it began
-to write is rolled back, and no alarm is raised. For MCP the SDK does that, once it has the message.
+A server reports that a client has left only to an application that listens, and a running handler does not listen.
+So a second task listens while the handler runs, and cancels the request: its statements, computations and waits end,
+what it began to write is rolled back, and no alarm is raised. For MCP the SDK does that, once it has the message.
 
 To listen is to take the next part of the body, which must not happen before the caller is known. Until then the
-connection itself tells that it was lost (`ClientDisconnect`).
+connection itself reports that it was lost (`ClientDisconnect`).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 DISCONNECT = "recollect.disconnect"
-"""The extension of a request's scope by which its server tells that the connection was lost."""
+"""The extension of a request's scope by which its server reports that the connection was lost."""
 
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 

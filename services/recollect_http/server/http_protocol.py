@@ -87,7 +87,7 @@ class BoundedProtocol(HttpToolsProtocol):
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
-        """Admit the connection, or tell it that there are too many."""
+        """Admit the connection, or answer that there are too many."""
         super().connection_made(transport)
         self._host = self.client[0] if self.client else None
         self._is_admitted = self.limiter.admit(self._host)
@@ -103,7 +103,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._clock = self.loop.call_later(REFUSAL_SECONDS, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give back what the connection held."""
+        """Release what the connection took."""
         super().connection_lost(exc)
         self._disconnect.note_lost()
         self._unset_keepalive_if_required()

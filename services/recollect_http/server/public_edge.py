@@ -63,7 +63,7 @@ HeaderList = list[tuple[bytes, bytes]]
 def page_policy(*, form_targets: Sequence[str] = ()) -> str:
     """The content security policy of a page: its own scripts, styles and images, nothing inline, and no frame.
 
-    `form_targets`: origins beside ours to which a form leads in the end; browsers hold redirects after it to this, too.
+    `form_targets`: further origins to which a form leads in the end; browsers apply this to redirects after it, too.
     """
     forms = " ".join(["'self'", *form_targets])
     return (

@@ -21,7 +21,7 @@ _TICK_SECONDS = 0.1
 """How often uvicorn checks whether it should stop, and renews the Date header."""
 
 _OTHER_FILES = 512
-"""Files that a gateway has open beside its clients' connections: logs, PostgreSQL, Redis, models."""
+"""Files that a gateway has open in addition to its clients' connections: logs, PostgreSQL, Redis, models."""
 
 
 class GatewayServer(uvicorn.Server):

@@ -1,4 +1,4 @@
-"""Compiled templates, kept beside their sources as Python keeps its own bytecode.
+"""Compiled templates, kept next to their sources, as Python keeps its own bytecode.
 
 To compile the templates of all pages takes most of a second at each start. Their bytecode is as trustworthy as that of
 the package: it is in the same folders, and who may write there may change the code itself.
@@ -21,9 +21,9 @@ UNREADABLE = (OSError, EOFError, ValueError, pickle.UnpicklingError)
 
 
 class CompiledTemplates(BytecodeCache):
-    """The bytecode of templates, in the folder `__pycache__` beside each.
+    """The bytecode of templates, in the folder `__pycache__` next to each.
 
-    `made_by`: what decides, beside its source, what a template is compiled to. Bytecode that something else made is not
+    `made_by`: what decides, with its source, what a template is compiled to. Bytecode that something else made is not
     used. As for modules, nothing is written where Python writes no bytecode, or may not.
     """
 

@@ -26,7 +26,7 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class FormRefusal:
-    """Why nothing was changed, and the status of the page that says so. `is_outdated`: somebody else was faster."""
+    """Why nothing was changed, and the status of the page that says so. `is_outdated`: another user was faster."""
 
     status: int
     text: str

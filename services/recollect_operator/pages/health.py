@@ -29,7 +29,7 @@ LATE_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class CellHealth:
-    """What one cell tells; `answers` False: it tells nothing."""
+    """The state that one cell reports; `answers` False: it does not answer."""
 
     name: str
     answers: bool = False

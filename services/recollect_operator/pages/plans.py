@@ -84,7 +84,7 @@ class PlanPages(Controller):
     async def change(
         self, request: AnyRequest, state: State, operator: NamedDependency[Operator], name: FromPath[str]
     ) -> Response[str] | Redirect:
-        """Change all limits of a plan, in every cell, unless somebody else changed it after the form was made."""
+        """Change all limits of a plan, in every cell, unless it was changed after the form was made."""
         await _find(operator, name)
         try:
             limits, check = _limits(request), unchanged_since(field(request, SEEN))
@@ -109,7 +109,7 @@ def _require_new(plan: Plan | None) -> None:
 def _form(
     request: AnyRequest, plan: Plan | None, entered: dict[str, str], refusal: FormRefusal | None = None
 ) -> Response[str]:
-    """The form, with what was entered. `plan` None: of a new one. Beside an outdated entry stands what applies now."""
+    """The form, with what was entered. `plan` None: of a new one. Next to an outdated entry is the present value."""
     is_outdated = refusal is not None and refusal.is_outdated
     return render(
         request,

@@ -22,7 +22,7 @@ AnyRequest = Request[Any, Any, Any]
 
 PACKAGE = "recollect_operator.pages"
 POLICY = f"{page_policy()}; require-trusted-types-for 'script'; trusted-types 'none'"
-"""The policy of these pages: beside that of all pages, no script makes markup."""
+"""The policy of these pages: that of all pages, and no script makes markup."""
 
 DONE = "done"
 """The parameter by which a page says what was done, as one of its own words."""
@@ -60,7 +60,7 @@ def render(
 
 
 def render_alone(request: AnyRequest, template: str, *, status: int = 200, **context: Any) -> Response[str]:
-    """A page for somebody who is not signed in."""
+    """A page for people who are not signed in."""
     return _answer(request, template, status, context)
 
 

@@ -26,7 +26,7 @@ class Cipher:
     def of(cls, secret: bytes, *, purpose: str) -> "Cipher":
         """The cipher of this secret for a purpose; ciphers of other purposes cannot decrypt its ciphertexts.
 
-        It also decrypts ciphertexts under the other secrets that are accepted beside this one.
+        It also decrypts ciphertexts under the other accepted secrets.
         """
         others = tuple(cls.of(other, purpose=purpose) for other in accepted_secrets_of(secret))
         derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=f"recollect {purpose}".encode())

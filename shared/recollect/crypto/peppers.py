@@ -1,4 +1,4 @@
-"""The secret for hashes and encryption of stored data, and earlier secrets that are accepted beside it for a while.
+"""The secret for hashes and encryption of stored data, and earlier secrets that are accepted for a while.
 
 A Pepper can be used wherever a function takes one secret: as bytes it is the current one, which is used for new data.
 """
@@ -16,14 +16,14 @@ class Pepper(bytes):
 
     @classmethod
     def of(cls, secret: bytes, others: Iterable[bytes]) -> "Pepper":
-        """This secret as the current one, and others beside it."""
+        """This secret as the current one, and further accepted ones."""
         pepper = cls(secret)
         pepper.accepted_secrets = tuple(other for other in others if other != secret)
         return pepper
 
 
 def accepted_secrets_of(pepper: bytes) -> tuple[bytes, ...]:
-    """The secrets that are accepted beside this one; none for plain bytes."""
+    """The other accepted secrets; none for plain bytes."""
     return pepper.accepted_secrets if isinstance(pepper, Pepper) else ()
 
 

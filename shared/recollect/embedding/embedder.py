@@ -17,7 +17,7 @@ class SimilarityThresholds:
     where there is little lexical evidence: otherwise nothing in the graph answers the question. `best_turn`: the same
     for a turn of a thread, as talk is near to everything (None: `best`). `best_narrowed`: the same where a filter says
     where to look (None: `meaning`). `words`: the share of the question's words,
-    weighted by rarity, that is so much lexical evidence: the better a model tells answers from noise, the more.
+    weighted by rarity, that is so much lexical evidence: the better a model separates answers from noise, the more.
     `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine from which
     another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its cosine. Where
     the question has tokens and a passage has none, its language is another: then its cosine counts `other_scale` times,
@@ -54,7 +54,7 @@ UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts. `model` is stored beside each vector; vectors of two models never compare."""
+    """Makes vectors of texts. `model` is stored with each vector; vectors of two models are never compared."""
 
     model: str
     dimensions: int

@@ -1,4 +1,4 @@
-"""Bounded computation: long computations run beside the event loop, in turns, and with a limit.
+"""Bounded computation: long computations run in threads, in turns, and with a limit.
 
 A computation is a generator that yields between slices of a few milliseconds and returns its result: the algorithm
 decides where it may be interrupted, and knows of no thread. `compute` runs its slices in one of a few threads, a turn
@@ -72,7 +72,7 @@ async def compute(tenant_id: UUID, slices: Slices[T], *, seconds: float, advice:
 
 
 async def compute_while_locked(tenant_id: UUID, slices: Slices[T]) -> T:
-    """The result of a computation inside a transaction that writes: beside the event loop, in turns with others.
+    """The result of a computation inside a transaction that writes: in a thread, in turns with others.
 
     It does not give way to other calls, since others wait for the locks of the transaction, and has no limit of its
     own: the caller bounds its input.

@@ -3,10 +3,10 @@
 An event loop runs ready callbacks in the order in which they came, so that a call that waits for the database eight
 times stands eight times behind all other calls at work. Here few calls are at work, each in a *slot*; the others wait
 at no cost. A free slot goes to the tenant that has the fewest, then to the one that was served least: start-time
-fair queueing (Goyal, Vin and Cheng 1996), by the time that slots were held. A tenant that comes back does not catch up
-on slots that it did not ask for meanwhile.
+fair queueing (Goyal, Vin and Cheng 1996), by the time that slots were held. A tenant that calls again later does not
+catch up on slots that it did not ask for.
 
-- A tenant that is alone gets every slot. Beside tenants that asked lately it gets few, even while they ask for nothing:
+- A tenant that is alone gets every slot. If other tenants asked lately it gets few, even while they ask for nothing:
   otherwise their next call would find all slots taken.
 - A tenant that has less than its part does not wait for slots that another tenant has beyond its own part.
 - A call of a tenant whose calls queue gives way, between its steps, to calls of tenants whose calls do not queue.

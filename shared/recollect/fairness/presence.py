@@ -1,4 +1,4 @@
-"""Presence: gateways tell workers, through Redis, which tenants have called a moment ago. Best effort.
+"""Presence: gateways report to workers, through Redis, which tenants have called a moment ago. Best effort.
 
 A worker's bulk work rests while tenants of its own cell call; calls of other cells use another PostgreSQL. Nothing
 depends on it: while Redis is unreachable, no tenant counts as calling. Tenants whose calls queue are not reported: no

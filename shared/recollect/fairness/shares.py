@@ -26,7 +26,7 @@ class Shares:
     async def acquire(
         self, key: Hashable, *, wait_seconds: float, limit: int | None = None, queue: int | None = None
     ) -> AsyncIterator[None]:
-        """Hold a place of this key; raises TimeoutError where none is free within that time.
+        """Hold one of this key's permits; raises TimeoutError if none is free within that time.
 
         `limit`: a limit for this key, instead of the common one. `queue`: how many may wait; one more raises at once.
         """

@@ -51,7 +51,7 @@ class Slot:
     async def yield_to_others(self) -> None:
         """Wait for calls that go before this one, where it is at work, until its time for giving way is up.
 
-        Each step of work adds to that time, so that beside a stream of other calls it rests after each step, and goes
+        Each step of work adds to that time, so that during a stream of other calls it rests after each step, and goes
         on. The wait counts neither as service of the tenant nor as time for which the slot is held. A call that has
         worked for longer than SLOT_SECONDS gives way, too.
         """

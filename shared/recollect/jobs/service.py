@@ -175,7 +175,7 @@ async def erase(tx: Transaction, graph_id: UUID | None = None) -> int:
 
 
 def announce_end(tx: Transaction, job: Job) -> None:
-    """Tell listeners of the job's graph, once this transaction has committed, that the job has ended."""
+    """Notify listeners of the job's graph, once this transaction has committed, that the job has ended."""
     if job.graph_id is not None:
         tx.announce(job.graph_id)
 
@@ -199,7 +199,7 @@ async def require_room(tx: Transaction, bounds: JobBounds) -> None:
 async def require_room_for(tx: Transaction, size: int, bounds: JobBounds) -> None:
     """Raise TooLarge where the tenant's jobs would store more than allowed with `size` bytes that are announced.
 
-    A caller that is confined to some graphs is not told what the jobs of all graphs store.
+    A caller that is confined to some graphs does not see what the jobs of all graphs store.
     """
     storage = await store.find_storage(tx, least=MAX_CHUNK, most=bounds.most_bytes)
     if storage.stored + size > storage.allowed:

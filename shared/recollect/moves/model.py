@@ -19,7 +19,8 @@ ROWS_AT_ONCE = 10_000
 """Rows that one statement erases, which takes a second or two."""
 
 OWN = 1
-"""Slots, WAL senders and replication origins of the process that follows the log, beside those of the table copies."""
+"""Slots, WAL senders and replication origins of the process that follows the log, in addition to those of the table
+copies."""
 
 ORIGIN_ENDS_WITH_COPY = 160_000
 """The first version in which PostgreSQL drops the replication origin of a table's copy with the copy.

@@ -230,7 +230,7 @@ async def _arrive(context: MoveContext) -> None:
     move = context.move
     if await store.find_subscription(context.target, move.id):
         await store.stop_following(context.target, move.id)
-    among = TenantState.ARRIVING, TenantState.HERE  # Somebody else may have ended the switch.
+    among = TenantState.ARRIVING, TenantState.HERE  # Another operator may have ended the switch.
     if not await store.set_tenant_state(context.target, move.id, TenantState.HERE, among):
         raise _unknown(context)
     await copying.end_old_sessions(context)  # Of passwords that were changed before the target was asked to end any.

@@ -302,12 +302,12 @@ async def copying(target: Operator, tenant_id: UUID) -> Copying | None:
 
 
 async def mark_log(source: Operator) -> str:
-    """Write a mark to the source's log, after all commits; return its place in the log."""
+    """Write a mark to the source's log, after all commits; return its position in the log."""
     return await source.fetchval(queries.mark_log)
 
 
 async def log_of(source: Operator, tenant_id: UUID, *, at: str | None = None) -> Log | None:
-    """How much of the source's log, until this place or until now, the target lacks; None if there is no slot."""
+    """How much of the source's log, until this position or until now, the target lacks; None if there is no slot."""
     return await source.fetch_object(queries.log_of, Log, name=name_of(tenant_id), at=at)
 
 

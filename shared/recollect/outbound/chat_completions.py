@@ -51,7 +51,7 @@ class Cause(StrEnum):
 class ModelFailed(Unavailable):
     """A language model gave no usable answer. `retry_after`: seconds after which it may be asked again, if it said so.
 
-    `requests`: how many were sent. The message tells nothing of what was asked or answered.
+    `requests`: how many were sent. The message has nothing of what was asked or answered.
     """
 
     default_code = ErrorCode.MODEL_UNAVAILABLE

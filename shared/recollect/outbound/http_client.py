@@ -65,7 +65,7 @@ log = structlog.get_logger(__name__)
 
 
 class OutboundFailed(Exception):
-    """An address gave no answer. The message never says why: that would tell about our network."""
+    """An address gave no answer. The message never says why: that would reveal our network."""
 
     def __init__(self) -> None:
         super().__init__("There was no usable answer from this address")
@@ -262,7 +262,7 @@ class _Asker:
     crowd: str | None = None
 
     def within(self, shares: Shares, *, wait_seconds: float) -> AbstractAsyncContextManager[None]:
-        """A place in the crowd's share; nothing is needed without a crowd."""
+        """A permit of the crowd's share; nothing is needed without a crowd."""
         return nullcontext() if self.crowd is None else shares.acquire(self.crowd, wait_seconds=wait_seconds)
 
     def failed(self, reason: str) -> OutboundFailed:

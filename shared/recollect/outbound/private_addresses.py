@@ -1,6 +1,6 @@
 """The rule that no request goes to a private address: which addresses belong to the public internet.
 
-It holds for whatever somebody else chose, such as the address of a webhook. `http_client` applies it to each address
+It applies to every address that others choose, such as that of a webhook. `http_client` applies it to each address
 that a host name leads to.
 
 Python's `is_global` is not used. It follows registries that change from one release to the next, and counts as global

@@ -64,7 +64,7 @@ MAX_WRITERS = 2
 """Calls that hold a connection to write one graph: the one whose turn it is, and the next."""
 
 RESERVED_CONNECTIONS = 2
-"""Connections of a process beside its pool, for queries before the tenant is known: no tenant's work delays the
+"""Connections of a process in addition to its pool, for queries before the tenant is known: no tenant's work delays the
 look-up of a key."""
 
 

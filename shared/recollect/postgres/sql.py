@@ -65,7 +65,7 @@ class Query:
 
     @classmethod
     def compile(cls, text: str) -> "Query":
-        """The query for a statement with named parameters: each name becomes one number, at all its places."""
+        """The query for a statement with named parameters: each name becomes one number, wherever it occurs."""
         numbers: dict[str, int] = {}
         numbered = _PARAMETER.sub(lambda found: f"${numbers.setdefault(found['name'], len(numbers) + 1)}", text)
         return cls(numbered, tuple(numbers))
@@ -78,7 +78,7 @@ class Query:
         return [values[name] for name in self.parameters]
 
     def with_types(self, **types: str) -> "Query":
-        """The query with types, which PostgreSQL takes as no parameter, in the place of their names in braces.
+        """The query with types, which PostgreSQL takes as no parameter, instead of their names in braces.
 
         Raises ValueError for anything but the name of a type and its length, such as `halfvec(384)`.
         """

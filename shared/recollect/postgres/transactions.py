@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recollect.embedding import PreparedTexts
 
 STREAMED = 50
-"""Rows of a stream that are held at a time: texts of 10,000 characters take half a megabyte."""
+"""Rows of a stream that are in memory at a time: texts of 10,000 characters take half a megabyte."""
 
 ROLLBACK_SECONDS = 30.0
 """How long a server may take to roll back before its connection is closed: it hangs, or has stopped."""
@@ -114,7 +114,7 @@ class Session:
     ) -> AsyncIterator[asyncpg.Record]:
         """All rows by a cursor, for rows that are read once and not kept. Only in a transaction.
 
-        `prefetch`: how many rows one round trip brings; so many are held at a time.
+        `prefetch`: how many rows one round trip brings; so many are in memory at a time.
         """
         arguments = self._arguments(query, parameters)
         await self._plan_as(query)
@@ -217,7 +217,7 @@ class Transaction(Session):
         self.jobs.add(job)
 
     def announce(self, graph_id: UUID, revision: int = 0) -> None:
-        """Tell listeners that this graph was written, once this transaction has committed (best effort).
+        """Notify listeners that this graph was written, once this transaction has committed (best effort).
 
         `revision` 0: it was made or deleted.
         """

@@ -1,6 +1,6 @@
 """Tail sampling of traces: all that failed or were slow are exported, and a share of the others.
 
-The decision is made when this process's part of a trace is over, so its spans are held until then, in memory and
+The decision is made when this process's part of a trace is over, so its spans are kept until then, in memory and
 bounded. Each process decides for itself: a slow job keeps its own part, and not that of the request that started it,
 unless the trace is in the share, which is the same in every process.
 """
@@ -14,10 +14,10 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import StatusCode
 
 MOST_TRACES = 5_000
-"""Traces whose spans are held at once; beyond that, the oldest is decided by the spans that have ended."""
+"""Traces whose spans are kept at once; beyond that, the oldest is decided by the spans that have ended."""
 
 MOST_SPANS = 500
-"""Spans of a trace that are held; further ones are exported only if the trace is already kept."""
+"""Spans of a trace that are kept; further ones are exported only if the trace is already kept."""
 
 MOST_DECIDED = 20_000
 """Traces whose decision is remembered, for spans that end after it."""

@@ -17,7 +17,7 @@ def hides(text: str) -> bool:
     """Whether the text holds characters that show nothing, so that it can look like another text or like none.
 
     They are format characters, such as a zero width space, and fillers. Some languages and emoji join letters by them:
-    this is for short names by which people recognise somebody.
+    this is for short names by which people are recognised.
     """
     return any(unicodedata.category(character) == "Cf" or character in _FILLERS for character in text)
 

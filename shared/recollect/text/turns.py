@@ -51,8 +51,8 @@ def speaker_of(role: str | None, name: str | None) -> str | None:
 def turns_of_text(text: str, zone: tzinfo) -> list[Turn]:
     """The turns of a plain text, each of which begins a line with `Ada:`, `[2027-01-31 12:00] Ada:` or the like.
 
-    Who speaks is told by a role, such as User, or by a name with two turns at least. Text before the first turn is one
-    of its own. Times without an offset are those of `zone`.
+    The speaker is given by a role, such as User, or by a name with two turns at least. Text before the first turn is
+    one of its own. Times without an offset are those of `zone`.
     """
     lines = text.splitlines()
     heads = [_LINE.match(line) for line in lines]

@@ -1,7 +1,7 @@
 """Import and export of whole graphs.
 
     model.py    strategies, the result of an import, the state that an export reads
-    records.py  what a file holds: entities, facts, relations, places in the hierarchy
+    records.py  what a file contains: entities, facts, relations, positions in the hierarchy
     formats/    one module for each format: a writer of pieces and, for some, a reader
     exports.py  an export in steps of one transaction each
     batches.py  a file of any size as batches of one revision each

@@ -105,7 +105,7 @@ async def without_concurrent_writes(
         isinstance(item.record, EntityRecord | FactRecord) and not item.continues and _key(item.record) in existing
         for item in items
     ]
-    return (  # Items of one line have one place: each is judged by itself.
+    return (  # Items of one line have one position: each is judged by itself.
         [item for item, is_written in zip(items, written, strict=True) if not is_written],
         [ImportProblem(item.where, CONFLICT_REASON) for item in compress(items, written)],
     )

@@ -1,7 +1,7 @@
 """Use cases of export: a graph as a file, in steps of one short transaction each.
 
 A step begins where the one before ended and keeps nothing, so that another process may do the next one. All steps show
-one revision, whatever is written meanwhile, because rows carry their revisions.
+one revision, whatever is written during the export, because rows carry their revisions.
 """
 
 import asyncio
@@ -213,7 +213,7 @@ def empty(format_name: str) -> str:
 
 
 async def _format_items(write: Callable[..., str], items: Sequence[T], cursor: Cursor) -> str:
-    """Items of a stage as the format writes them. Other calls go on in between, so no lock may be held."""
+    """Items of a stage as the format writes them. Other calls run in between, so no lock may be held."""
     text = write(items[:ITEMS_PER_YIELD], first=not cursor.begun)
     for start in range(ITEMS_PER_YIELD, len(items), ITEMS_PER_YIELD):
         await asyncio.sleep(0)

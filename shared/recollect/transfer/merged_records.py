@@ -21,7 +21,7 @@ from recollect.transfer.records import EntityRecord, FactRecord, ObservationReco
 
 @dataclass(slots=True)
 class MergedRecord:
-    """A name in a file: the record to import, the place where the name came first, and every record of it.
+    """A name in a file: the record to import, the position where the name came first, and every record of it.
 
     `until`: the earliest expiry of the items to which these records refer, as far as the file has it.
     """

@@ -61,7 +61,7 @@ NO_SUCH_PARENT = "no entity has this name"
 
 @dataclass(frozen=True, slots=True)
 class ImportProblem:
-    """Something that was not imported: its place in the file, and why.
+    """Something that was not imported: its position in the file, and why.
 
     `of_part`: it is a part of an item; the item was imported without it.
     """

@@ -1,4 +1,5 @@
-"""The records that exports write and imports read in any format: entities, facts, relations, places in the hierarchy.
+"""The records that exports write and imports read in any format: entities, facts, relations, positions in the
+hierarchy.
 
 A relation names an entity by its name, and a fact, which has no name, by its text, thread and status: two facts in
 which these are equal are the same fact. So a relation can be read in any part of a file without the other parts.
@@ -76,7 +77,7 @@ class ObservationRecord(Record, frozen=True):
 class EntityRecord(Record, frozen=True):
     """An entity. `said` has one entry for each observation, or none; `parent_id` is the name of the parent.
 
-    `different_from`: names of entities that look like it, and are no duplicates of it, as somebody said.
+    `different_from`: names of entities that look like it, and were marked as no duplicates of it.
     """
 
     name: Name

@@ -59,7 +59,7 @@ async def import_items(
 ) -> ImportResult:
     """Write items in a revision: entities, facts, relations, then placements, in whatever order they come.
 
-    `begun`: the first revision of this import, where it has several: names that are two forms of one name stay apart
+    `begun`: the first revision of this import, where it has several: names that are two forms of one name stay separate
     where the file has both, and are the same where the graph had one before.
 
     `is_call`: a gateway does it, so that what it would change must not be too large (TooLarge).

@@ -1,8 +1,8 @@
 """Small values that gateways share through Redis, for a while.
 
 Nothing depends on it: a value that is missing, does not come in time or is not one of this server's is a miss.
-Values are sealed: somebody who can write to Redis, but does not have the secret, can neither forge a value nor move one
-to another key. Names of keys are keyed hashes, so that somebody who can read Redis cannot guess which questions were
+Values are sealed: who can write to Redis, but does not have the secret, can neither forge a value nor move one
+to another key. Names of keys are keyed hashes, so that who can read Redis cannot guess which questions were
 asked.
 """
 

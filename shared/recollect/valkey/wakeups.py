@@ -1,4 +1,4 @@
-"""Wake-ups: after a commit, tell a worker that a tenant has work. Best effort, by way of arq.
+"""Wake-ups: after a commit, notify a worker that a tenant has work. Best effort, by way of arq.
 
 Nothing depends on a wake-up's arrival: the work itself is in PostgreSQL and the worker's sweep finds
 it. A wake-up only makes that sooner.

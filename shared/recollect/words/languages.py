@@ -1,7 +1,7 @@
 """In which language a text in Latin letters is written, by the little words that each language repeats.
 
-No library of the few that are kept well tells the language of ten words in less time than their whole analysis takes.
-A wrong guess costs little: stems of that language stand beside those of English, never in their place.
+No library of the few that are kept well detects the language of ten words in less time than their whole analysis takes.
+A wrong guess costs little: stems of that language are added to those of English, and never replace them.
 """
 
 from collections import Counter

@@ -254,7 +254,7 @@ def _previous_model(context: WorkerContext) -> str | None:
 async def _store(context: WorkerContext, tenant_id: UUID, batch: EmbeddingBatch) -> StoredBatch:
     caller, model, claimed, now = worker_caller(tenant_id), batch.embedder.model, batch.claimed, datetime.now(UTC)
     async with context.database.transaction(caller, durable=False, plan=QueryPlan.ONCE) as tx:
-        # Another worker may have used up the day's quota meanwhile: passages beyond it go back into the queue.
+        # Another worker may have used up the day's quota since: passages beyond it go back into the queue.
         outcome = batch.outcome.first(await quotas.take_embeddings(tx, now, len(batch.outcome.ids)))
         deleted = await passages.lock_claimed_graphs(tx, claimed, model=model, previous=_previous_model(context))
         failed = [failed for failed in outcome.failed if failed.id not in deleted]

@@ -75,7 +75,7 @@ async def _take_step(context: WorkerContext, tenant_id: UUID, graph_id: UUID, ta
     with (
         FailureLogger(f"expired memories not {verb}", tenant_id),
         suppress(NotFound),
-    ):  # The graph may be deleted meanwhile.
+    ):  # The graph may have been deleted since.
         async with context.database.transaction(worker_caller(tenant_id)) as tx:
             step = await take(tx, graph_id)
         if step.nodes or step.observations:

@@ -1,7 +1,8 @@
 """Give a graph vectors of another model, while the old ones serve; then switch over, and drop the old ones on request.
 
-Three phases, each page by page: `embed` stores the new vectors beside the old, `switch` makes searches use them, `drop`
-deletes the others. Existing vectors are not computed again: to go back, run the same job with the previous model.
+Three phases, each page by page: `embed` stores the new vectors next to the old, `switch` makes searches use them,
+`drop` deletes the others. Existing vectors are not computed again: to go back, run the same job with the previous
+model.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -92,7 +93,7 @@ async def store_vectors(
     """
     cursor, now = dict(job.cursor), datetime.now(UTC)
     if await quotas.take_embeddings(tx, now, len(outcome.ids)) < len(outcome.ids):
-        raise StepPostponed(_DAY_USED_UP, timedelta())  # Other embeddings used the quota meanwhile: retry with fewer.
+        raise StepPostponed(_DAY_USED_UP, timedelta())  # Other embeddings used the quota since: retry with fewer.
     if "passages" not in cursor:
         cursor |= {
             "model": model,

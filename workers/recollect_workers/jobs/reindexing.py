@@ -17,7 +17,7 @@ _FIRST = UUID(int=0)
 async def reindex_passages(tx: Transaction, job: Job) -> StepResult:
     """Rebuild the passages of the next nodes, in the order of their ids. Done and total count nodes.
 
-    Nodes that are created meanwhile have their passages already, whether or not a step comes to them. Raises
+    Nodes that are created during the job have their passages already, whether or not a step comes to them. Raises
     StepRefused for a job without a graph.
     """
     if job.graph_id is None:

@@ -46,9 +46,9 @@ async def export_graph(tx: Transaction, job: Job) -> StepResult:
 class Imports:
     """Imports of this worker. Batches are the same each time a file is read: the cursor is the number of those written.
 
-    A worker keeps its readers, so that it need not read a file anew in each step. That is the only state beside the
-    job: another worker, or this one after a failed step, reads from the beginning. A step that does not reach its batch
-    leaves the job unchanged; the next goes on reading.
+    A worker keeps its readers, so that it need not read a file anew in each step. That is the only state in addition to
+    the job: another worker, or this one after a failed step, reads from the beginning. A step that does not reach its
+    batch leaves the job unchanged; the next goes on reading.
     """
 
     def __init__(self, readers: ImportReaders) -> None:
@@ -115,7 +115,7 @@ class Imports:
         return replace(step, cursor={**step.cursor, "since": since})
 
     async def _begin(self, tx: Transaction, job: Job, seen: SeenRecords) -> StepResult:
-        """Write the first batch of a file that was tried, unless others have created its records meanwhile."""
+        """Write the first batch of a file that was tried, unless others have created its records since."""
         assert job.graph_id is not None
         tried = replace(job, cursor={"tried": True, **_lasting_cursor(job)})
         reader = await self._read(tx, tried, 0, None)
@@ -171,7 +171,7 @@ def _strategy(job: Job) -> Strategy:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turn a conflict into the reason why the job fails: it names the place, and none of the text there."""
+    """Turn a conflict into the reason why the job fails: it names the position, and none of the text there."""
     try:
         yield
     except Conflict as error:

@@ -143,7 +143,7 @@ class ResumePoint:
     graph: str | None = None
 
     def is_of(self, graph_id: UUID, newest: int) -> bool:
-        """Whether the graph with this id and newest revision has the place."""
+        """Whether the graph with this id and newest revision has this position."""
         return self.graph in (None, _mark(graph_id)) and (self.revision or 0) <= newest
 
 
@@ -187,7 +187,8 @@ class ChangeStream:
 async def open_changes(
     request: AnyRequest, services: Services, name: str, filters: ChangeFilter, after: ResumePoint, renew: Renew
 ) -> ChangeStream:
-    """A stream of a graph's changes after a place, as long as `renew` finds the caller; raises as `open_stream` does.
+    """A stream of a graph's changes after a position, as long as `renew` finds the caller; raises as `open_stream`
+    does.
 
     Raises NotFound where there is no such graph.
     """
@@ -202,7 +203,7 @@ async def open_changes(
 
 
 def _last_event(request: AnyRequest) -> ResumePoint | None:
-    """The place that a client read last: the id of an earlier event, or a revision; raises InvalidInput."""
+    """The position that a client read last: the id of an earlier event, or a revision; raises InvalidInput."""
     event_id = request.headers.get(LAST_EVENT, "").strip()
     if not event_id:
         return None

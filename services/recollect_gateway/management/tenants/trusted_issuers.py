@@ -1,4 +1,4 @@
-"""/v1/trusted-issuers: issuers whose access tokens the tenant accepts beside our own."""
+"""/v1/trusted-issuers: issuers whose access tokens the tenant accepts in addition to ours."""
 
 from collections.abc import Sequence
 from typing import Annotated

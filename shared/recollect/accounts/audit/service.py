@@ -95,7 +95,7 @@ async def list_entries(
 async def export_entries(db: TenantDatabase, caller: Caller, filters: AuditFilter) -> AsyncIterator[list[AuditEntry]]:
     """All entries of the tenant, newest first, in steps of one short transaction each.
 
-    Entries that are recorded meanwhile are newer than those read, and not included.
+    Entries that are recorded during the export are newer than those read, and not included.
     """
     before = None
     while True:

@@ -3,7 +3,7 @@
 SELECT requested_by, requested_at, due_at FROM deletion_requests WHERE tenant_id = :tenant_id;
 
 -- name: insert_request
--- Store that a person asked for the deletion of the tenant; returns nothing where somebody has asked before.
+-- Store that a person asked for the deletion of the tenant; returns nothing if it was requested before.
 INSERT INTO deletion_requests AS r (tenant_id, requested_by) VALUES (:tenant_id, :requested_by)
 ON CONFLICT (tenant_id) DO NOTHING
 RETURNING r.requested_by, r.requested_at, r.due_at;

@@ -44,7 +44,7 @@ async def request_deletion(tx: Transaction, signed_in: PersonSession, typed: str
     """Ask for the deletion of the caller's tenant, a week from now. `typed`: its slug.
 
     Call `require_proof` before. Raises Forbidden for who is no owner, InvalidInput for another slug, Conflict where
-    somebody has asked before, and TooManyRequests.
+    it was requested before, and TooManyRequests.
     """
     await _require_owner(tx, signed_in)
     if typed != tx.caller.tenant:

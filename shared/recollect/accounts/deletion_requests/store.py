@@ -20,7 +20,7 @@ async def find_request(tx: Transaction) -> DeletionRequest | None:
 
 
 async def insert_request(tx: Transaction, person_id: UUID) -> DeletionRequest | None:
-    """Store that a person asked for the deletion; None where somebody has asked before.
+    """Store that a person asked for the deletion; None if it was requested before.
 
     Raises TooManyRequests beyond five requests of a tenant in a day.
     """

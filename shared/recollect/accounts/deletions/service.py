@@ -81,7 +81,7 @@ async def restore_tenant(operator: Operator, slug: str, *, check: Check[Tenant] 
 
 
 async def finish_erasure(operator: Operator, tenant_id: UUID, *, wait: timedelta = BUSY_WAIT) -> ErasureReceipt:
-    """Continue an erasure until the tenant is erased, also beside others who do; return its receipt.
+    """Continue an erasure until the tenant is erased; return its receipt. Several processes may do so at once.
 
     Raises Conflict for a tenant whose grace is not over, NotFound, and Unavailable (busy) if another
     transaction uses it for longer than `wait`.

@@ -78,7 +78,7 @@ async def save_answer(
 ) -> None:
     """Store the answer to a request whose act is done, unless it is None or too large, or too many are stored.
 
-    A repeat of a request whose answer is not stored is told so (Conflict), and not executed again.
+    A repeat of a request whose answer is not stored raises Conflict, and is not executed again.
     """
     fits = answer is not None and len(answer.body) <= MAX_ANSWER_BYTES
     stored = vault.close(answer, caller.tenant_id, request) if answer is not None and fits else NOT_SAVED

@@ -16,10 +16,10 @@ PUBLIC_KINDS = frozenset({"client"})
 """Kinds of what has the form of a key and is no secret: ids of OAuth clients."""
 
 MAX_FAULTS = 20
-"""Places of one call that its error lists, at most."""
+"""Paths in one call that its error lists, at most."""
 
 REASON = "holds a key or a token of this service"
-"""Why a text is refused, for people who know its place."""
+"""Why a text is refused, for people who know where it is."""
 
 _SECRET = re.compile(rf"{PREFIX}[a-z]{{1,10}}_[0-9A-Za-z]{{{RANDOM_LENGTH + CRC_LENGTH}}}")
 

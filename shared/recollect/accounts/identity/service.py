@@ -39,7 +39,7 @@ tenant trusts. The id follows; after the id of an issuer, the issuer's subject."
 
 TOUCH_EVERY = timedelta(minutes=1)
 MAX_OVERLAP = timedelta(days=30)
-"""How long a rotated key may stay valid beside its successor."""
+"""How long a rotated key may stay valid after it is replaced."""
 
 MAX_KEYS = 10_000
 """The most keys of a tenant, void ones included: a new one replaces the one that has been void longest."""

@@ -184,7 +184,7 @@ def _validated(
 
 
 def _log_failure(tenant_id: UUID, registration: Registration, reason: str) -> None:
-    """Log the reason for operators; the person is not told it."""
+    """Log the reason for operators; the person does not see it."""
     log.info(
         "sign-in with identity provider failed",
         tenant_id=str(tenant_id),

@@ -19,7 +19,7 @@ WHERE m.tenant_id = :tenant_id AND p.email = :email AND (p.provider_tenant_id IS
 LIMIT 1;
 
 -- name: lock_members
--- The owners and one other, in one order, until this transaction ends: who counts owners sees no other count meanwhile.
+-- The owners and one other, in one order, until this transaction ends: the number of owners cannot change before then.
 SELECT person_id, role FROM members
 WHERE tenant_id = :tenant_id AND (role = 'owner' OR person_id = :person_id)
 ORDER BY person_id
@@ -116,7 +116,7 @@ WHERE tenant_id = :tenant_id AND id = :id
 RETURNING id, email, role, created_at, created_by, expires_at, accepted_at, revoked_at;
 
 -- name: revoke_invitations_of
--- Make void which somebody made, which hold, and whose role is none of :kept.
+-- Void the valid invitations that this person made, except those for the roles :kept.
 UPDATE invitations SET revoked_at = clock_timestamp()
 WHERE tenant_id = :tenant_id AND created_by = :created_by AND role <> ALL (:except_roles::text[])
     AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > clock_timestamp()

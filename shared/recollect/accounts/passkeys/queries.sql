@@ -27,7 +27,7 @@ SELECT id, name, created_at, last_used_at FROM passkeys WHERE person_id = :perso
 SELECT credential_id FROM passkeys WHERE person_id = :person_id ORDER BY id LIMIT :limit;
 
 -- name: note_use
--- Note that a passkey was used; no row if it was used meanwhile.
+-- Note that a passkey was used; no row if a concurrent sign-in used it.
 UPDATE passkeys SET sign_count = :sign_count, last_used_at = clock_timestamp()
 WHERE person_id = :person_id AND id = :id AND sign_count = :was
 RETURNING id;

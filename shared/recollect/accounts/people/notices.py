@@ -20,12 +20,12 @@ AFTER_DELETION = (
 
 
 async def notify_of_password(mailer: Mailer, email: str, *, address: str | None) -> None:
-    """Tell a person that their password was changed. A mail that cannot be sent is logged."""
+    """Mail a person that their password was changed. A mail that cannot be sent is logged."""
     await _send(mailer, email, "Your password was changed", "The password of your account was changed", _from(address))
 
 
 async def notify_of_reset(mailer: Mailer, email: str, *, address: str | None) -> None:
-    """Tell a person that their password was reset, and what that ended. A mail that cannot be sent is logged."""
+    """Mail a person that their password was reset, and what that ended. A mail that cannot be sent is logged."""
     act = (
         "The password of your account was reset by a link, which ended all your sessions, removed your passkeys and\n"
         "disconnected identity providers,"
@@ -34,12 +34,12 @@ async def notify_of_reset(mailer: Mailer, email: str, *, address: str | None) ->
 
 
 async def notify_of_passkey(mailer: Mailer, email: str, *, address: str | None) -> None:
-    """Tell a person that a passkey was added to their account. A mail that cannot be sent is logged."""
+    """Mail a person that a passkey was added to their account. A mail that cannot be sent is logged."""
     await _send(mailer, email, "A passkey was added", "A passkey was added to your account", _from(address))
 
 
 async def notify_of_deletion(mailer: Mailer, email: str, *, address: str | None) -> None:
-    """Tell a person that their account was deleted; `address` None: by an operator."""
+    """Mail a person that their account was deleted; `address` None: by an operator."""
     origin = f"from {address}" if address else "by an operator of Recollect"
     await _send(mailer, email, "Your account was deleted", "Your account was deleted", origin, warning=AFTER_DELETION)
 
@@ -47,7 +47,7 @@ async def notify_of_deletion(mailer: Mailer, email: str, *, address: str | None)
 async def notify_of_requested_deletion(
     mailer: Mailer, emails: Sequence[str], tenant: str, address: str | None, *, due: str | None
 ) -> None:
-    """Tell owners and admins that the deletion of their organisation was requested or (`due` None) taken back."""
+    """Mail owners and admins that the deletion of their organisation was requested or (`due` None) taken back."""
     if due is None:
         subject = f"The organisation {tenant} is kept"
         act, warning = f"An owner took back that the organisation {tenant} is to be deleted", OF_ORGANISATION

@@ -1,10 +1,10 @@
 """Passwords: which are accepted, how they are stored, and how they are verified.
 
 They are stored as argon2id with the parameters of RFC 9106, 4 (its second choice: 64 MiB, three passes). A verification
-takes that memory and about 50 ms of a core, so a process does few at a time, in threads beside the event loop.
+takes that memory and about 50 ms of a core, so a process does few at a time, in threads.
 
 The accounts of one address share their salt, so that a sign-in takes one verification, however many there are: its
-duration tells nobody whether tenants have accounts of an address.
+duration does not show whether tenants have accounts of an address.
 
 Passwords are refused that are short, that a service knows as stolen, or that can be guessed: `zxcvbn` knows common
 passwords, words, names, keyboard walks and their usual variations (https://www.usenix.org/conference/usenixsecurity16/technical-sessions/presentation/wheeler).

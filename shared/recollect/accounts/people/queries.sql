@@ -36,7 +36,7 @@ RETURNING id, email, name, created_at;
 SELECT set_config('recollect.person_id', :person_id::uuid::text, true);
 
 -- name: copy_person
--- Who somebody is whose account is in another cell; nothing where that is stored.
+-- Store the name and address of a person whose account is in another cell, unless they are stored.
 INSERT INTO people (id, email, name) VALUES (:person_id, :email, :name) ON CONFLICT DO NOTHING;
 
 -- name: lock_account_shared

@@ -99,7 +99,7 @@ async def reset_password(
     """Set another password, and end all other ways to sign in, sessions and reset links. `address`: the person's.
 
     An account of one tenant becomes one of none, since its address is proven. Raises InvalidInput for a password that
-    is refused, after which the link is still valid; NotFound where it was used meanwhile; TenantMoving where an
+    is refused, after which the link is still valid; NotFound where it was used before; TenantMoving where an
     organisation at whose provider the person signs in is between two cells.
     """
     password_hash = await people.hash_new_password(databases, reset.email, reset.name, password, breached=breached)

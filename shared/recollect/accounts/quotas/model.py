@@ -33,7 +33,7 @@ ROW_BYTES: Mapping[str, int] = {
     "aliases": 400,
     "changes": 300,
 }
-"""The bytes that a row of each table counts for besides its text, as `row_bytes_of` in the schema has them.
+"""The bytes that a row of each table counts for in addition to its text, as `row_bytes_of` in the schema has them.
 
 That is what a row took with its entries in indexes and its passages, but without their vectors, when 10,000 were
 written. Of a revision of an entity each version counts, of a write its row in the log of changes.

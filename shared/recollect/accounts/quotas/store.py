@@ -14,7 +14,7 @@ queries = Queries(__package__)
 
 
 async def find_quotas(tx: Transaction) -> Quotas:
-    """The quotas of the tenant's plan. Raises NotFound if the tenant was erased, or has moved away, meanwhile."""
+    """The quotas of the tenant's plan. Raises NotFound if the tenant was erased or moved in the meantime."""
     row = await tx.fetchrow(queries.find_quotas)
     if row is None:
         raise NotFound("This tenant no longer exists.", code=ErrorCode.TENANT_NOT_FOUND)

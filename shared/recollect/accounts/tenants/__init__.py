@@ -1,1 +1,1 @@
-"""Tenants: the organisations that Recollect keeps apart."""
+"""Tenants: the organisations that Recollect isolates from each other."""

@@ -26,7 +26,7 @@ class TenantStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One organisation. `slug` is its place in addresses (`/t/{slug}/mcp`); `status` is a TenantStatus.
+    """One organisation. `slug` is its part of addresses (`/t/{slug}/mcp`); `status` is a TenantStatus.
 
     `retention_days`: how long what was deleted or superseded is kept; None is as the deployment has it. `erase_at`:
     when a deleted tenant is erased. `deletion_due_at`: when one is deleted whose owner requested that; None: no owner
@@ -61,7 +61,7 @@ class TenantFilter:
 
 @dataclass(frozen=True, slots=True)
 class TenantPatch:
-    """What of a tenant is to change. `name` None leaves it; `sets_retention`: `retention_days` takes its place.
+    """A change of a tenant. `name` None leaves the name; `sets_retention`: `retention_days` is the new retention.
 
     `sets_time_zone`: so does `time_zone`.
     """

@@ -14,7 +14,7 @@ from recollect.telemetry.metrics import record_uncounted
 
 MAX_ENTRIES = 20_000
 """Counters and keys of all tenants, at most: some megabytes. Only a database that is unavailable for long, or thousands
-of tenants at once, fill the tally. A metric counts the calls that then have no place and are not counted."""
+of tenants at once, fill the tally. A metric counts the calls that are then left out."""
 
 
 class UsageTally:

@@ -198,7 +198,7 @@ async def settle(tx: Transaction, step: ComparisonStep, pairs: Sequence[SimilarP
     """Write the pairs that a step found; return the cursor of the next step, None if there is nothing left to compare.
 
     Entities that changed since they were read are due again, and entities are compared once more under the graph's lock
-    before they are merged. If the graph's configuration changed meanwhile, nothing is written and the step is repeated.
+    before they are merged. If the graph's configuration changed since, nothing is written and the step is repeated.
     """
     graph = await graphs.graph_of(tx, step.graph.id)
     if _effective_config(deduplication_of(graph.metadata), step.mode, step.threshold) != step.config:
@@ -275,7 +275,8 @@ def _within_a_step(
 
 
 def pairs_of(profiles: Sequence[Profile], indexes: Sequence[int], threshold: float) -> Slices[list[SimilarPair]]:
-    """A computation: the pairs of the entities at these places with similar ones, MAX_PAIRS of each, nearest first."""
+    """A computation: the pairs of the entities at these positions with similar ones, MAX_PAIRS of each, nearest
+    first."""
     pairs = []
     for position, others in (yield from DuplicateFinder(profiles, threshold).alike(indexes, most=MAX_CANDIDATES)):
         nearest = sorted(others, key=lambda other: (-other[1], other[0]))[:MAX_PAIRS]
@@ -302,7 +303,7 @@ async def _settle(
             async with graphs.write_graph_of(tx, graph.id, DEDUPLICATE) as revision:
                 try:
                     done = await merge_groups(tx, revision, [group], config.threshold)
-                except TooLarge:  # These stay apart until somebody makes them smaller.
+                except TooLarge:  # They can be merged when they are smaller.
                     if not revision.is_empty:
                         raise
                     continue

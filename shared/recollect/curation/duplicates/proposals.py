@@ -40,7 +40,7 @@ async def count_proposals(tx: Transaction, graph_id: UUID) -> int:
 async def dismiss_pair(tx: Transaction, graph_name: str, node_id: UUID, other_id: UUID) -> None:
     """Record that two entities are different: they are neither proposed nor merged as duplicates.
 
-    It holds for everybody, whatever changes, until somebody takes it back. Raises NotFound, Forbidden, and Conflict
+    It applies to all users, whatever changes, until it is undone. Raises NotFound, Forbidden, and Conflict
     where too many pairs are dismissed.
     """
     tx.caller.require(Scope.MEMORY_WRITE)

@@ -96,8 +96,8 @@ WHERE tenant_id = :tenant_id AND graph_id = :graph_id
     AND (node_id = ANY (:node_ids::uuid[]) OR other_id = ANY (:node_ids::uuid[]));
 
 -- name: insert_duplicates
--- Store proposed pairs whose entities are both live and active, unless somebody dismissed them. Each is looked up by its key
--- (ADR 32).
+-- Store proposed pairs whose entities are both live and active, unless they were dismissed. Each is looked up by its
+-- key (ADR 32).
 INSERT INTO duplicates (tenant_id, graph_id, node_id, other_id, likeness, found_at)
 SELECT :tenant_id, :graph_id, proposed.node_id, proposed.other_id, proposed.likeness, :proposed_at
 FROM unnest(:node_ids::uuid[], :other_ids::uuid[], :likenesses::double precision[])

@@ -43,7 +43,7 @@ class DuplicateSearch:
 
     `profiles` are the entities to compare, the oldest first. In a graph of more than MAX_COMPARED entities they are
     None; then `pairs` are the proposals of the last passes, and `ages` ranks their entities by age. No group has a pair
-    that somebody `dismissed`.
+    that were `dismissed`.
     """
 
     threshold: float

@@ -150,7 +150,7 @@ class DuplicateFinder:
     def near_names(
         self, indexes: Sequence[int], *, most: int | None = None
     ) -> Generator[None, None, dict[int, list[Indexes]]]:
-        """For each place, the others whose names are as similar as both entities need, one array a pool."""
+        """For each position, the others whose names are as similar as both entities need, one array a pool."""
         yield from self._prepare()
         seekers_by_pool: dict[str | None, list[int]] = {}
         for index in indexes:

@@ -146,7 +146,7 @@ def _second_forms(
 ) -> set[UUID]:
     """Restored lineages that would make a second form of a name which was not there when the undone changes began.
 
-    Forms that stood beside each other then (`former_names`), as an import of old may have made them, do so again.
+    Forms that existed side by side then (`former_names`), as an import of old may have made them, do so again.
     """
     lineages = [(r.id, name_key(r.fields.name)) for r in restored if r.fields.name is not None]
     is_former = {i: name_key(former_names[i]) == key for i, key in lineages if i in former_names}

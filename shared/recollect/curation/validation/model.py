@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class IntegrityIssue:
     """A kind of fault: its first example, and how many such faults there are.
 
-    `name` is that of the entity; for a relation it is that of the source, beside `target` and the type.
+    `name` is that of the entity; for a relation it is that of the source, in addition to `target` and the type.
     """
 
     fault: str

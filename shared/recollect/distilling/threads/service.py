@@ -2,7 +2,7 @@
 
 A model's answer becomes facts of this graph and thread, and nothing else. A fact that the graph has already is left as
 it is. What was read is compared with what is there when the facts are written, under the graph's lock: nothing is
-derived from a turn that was forgotten or changed meanwhile.
+derived from a turn that was forgotten or changed in the meantime.
 """
 
 from collections.abc import Mapping, Sequence
@@ -128,7 +128,7 @@ async def write_facts(
 ) -> Written | None:
     """Write what a model found in a page, as one revision, and note that the page was read.
 
-    Nothing is written of a job that was cancelled meanwhile: what it found may just have been revoked. Raises
+    Nothing is written of a job that was cancelled in the meantime: what it found may just have been revoked. Raises
     Unavailable where a turn of the page is not as it was read: the page is to be read again.
     """
     async with graphs.write_graph_of(tx, page.graph.id, DISTIL_THREAD) as revision:
@@ -146,7 +146,7 @@ async def write_facts(
 async def replace_former(tx: Transaction, job: Job) -> tuple[int, bool]:
     """Remove facts that former jobs derived from the thread and this one did not; how many, and whether more are left.
 
-    Those that somebody has changed since stay.
+    Those that were changed since stay.
     """
     graph = await _graph_of(tx, job)
     former = DerivedFilter(sequence_of_job(job), except_job=job.id, unchanged=True)

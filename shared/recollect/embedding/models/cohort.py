@@ -1,4 +1,4 @@
-"""How near a question is to memories in general, beside which its nearness to those of a graph is judged.
+"""How near a question is to memories in general, with which its nearness to those of a graph is compared.
 
 "What is the name of the user's neighbour?" is near to whatever agents remember, and a question about glaciers to
 nothing. So one cosine for all is too low for the one, or too high for the other. Each question is compared with a

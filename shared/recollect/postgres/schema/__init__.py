@@ -1,6 +1,6 @@
 """The present schema, in files to read: each table, view, function and policy once, by capability.
 
-A change is made in two places: in these files, and in a new migration. A test compares the two: a database that all
+A change is made twice: in these files, and in a new migration. A test compares the two: a database that all
 migrations made, and one that was made of these files. The first migration is made from the files, by `make baseline`.
 """
 

@@ -1,6 +1,6 @@
 """Use cases of the schema's version.
 
-A database may be newer than this process: while a new version is rolled out, the old one goes on beside it, and may
+A database may be newer than this process: while a new version is rolled out, the old one still runs, and may
 start again. It may not be older: queries would name columns that do not exist.
 """
 

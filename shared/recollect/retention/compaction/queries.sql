@@ -91,7 +91,7 @@ SELECT (SELECT count(*) FROM dead) AS nodes, (
 ) AS vectors;
 
 -- name: compact_observations
--- Delete up to :limit versions of observations that had ended by revision :horizon. They are found by their place in
+-- Delete up to :limit versions of observations that had ended by revision :horizon. They are found by their position in
 -- the table, since one id may have many versions. The times at which they changed their entities are kept, since reads
 -- of the past show them.
 WITH deleted AS (

@@ -90,7 +90,7 @@ def _groups(names: Iterable[str]) -> Iterator[list[str]]:
 def pattern_of(names: Sequence[str]) -> str:
     """A regular expression, without flags, that finds any of these names as whole words; without names, nothing.
 
-    It matches any case and composition, and any white space where a name has some. Beside a character of a script
+    It matches any case and composition, and any white space where a name has some. Next to a character of a script
     without spaces a word may begin or end anywhere.
     """
     ordered = sorted((name for name in set(names) if name.strip()), key=lambda name: (_edges(name), name))
@@ -114,15 +114,15 @@ def _edges(name: str) -> tuple[bool, bool]:
 
 
 def _before(unspaced: bool) -> str:
-    """A pattern for the place before a name; also after white space that JSON text escapes with a letter.
+    """A pattern for the position before a name; also after white space that JSON text escapes with a letter.
 
-    It is no lookbehind: two constraints at one place made PostgreSQL several times slower (measured).
+    It is no lookbehind: two constraints at one position made PostgreSQL several times slower (measured).
     """
     return "" if unspaced else rf"(?:^|[^{_within_words()}]|\\[bfnrt])"
 
 
 def _after(unspaced: bool) -> str:
-    """A pattern for the place after a name: not within a character that is written as several."""
+    """A pattern for the position after a name: not within a character that is written as several."""
     return f"(?![{_marks()}{_CONJOINING}])" if unspaced else f"(?![{_within_words()}])"
 
 

@@ -117,7 +117,7 @@ async def erase_graph(
 async def forget_statistics(tx: Transaction, only: Sequence[str] | None = None) -> tuple[str, ...]:
     """Renew the planner's statistics of all tables with texts of users, or of `only` these; return the skipped ones.
 
-    It does not wait: a table that somebody else analyses or vacuums now is skipped.
+    It does not wait: a table that is being analysed or vacuumed is skipped.
     """
     return tuple(await store.forget_statistics(tx, only))
 

@@ -66,7 +66,7 @@ async def archive_expired(tx: Transaction, graph_id: UUID, *, limit: int = MAX_S
     """Archive the expired nodes of a graph and remove its expired observations, as one revision: one step.
 
     Up to `limit` of each. The step holds the graph's lock from the search to the commit, so that of several workers one
-    finds them. Raises NotFound for a graph that was deleted, Unavailable for one that is configured meanwhile.
+    finds them. Raises NotFound for a graph that was deleted, Unavailable if its configuration changes at the same time.
     """
     async with graphs.write_graph_of(tx, graph_id, ARCHIVE_EXPIRED) as revision:
         archived = await nodes.archive_expired(tx, revision, limit=limit)

@@ -28,7 +28,7 @@ from recollect.transfer.formats.json_stream import JsonStream
 from recollect.transfer.model import ImportProblem, UnreadableLine
 
 _SAID = frozenset({"text", "multimodal_text"})
-"""The types of ChatGPT's contents that somebody said; others are code that it ran, and what its tools answered."""
+"""The types of ChatGPT's contents that people or it said; others are code that it ran, and its tools' answers."""
 
 
 def read_chatgpt(texts: Iterator[str]) -> Read:

@@ -33,7 +33,7 @@ from recollect.transfer.records import AnyRecord
 MARKS = {f"# {stage.upper()}": stage for stage in Stage}
 
 _SEPARATORS = r";|\t\r\n"
-"""What ends a cell for some spreadsheet, as a class of characters, beside the comma that ends ours."""
+"""What ends a cell for some spreadsheet, as a class of characters; a comma ends ours."""
 
 _BLANKS = rf'(?:"|[^\S{_SEPARATORS}])*+'
 """What may come before a formula and be dropped: white space, and a quotation mark that is closed at once."""

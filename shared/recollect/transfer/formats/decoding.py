@@ -27,7 +27,7 @@ _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecord:
-    """A record and its place in the file: `entities.3`, or `line 7`.
+    """A record and its position in the file: `entities.3`, or `line 7`.
 
     `until`: the earliest expiry of the items to which it refers, as far as the file has it; None: never. `continues`:
     it is a later part of an entity, with more of its aliases or observations (`batches`).

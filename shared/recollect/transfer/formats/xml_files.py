@@ -1,6 +1,6 @@
 """Text in XML: escaped so that every text that can be stored is read back unchanged.
 
-XML 1.0 has no place for most control characters. They are written as `_x0001_`, as in Office Open XML (ECMA-376,
+XML 1.0 allows no control characters but three. They are written as `_x0001_`, as in Office Open XML (ECMA-376,
 ST_Xstring), and the first character of a text that already looks like this is escaped, too.
 """
 

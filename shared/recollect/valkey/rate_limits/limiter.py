@@ -105,7 +105,8 @@ class RateLimiter:
             self._is_unreachable = True
             metrics.record_redis_unreachable(unreachable=True)
             log.warning("cannot use Redis, rate limits are counted in this gateway alone", reason=type(error).__name__)
-            # In a context of its own: it outlives the request that found Redis away, and is no part of its trace.
+            # In a context of its own: it outlives the request that found Redis unavailable, and is no part of its
+            # trace.
             self._probing = asyncio.create_task(self._probe_until_back(), context=Context())
 
     async def _probe_until_back(self) -> None:

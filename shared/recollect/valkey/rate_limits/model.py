@@ -11,7 +11,7 @@ from recollect.errors import TooManyRequests
 class RateLimit:
     """A limit of `quota` requests in `seconds`.
 
-    `policy` tells clients in one word to whom it applies: key, tenant or address. `subject` is the key in Redis under
+    `policy` says to clients in one word to whom it applies: key, tenant or address. `subject` is the key in Redis under
     which it is counted; it holds no secret, and in braces the part that all limits of one request share.
     """
 

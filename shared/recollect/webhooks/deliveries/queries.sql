@@ -20,7 +20,7 @@ SELECT count(*) FROM (
 ) AS pending;
 
 -- name: insert_deliveries
--- New deliveries of a webhook; nothing for a source that it has been told of.
+-- New deliveries of a webhook; nothing for a source of which it has a delivery.
 INSERT INTO webhook_deliveries (tenant_id, id, webhook_id, event_type, source, occurred_at, graph_id, after_revision,
     revision, data)
 SELECT :tenant_id, n.id, :webhook_id, n.event_type, n.source, n.occurred_at, n.graph_id, n.after_revision, n.revision,

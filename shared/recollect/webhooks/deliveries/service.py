@@ -116,7 +116,7 @@ async def claim(tx: Transaction, *, lease: timedelta, limit: int) -> list[Delive
 async def record(tx: Transaction, delivery: ClaimedDelivery, outcome: Outcome) -> str | None:
     """Record the outcome of an attempt; the reason if it disabled the webhook, else None.
 
-    Where another worker has claimed the delivery meanwhile, the delivery is unchanged. The webhook's row is locked
+    If another worker has claimed the delivery since, the delivery is unchanged. The webhook's row is locked
     first, as in its deletion, so that they cannot deadlock.
     """
     if outcome.error is None:

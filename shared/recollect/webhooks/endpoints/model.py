@@ -18,7 +18,7 @@ MAX_GRAPHS = 200
 """The most graphs to which one webhook may be confined."""
 
 MAX_OVERLAP = timedelta(days=7)
-"""How long a replaced secret may go on signing beside its successor."""
+"""How long a secret may go on signing after it is replaced."""
 
 SECRET_LENGTH = 32
 SECRET_PREFIX = "whsec_"  # noqa: S105 - how a secret begins, as the specification says

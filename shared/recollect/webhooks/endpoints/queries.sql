@@ -38,7 +38,7 @@ WHERE tenant_id = :tenant_id AND id = :id
 FOR NO KEY UPDATE;
 
 -- name: update_webhook
--- Where a webhook is told, and of what. What it is told of newly (:anew) it is told from now on.
+-- Change where and which events a webhook gets. With :anew it gets no events from before this moment.
 UPDATE webhooks SET url = :url, description = :description, event_types = :event_types, graph_ids = :graph_ids,
     told_from = CASE WHEN :anew THEN clock_timestamp() ELSE told_from END
 WHERE tenant_id = :tenant_id AND id = :id

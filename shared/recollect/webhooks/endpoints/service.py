@@ -72,7 +72,7 @@ async def change_webhook(
 ) -> Webhook:
     """Change a webhook. It gets new types of events from now on, and changes of graphs from its present position.
 
-    A webhook that is enabled again gets the events that happened meanwhile and its pending deliveries. Raises NotFound,
+    A webhook that is enabled again gets the events since it was disabled, and its pending deliveries. Raises NotFound,
     InvalidInput, Forbidden under an allow-list, and as `check` does.
     """
     tx.caller.require_unconfined(OF_THE_TENANT)

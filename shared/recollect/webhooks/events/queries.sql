@@ -1,10 +1,9 @@
 -- name: tenants_with_news
--- Tenants that may have something to tell a webhook; asked without a tenant.
+-- Tenants that may have events for a webhook; asked without a tenant.
 SELECT tenant_id FROM tenants_with_webhook_news(:overlap);
 
 -- name: lock_watches
--- The webhooks that are told of events, or one of them (:only), which no other worker looks for meanwhile; those that one
--- has are left to it.
+-- Lock the enabled webhooks, or one of them (:only); those that another worker has locked are left to it.
 SELECT id, event_types, graph_ids, greatest(looked_at - :overlap::interval, told_from) AS since,
     clock_timestamp() AS now
 FROM webhooks
@@ -13,11 +12,11 @@ ORDER BY id
 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: record_read
--- All that had happened by a time was told.
+-- All events up to a time were sent.
 UPDATE webhooks SET looked_at = :looked_at WHERE tenant_id = :tenant_id AND id = :webhook_id AND looked_at < :looked_at;
 
 -- name: add_cursors
--- Graphs that a webhook does not know, from their first revision on; at most :limit.
+-- Begin graphs that a webhook does not have at their first revision; at most :limit.
 WITH added AS (
     INSERT INTO webhook_cursors (tenant_id, webhook_id, graph_id, revision)
     SELECT :tenant_id, :webhook_id, graph.id, 0 FROM graphs graph
@@ -36,8 +35,8 @@ FROM added JOIN graphs graph ON graph.tenant_id = :tenant_id AND graph.id = adde
 ORDER BY graph.id;
 
 -- name: advance_cursors
--- Revisions of graphs that a webhook was not told of, at most :max_changes of each and :limit graphs, those first that
--- wait longest; it counts as told of them. Revisions have no gaps, and a head moves with its change. A graph that is being
+-- Revisions of graphs that were not sent to a webhook, at most :max_changes of each and :limit graphs, those first that
+-- wait longest; they count as sent. Revisions have no gaps, and a head moves with its change. A graph that is being
 -- deleted is left out.
 WITH news AS MATERIALIZED (
     SELECT cursor.graph_id, cursor.revision AS after_revision,
@@ -70,14 +69,15 @@ WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND graph_id = ANY (AR
 RETURNING graph_id;
 
 -- name: keep_cursors
--- A webhook knows no graphs but these (:graph_ids, null: all), none where it is told of none (:graphs false).
+-- Forget the graphs of a webhook but these (:graph_ids, null: all), or all if it gets no events of graphs (:graphs
+-- false).
 DELETE FROM webhook_cursors
 WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id
     AND (NOT :graphs OR :graph_ids::uuid[] IS NOT NULL AND graph_id <> ALL (:graph_ids::uuid[]));
 
 -- name: set_cursors
--- A webhook knows these graphs (:graph_ids, null: all) from what they are now on; of graphs that it knows it goes on from
--- where it was, unless it is to begin anew (:anew).
+-- Begin these graphs of a webhook (:graph_ids, null: all) at their newest revision; graphs that it has go on from where
+-- they were, unless :anew.
 INSERT INTO webhook_cursors AS c (tenant_id, webhook_id, graph_id, revision)
 SELECT :tenant_id, :webhook_id, h.graph_id, h.revision FROM graph_heads h
 WHERE h.tenant_id = :tenant_id AND (:graph_ids::uuid[] IS NULL OR h.graph_id = ANY (:graph_ids::uuid[]))
@@ -85,7 +85,8 @@ ORDER BY h.graph_id
 ON CONFLICT (tenant_id, webhook_id, graph_id) DO UPDATE SET revision = EXCLUDED.revision WHERE :anew;
 
 -- name: find_ended_jobs
--- Jobs that ended since a time, of these graphs (:graph_ids, null: all), of which a webhook was not told; at most :limit.
+-- Jobs that ended since a time, of these graphs (:graph_ids, null: all), that were not sent to a webhook; at most
+-- :limit.
 SELECT j.id, j.kind, j.graph_id, j.status, j.error_code, j.created_by, j.finished_at
 FROM jobs j
 WHERE j.tenant_id = :tenant_id AND j.finished_at > :since
@@ -99,7 +100,7 @@ ORDER BY j.finished_at
 LIMIT :limit;
 
 -- name: find_keys
--- Keys that were made or revoked since a time, of which a webhook was not told; at most :limit.
+-- Keys that were made or revoked since a time, and were not sent to a webhook; at most :limit.
 SELECT e.id, e.event_type, e.kind, e.created_by, e.at
 FROM (
     SELECT id, 'key.created' AS event_type, kind, created_by, created_at AS at FROM api_keys
@@ -116,7 +117,8 @@ ORDER BY e.at
 LIMIT :limit;
 
 -- name: find_joined_members
--- Members who joined since a time, of whom a webhook was not told; at most :limit. Who left and came back joined twice.
+-- Members who joined since a time, and were not sent to a webhook; at most :limit. One who left and joined again joined
+-- twice.
 SELECT m.person_id, m.role, m.created_at, m.source
 FROM (
     SELECT person_id, role, created_at, 'member.joined:' || person_id || ':' || extract(epoch FROM created_at) AS source
@@ -131,7 +133,7 @@ ORDER BY m.created_at
 LIMIT :limit;
 
 -- name: find_removed_members
--- Members who were removed or left since a time, as the audit log tells, of whom a webhook was not told; at most :limit.
+-- Members who were removed or left since a time, by the audit log, and were not sent to a webhook; at most :limit.
 SELECT a.id AS entry_id, split_part(a.objects[1], ':', 2) AS person, a.details ->> 'was' AS role, a.at
 FROM audit_log a
 WHERE a.tenant_id = :tenant_id AND a.at > :since AND a.action = 'member.removed'

@@ -1,6 +1,6 @@
 """The forms of times in each language that has a table: English and digits here, the others in `date_words.toml`.
 
-Decided by measurement (docs/adr/0016-a-second-stage-of-recall.md): `dateparser`, the best-kept library, tells no range
+Decided by measurement (docs/adr/0016-a-second-stage-of-recall.md): `dateparser`, the best-kept library, finds no range
 ("last week" is a moment), and looks for times in a text for 4 to 40 ms a language.
 """
 
@@ -91,7 +91,7 @@ something stored stuff sum summarise summarize summary take tell than that the t
 those to told up update updates us was we went were what whats which who will with would you your
 s m ve ll re d t don didn
 """
-"""Words that say nothing about what is asked for beside its time."""
+"""Words that say nothing about what is asked for but its time."""
 
 
 def _weekdays(words: Mapping[str, int], between: Mapping[str, int] | None = None) -> dict[str, Mapping[str, int]]:

@@ -153,7 +153,7 @@ class Language:
         return found
 
     def _part(self, index: int, pattern: str) -> str:
-        """A phrase as a part of the whole pattern; the names of its groups begin with its place."""
+        """A phrase as a part of the whole pattern; the names of its groups begin with its position."""
 
         def group(match: re.Match[str]) -> str:
             name = match[1]

@@ -266,7 +266,7 @@ async def list_own_grants(databases: Databases, person_id: UUID, *, within: UUID
 async def end_own_grant(databases: Databases, person_id: UUID, grant_id: UUID, *, within: UUID | None) -> None:
     """Revoke a grant that this person gave, and all its tokens; `within` as in `list_own_grants`.
 
-    Raises NotFound, also for a grant of somebody else.
+    Raises NotFound, also for a grant of another person.
     """
     for grant in await list_own_grants(databases, person_id, within=within):
         if grant.id == grant_id:

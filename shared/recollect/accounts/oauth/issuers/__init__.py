@@ -1,1 +1,1 @@
-"""Trusted issuers: whose access tokens a tenant accepts beside our own."""
+"""Trusted issuers: whose access tokens a tenant accepts in addition to ours."""

@@ -107,7 +107,7 @@ async def delete_issuer(tx: Transaction, issuer_id: UUID) -> None:
 
 
 async def trusted_addresses(databases: Databases, tenant: str) -> list[str]:
-    """The issuers that the tenant of this slug trusts, beside us; empty if there is no such tenant.
+    """The issuers that the tenant of this slug trusts in addition to us; empty if there is no such tenant.
 
     Raises Unavailable if its cell is unavailable, or it is moving.
     """
