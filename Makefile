@@ -286,7 +286,7 @@ breakages: setup ## Break the code in forty places, one after another, and see w
 bench: setup ## Measure performance, as ratios within one run
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
-bench-before: setup ## Measure what recall costs at OLD=<revision> and now, by the benchmarks of this tree
+bench-before: setup ## Measure what recall (or with ARGS="--group cost" each call) costs at OLD=<revision> and now
 	$(BIN)/python -m tests.benchmarks.before_after $(or $(OLD),main) $(ARGS)
 
 quality: setup ## Measure the quality of recall, on questions whose evidence is known

@@ -1,8 +1,9 @@
-"""`python -m tests.benchmarks.before_after REVISION`: what recall costs at an earlier commit and now.
+"""`python -m tests.benchmarks.before_after REVISION`: what calls cost at an earlier commit and now.
 
 The earlier commit is checked out beside this one, with these benchmarks in place of its own, so that both are measured
-alike, one after the other; what they cannot import or call there fails the run. Further arguments are those of
-`python -m tests.benchmarks`, for group recall: `--recall-sizes 1000,10000 --questions 100`.
+alike, one after the other; what they cannot import or call there fails the run. For a commit with other names of
+packages, `--benchmarks` gives a commit whose benchmarks run there. Further arguments are those of `python -m
+tests.benchmarks`: `--recall-sizes 1000,10000 --questions 100`, or with `--group cost`, `--cost-sizes 1000`.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,12 +25,11 @@ from rich.table import Table
 
 from tests.benchmarks.report import WIDTH
 from tests.breakages.table import ROOT
-from tests.breakages.tree import make_environment
 
 _BENCHMARKS = Path("tests/benchmarks")
 
 Sizes = Mapping[int, Mapping[str, float]]
-"""Figures by their name, by the number of passages."""
+"""Figures by their name, by the size of the graph."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,42 +37,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.before_after", description=__doc__)
     parser.add_argument("revision", help="the earlier commit")
     parser.add_argument("--turns", type=int, default=1, help="runs of either; figures are their medians (1)")
+    parser.add_argument("--group", choices=list(_GROUPS), default="recall", help="what is measured (recall)")
+    parser.add_argument("--benchmarks", help="the commit whose benchmarks measure the earlier one (those of this tree)")
     options, passed_on = parser.parse_known_args(arguments)
-    with earlier_tree(options.revision) as tree:
-        runs = [(_measure(tree, passed_on), _measure(ROOT, passed_on)) for _ in range(options.turns)]
-    before, now = (medians([run[place] for run in runs]) for place in (0, 1))
-    Console(width=WIDTH).print(comparison(options.revision, before, now))
+    group = _GROUPS[options.group]
+    with earlier_tree(options.revision, options.benchmarks) as tree:
+        runs = [
+            tuple(group.read(_measure(where, ["--group", options.group, *passed_on])) for where in (tree, ROOT))
+            for _ in range(options.turns)
+        ]
+    before, now = (medians(side) for side in zip(*runs, strict=True))
+    Console(width=WIDTH).print(comparison(f"{options.group} at {options.revision} and now", group.unit, before, now))
     return 0
 
 
 @contextmanager
-def earlier_tree(revision: str) -> Iterator[Path]:
-    """A work tree of that commit with a `.venv` of its own, and the benchmarks of this tree."""
+def earlier_tree(revision: str, benchmarks: str | None = None) -> Iterator[Path]:
+    """A work tree of that commit with its locked dependencies, and the benchmarks of this tree or another commit."""
     with tempfile.TemporaryDirectory(prefix="recollect-before-", ignore_cleanup_errors=True) as folder:
         tree = Path(folder) / "tree"
         _git("worktree", "add", "--quiet", "--detach", str(tree), revision)
         try:
             shutil.rmtree(tree / _BENCHMARKS, ignore_errors=True)
-            shutil.copytree(ROOT / _BENCHMARKS, tree / _BENCHMARKS, ignore=shutil.ignore_patterns("__pycache__"))
-            make_environment(tree)
+            if benchmarks:
+                _git("checkout", "--quiet", benchmarks, "--", str(_BENCHMARKS), cwd=tree)
+            else:
+                shutil.copytree(ROOT / _BENCHMARKS, tree / _BENCHMARKS, ignore=shutil.ignore_patterns("__pycache__"))
+            subprocess.run(["make", "--silent", "setup"], cwd=tree, check=True)
             yield tree
         finally:
             _git("worktree", "remove", "--force", str(tree))
 
 
-def _git(*arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=ROOT, check=True)
+def _git(*arguments: str, cwd: Path = ROOT) -> None:
+    subprocess.run(["git", *arguments], cwd=cwd, check=True)
 
 
-def _measure(tree: Path, passed_on: Sequence[str]) -> Sizes:
-    """The figures of a run in a tree. Raises RuntimeError if it fails, or the time is up."""
+def _measure(tree: Path, passed_on: Sequence[str]) -> dict[str, Any]:
+    """What a run in a tree writes by `--json`. Raises RuntimeError if it fails, or the time is up."""
     with tempfile.TemporaryDirectory(prefix="recollect-before-") as folder:
-        written = Path(folder) / "recall.json"
+        written = Path(folder) / "measured.json"
         python = str(tree / ".venv" / "bin" / "python") if tree != ROOT else sys.executable
-        command = [python, "-m", "tests.benchmarks", "--group", "recall", "--json", str(written), *passed_on]
+        command = [python, "-m", "tests.benchmarks", "--json", str(written), *passed_on]
         if status := _run(command, tree):
             raise RuntimeError(f"{' '.join(command)} in {tree} ended with status {status}")
-        return figures(msgspec.json.decode(written.read_bytes()))
+        document: dict[str, Any] = msgspec.json.decode(written.read_bytes())
+        return document
 
 
 def _run(command: Sequence[str], tree: Path) -> int:
@@ -85,11 +96,23 @@ def _run(command: Sequence[str], tree: Path) -> int:
             process.wait()
 
 
-def figures(document: Mapping[str, Any]) -> Sizes:
-    """The figures of what `--json` writes, by the number of passages."""
+def recall_figures(document: Mapping[str, Any]) -> Sizes:
+    """The figures of a measured document of group recall."""
     return {
         size["passages"]: {name: figure(size) for name, figure in _FIGURES.items() if _has(size, figure)}
         for size in document["recall"]["sizes"]
+    }
+
+
+def cost_figures(document: Mapping[str, Any]) -> Sizes:
+    """The figures of a measured document of group cost: the gateway and PostgreSQL for each call, in echoes."""
+    return {
+        size["entities"]: {
+            f"{call['label']}, {title}": call["spent"][role] / call["spent"]["echo"]
+            for call in size["calls"]
+            for role, title in (("gateway", "gateway"), ("postgres", "PostgreSQL"))
+        }
+        for size in document["cost"]
     }
 
 
@@ -122,24 +145,34 @@ _FIGURES: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """How the document of a group of benchmarks is read, and what its sizes count."""
+
+    read: Callable[[Mapping[str, Any]], Sizes]
+    unit: str
+
+
+_GROUPS = {"recall": _Group(recall_figures, "passages"), "cost": _Group(cost_figures, "entities")}
+
+
 def medians(runs: Sequence[Sizes]) -> Sizes:
     """The median of each figure."""
     return {
-        passages: {name: median(run[passages][name] for run in runs) for name in of_first}
-        for passages, of_first in runs[0].items()
+        size: {name: median(run[size][name] for run in runs) for name in of_first} for size, of_first in runs[0].items()
     }
 
 
-def comparison(revision: str, before: Sizes, now: Sizes) -> Table:
+def comparison(title: str, unit: str, before: Sizes, now: Sizes) -> Table:
     """Each figure before and now, and how many times the former the latter is."""
-    table = Table(box=box.SIMPLE, pad_edge=False, title=f"recall at {revision} and now")
-    for column in ("passages", "figure", "before", "now", "now / before"):
+    table = Table(box=box.SIMPLE, pad_edge=False, title=title)
+    for column in (unit, "figure", "before", "now", "now / before"):
         table.add_column(column, justify="left" if column == "figure" else "right", no_wrap=True)
-    for passages, of_now in now.items():
+    for size, of_now in now.items():
         for name, value in of_now.items():
-            old = before.get(passages, {}).get(name)
+            old = before.get(size, {}).get(name)
             ratio = f"{value / old:.2f}" if old else ""
-            table.add_row(f"{passages:,}", name, "" if old is None else _shown(old), _shown(value), ratio)
+            table.add_row(f"{size:,}", name, "" if old is None else _shown(old), _shown(value), ratio)
         table.add_section()
     return table
 

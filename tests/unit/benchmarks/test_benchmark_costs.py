@@ -3,10 +3,12 @@
 import itertools
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from recollect_gateway.mcp_endpoint.tools import TOOLS
 from tests.benchmarks.__main__ import OTHERS
+from tests.benchmarks.before_after import cost_figures
 from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.cost.calls import reading_calls, writing_calls
 from tests.benchmarks.cost.figures import MeasuredCost, MeasuredMix, SizeCosts
@@ -53,6 +55,16 @@ def test_costs_are_reported_as_multiples_of_an_echo_call() -> None:
     assert mixes[2].endswith("| 4.2 | 0.60 | 7.0 |")
     for table in (costs, mixes):
         assert len({row.count("|") for row in table}) == 1
+
+
+def test_costs_before_and_after_are_compared_in_echoes() -> None:
+    spent = Spent(gateway=0.003, postgres=0.0012, echo=0.0006)
+    size = SizeCosts(1_000, Spent(), calls=[MeasuredCost("memory", "open_nodes (3)", 200, spent, Sent(5, 6, 3, 0, 0))])
+    document = msgspec.json.decode(msgspec.json.encode({"cost": [size]}))
+    assert cost_figures(document)[1_000] == {
+        "open_nodes (3), gateway": pytest.approx(5.0),
+        "open_nodes (3), PostgreSQL": pytest.approx(2.0),
+    }
 
 
 @pytest.mark.parametrize("group", [*PLANS, *OTHERS])

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from recollect.settings import Settings
 from tests.benchmarks.__main__ import _parser
-from tests.benchmarks.before_after import comparison, figures, medians
+from tests.benchmarks.before_after import comparison, medians, recall_figures
 from tests.benchmarks.latency.report import (
     ECHO,
     FLOOR,
@@ -65,17 +65,17 @@ def test_figures_are_compared_size_by_size() -> None:
     small, large = _size(1_000, 0.02), _size(10_000, 0.03)
     large.write_cost = WriteCost(0.001, 0.002, 0.003)
     large.agreements = [Agreement("a name", 0.9)]
-    before, now = figures(_document(_size(1_000, 0.01))), figures(_document(small, large))
+    before, now = recall_figures(_document(_size(1_000, 0.01))), recall_figures(_document(small, large))
     assert now[1_000]["p95, in echoes"] == pytest.approx(2 * before[1_000]["p95, in echoes"])
     assert now[1_000]["both, in echoes"] == pytest.approx(4)
     assert "same 10 as the exact path" not in now[1_000]
     assert now[10_000]["processor ms of a passage, written and embedded"] == pytest.approx(6)
     assert now[10_000]["same 10 as the exact path"] == pytest.approx(0.9)
     told = io.StringIO()
-    Console(file=told, width=120).print(comparison("HEAD~1", before, now))
+    Console(file=told, width=120).print(comparison("recall at HEAD~1 and now", "passages", before, now))
     assert "2.00" in next(line for line in told.getvalue().splitlines() if "p95, in echoes" in line)
 
 
 def test_of_several_runs_each_figure_is_the_median() -> None:
-    runs = [figures(_document(_size(1_000, seconds))) for seconds in (0.03, 0.01, 0.02)]
+    runs = [recall_figures(_document(_size(1_000, seconds))) for seconds in (0.03, 0.01, 0.02)]
     assert medians(runs)[1_000]["recall over MCP, p50, ms"] == pytest.approx(20)
