@@ -28,8 +28,14 @@ def _near(hits: list[Hit], *, facts: bool) -> list[int]:
 
 
 def test_in_a_thread_the_score_decides_and_a_near_meaning() -> None:
-    hits = [_hit(1, 0.9, 0.3), _hit(2, 0.61, 0.1), _hit(3, 0.59, 0.23, coverage=1.0), _hit(4, 0.1, 0.25)]
-    assert _near(hits, facts=False) == [1, 2, 4], "two thirds of .9 are .6, and eight tenths of .3 are .24"
+    hits = [_hit(1, 0.9, 0.3), _hit(2, 0.55, 0.1), _hit(3, 0.53, 0.23, coverage=1.0), _hit(4, 0.1, 0.25)]
+    assert _near(hits, facts=False) == [1, 2, 4], "six tenths of .9 are .54, and eight tenths of .3 are .24"
+
+
+def test_after_a_memory_without_a_thread_a_turn_needs_more_of_its_score() -> None:
+    hits = [_hit(1, 0.9, 0.3), _hit(2, 0.61, 0.1), _hit(3, 0.59, 0.1)]
+    marked = marked_near_best(hits, {UUID(int=1)}, THRESHOLDS)
+    assert [hit.passage_id.int for hit in marked if hit.is_near_best] == [1, 2], "two thirds of .9 are .6"
 
 
 def test_of_memories_alone_the_meaning_decides() -> None:

@@ -16,8 +16,12 @@ from recollect.embedding import SimilarityThresholds
 from recollect.retrieval.recall.ranking import MIN_COVERAGE, Hit
 
 NEAR_BEST = 2 / 3
-"""Share of the best score with which a turn of a thread comes; and, as with this share of the most words, what has no
-vector yet."""
+"""Share of the best score with which a turn of a thread comes after a memory without a thread; and, as with this share
+of the most words, what has no vector yet."""
+
+NEAR_BEST_OF_TALK = 0.6
+"""The same after a turn of a thread: what answers a question to a conversation is often several turns (measured:
+docs/lab/recall-quality.md)."""
 
 NEAR_BEST_OF_FACTS = 0.9
 """The same for a memory without a thread."""
@@ -35,7 +39,7 @@ def marked_near_best(
     """
     if not hits:
         return []
-    best = _Best.of(hits)
+    best = _Best.of(hits, facts)
     of_others = replace(thresholds, near=thresholds.near * thresholds.other_language) if others else thresholds
 
     def is_near(hit: Hit) -> bool:
@@ -47,21 +51,22 @@ def marked_near_best(
 
 @dataclass(frozen=True, slots=True)
 class _Best:
-    """The greatest of each kind of evidence, each perhaps of another hit."""
+    """The greatest of each kind of evidence, each perhaps of another hit. `is_of_thread`: the first hit is."""
 
     score: float
     meaning: float
     coverage: float
+    is_of_thread: bool
 
     @classmethod
-    def of(cls, hits: Sequence[Hit]) -> Self:
+    def of(cls, hits: Sequence[Hit], facts: Set[UUID]) -> Self:
         rows = [(hit.score, hit.meaning, hit.terms["coverage"]) for hit in hits]
-        return cls(*map(max, zip(*rows, strict=True)))
+        score, meaning, coverage = map(max, zip(*rows, strict=True))
+        return cls(score, meaning, coverage, is_of_thread=hits[0].passage_id not in facts)
 
 
 def _is_near(hit: Hit, best: _Best, thresholds: SimilarityThresholds, *, is_fact: bool) -> bool:
-    share = NEAR_BEST_OF_FACTS if is_fact and hit.meaning else NEAR_BEST
-    if hit.score >= share * best.score:
+    if hit.score >= _share_of_best(hit, best, is_fact=is_fact) * best.score:
         return True
     coverage = hit.terms["coverage"]
     if not hit.meaning:  # Its words are all that is known of it.
@@ -70,3 +75,11 @@ def _is_near(hit: Hit, best: _Best, thresholds: SimilarityThresholds, *, is_fact
         return True
     has_the_words = hit.meaning >= thresholds.meaning and coverage >= max(best.coverage, MIN_COVERAGE)
     return is_fact and (has_the_words or any(hit.terms.get(term) for term in CERTAIN_TERMS))
+
+
+def _share_of_best(hit: Hit, best: _Best, *, is_fact: bool) -> float:
+    if not hit.meaning:
+        return NEAR_BEST
+    if is_fact:
+        return NEAR_BEST_OF_FACTS
+    return NEAR_BEST_OF_TALK if best.is_of_thread else NEAR_BEST

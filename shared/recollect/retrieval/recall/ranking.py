@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
 from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 
-RANKING_VERSION = 18
+RANKING_VERSION = 19
 """Part of every cache key: raise it with any change in how candidates are found or ranked."""
 
 CANDIDATES = 50
