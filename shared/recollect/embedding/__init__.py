@@ -4,8 +4,8 @@ Every vector has length one, so that an inner product is a cosine. The exception
 without a letter or digit (blank, punctuation, emoji), or of letters that the model does not know: it has no direction,
 so it gets the zero vector and is similar to nothing (inner product 0).
 
-`models/` has the models, of which `minilm` ships with the product and is the default; `model_choice` makes the one that
-the settings name. `embedder` is the protocol, `cache` and `measured` wrap an embedder, `prepared` has texts that are
+`models/` has the models. The default is in `settings/embedding.py`; `from_settings` creates the embedder that the
+settings name. `embedder` is the protocol, `cache` and `measured` wrap an embedder, `prepared` has texts that are
 embedded before their transaction, `vectors` the arrays and `failure` the errors.
 """
 
@@ -19,8 +19,8 @@ from recollect.embedding.embedder import (
     thresholds_of,
 )
 from recollect.embedding.failure import EmbeddingFailed, FailureCause
+from recollect.embedding.from_settings import create_embedder, create_previous_embedder
 from recollect.embedding.measured import MeasuredEmbedder
-from recollect.embedding.model_choice import create_embedder, create_previous_embedder
 from recollect.embedding.models.minilm import MiniLMEmbedder
 from recollect.embedding.models.multilingual import MultilingualEmbedder
 from recollect.embedding.models.openai import OpenAIEmbedder

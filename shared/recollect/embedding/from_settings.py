@@ -1,4 +1,4 @@
-"""The embedder that the settings choose: a packaged model, or any behind OpenAI's API."""
+"""Creates the embedder that the settings name: a packaged model, or any behind OpenAI's API."""
 
 from recollect.embedding.measured import MeasuredEmbedder
 from recollect.embedding.models.minilm import MiniLMEmbedder
