@@ -42,7 +42,7 @@ from pydantic import ValidationError
 
 from recollect.errors import InvalidInput, RecollectError
 from recollect.text.control_characters import printable
-from recollect.text.lone_surrogates import without_halves
+from recollect.text.lone_surrogates import replace_lone_surrogates
 from recollect_cli.gateway import ApiKey, Url, find_address, is_loopback, refusal
 
 GRACE_SECONDS = 1.5
@@ -192,7 +192,7 @@ def _repaired(error: Exception) -> JSONRPCMessage | None:
     if not isinstance(line, str):
         return None
     try:
-        return jsonrpc_message_adapter.validate_json(without_halves(line.encode()), by_name=False)
+        return jsonrpc_message_adapter.validate_json(replace_lone_surrogates(line.encode()), by_name=False)
     except ValidationError:
         return None
 

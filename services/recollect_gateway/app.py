@@ -114,7 +114,7 @@ OPENAI = "openai"
 
 
 def create_app(
-    settings: Settings, *, offer: ServerCatalogue = RECOLLECT, on_start: Callable[[], None] | None = None
+    settings: Settings, *, catalogue: ServerCatalogue = RECOLLECT, on_start: Callable[[], None] | None = None
 ) -> Litestar:
     """The gateway. Connections open with the application and close with it; `on_start` is called when they are open."""
 
@@ -127,7 +127,7 @@ def create_app(
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             compile_templates()
-            await _open(app.state, settings, offer, stack)
+            await _open(app.state, settings, catalogue, stack)
             if on_start is not None:
                 on_start()
             yield
@@ -241,7 +241,7 @@ def _oauth() -> Router:
     )
 
 
-async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack: AsyncExitStack) -> None:
+async def _open(state: State, settings: Settings, catalogue: ServerCatalogue, stack: AsyncExitStack) -> None:
     """Open what the application works with and put it in `state`; the stack closes everything in reverse order."""
     redis = connect_redis(settings)
     stack.push_async_callback(redis.aclose)
@@ -293,7 +293,7 @@ async def _open(state: State, settings: Settings, offer: ServerCatalogue, stack:
     _prepare_sign_in(state, settings)
     state.services = Services(state.databases, encoder, settings, recall_cache, state.tally)
     state.mcp_endpoint = McpEndpoint(
-        state.services, state.authenticator, state.admission, state.resources, state.streams, offer
+        state.services, state.authenticator, state.admission, state.resources, state.streams, catalogue
     )
     await stack.enter_async_context(state.mcp_endpoint.sessions.run())
 

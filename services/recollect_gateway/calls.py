@@ -31,8 +31,8 @@ from recollect.telemetry.metrics import record_embedded
 
 T = TypeVar("T")
 
-WRITE_STATEMENTS = 2
-"""A call writes a graph for as long as so many statements may take, at most."""
+MAX_LOCK_TIMEOUTS = 2
+"""The longest time for which a call may lock a graph to write it, as a multiple of the statement timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,8 @@ class Call:
     ) -> AbstractAsyncContextManager[Transaction]:
         """The call's one transaction, in which a use case takes the graph's write lock.
 
-        `commit` and `plan` as in `transaction`. After the time of WRITE_STATEMENTS statements it is rolled back,
-        unless it is `unbounded`: other writers of the graph wait for it.
+        `commit` and `plan` as in `transaction`. Other writers of the graph wait for it, so it is rolled back after
+        MAX_LOCK_TIMEOUTS statement timeouts, unless it is `unbounded`.
         """
         return self.db.writing(
             self.caller,
@@ -177,7 +177,7 @@ class Call:
             commit=commit,
             reply_bytes=self.settings.max_reply_bytes,
             plan=plan,
-            within_seconds=None if unbounded else WRITE_STATEMENTS * self.settings.statement_timeout_seconds,
+            within_seconds=None if unbounded else MAX_LOCK_TIMEOUTS * self.settings.statement_timeout_seconds,
         )
 
     @asynccontextmanager

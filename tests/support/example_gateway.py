@@ -12,4 +12,4 @@ if __name__ == "__main__":
     chosen = Settings()
     configure_logging(chosen)
     allow_open_files(chosen)
-    uvicorn.Server(server_config(create_app(chosen, offer=with_examples()), chosen)).run()
+    uvicorn.Server(server_config(create_app(chosen, catalogue=with_examples()), chosen)).run()

@@ -297,17 +297,17 @@ def _read_template(uri: str) -> ReadResourceResult | None:
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type="application/json", text=text)])
 
 
-def with_examples(offer: ServerCatalogue = RECOLLECT) -> ServerCatalogue:
-    """An offer with the examples beside it, also where a request names no toolset."""
+def with_examples(catalogue: ServerCatalogue = RECOLLECT) -> ServerCatalogue:
+    """A catalogue with the examples added to it, which are offered also where a request names no toolset."""
     return replace(
-        offer,
-        tools={**offer.tools, **{tool.name: tool for tool in (*_tools(), *task_tools(TOOLSET))}},
-        prompts={**offer.prompts, **{prompt.name: prompt for prompt in PROMPTS}},
+        catalogue,
+        tools={**catalogue.tools, **{tool.name: tool for tool in (*_tools(), *task_tools(TOOLSET))}},
+        prompts={**catalogue.prompts, **{prompt.name: prompt for prompt in PROMPTS}},
         resources=(
-            *offer.resources,
+            *catalogue.resources,
             ResourceSpec(STATIC_TEXT, _read_text),
             ResourceSpec(STATIC_BINARY, _read_binary),
             ResourceSpec(TEMPLATE, _read_template),
         ),
-        default_toolsets=offer.default_toolsets | {TOOLSET},
+        default_toolsets=catalogue.default_toolsets | {TOOLSET},
     )

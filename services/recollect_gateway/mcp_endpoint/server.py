@@ -32,7 +32,7 @@ from recollect.telemetry.metrics import record_tool
 from recollect_gateway.calls import Call, Progress, Services, read_by_replica
 from recollect_gateway.mcp_endpoint.apps import may_show_apps
 from recollect_gateway.mcp_endpoint.errors import as_protocol_errors, error_code
-from recollect_gateway.mcp_endpoint.observed import observed
+from recollect_gateway.mcp_endpoint.message_telemetry import measure_message
 from recollect_gateway.mcp_endpoint.prompts_and_resources import subscriptions
 from recollect_gateway.mcp_endpoint.prompts_and_resources.completion import CompletionHandlers
 from recollect_gateway.mcp_endpoint.prompts_and_resources.prompts import PromptHandlers
@@ -209,14 +209,14 @@ def _without(arguments: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in names} if names else arguments
 
 
-def create_server(services: Services, offer: ServerCatalogue) -> Server[Any]:
+def create_server(services: Services, catalogue: ServerCatalogue) -> Server[Any]:
     """Make the SDK's server with handlers for all that is offered."""
-    tools = offer.tools
+    tools = catalogue.tools
     definitions = {dialect: definition(dialect) for tool in tools.values() for dialect in (tool, *tool.dialects)}
     handlers = McpHandlers(services, tools, definitions)
-    resources = ResourceHandlers(services, tools, offer.resources, handlers.count)
-    prompts = PromptHandlers(offer.prompts, tools)
-    completions = CompletionHandlers(services, offer.prompts, tools)
+    resources = ResourceHandlers(services, tools, catalogue.resources, handlers.count)
+    prompts = PromptHandlers(catalogue.prompts, tools)
+    completions = CompletionHandlers(services, catalogue.prompts, tools)
     server: Server[Any] = Server(
         "recollect",
         version=__version__,
@@ -237,7 +237,7 @@ def create_server(services: Services, offer: ServerCatalogue) -> Server[Any]:
     handlers.tasks.add_to(server)
     server.extensions[EXTENSION_ID] = {}
     server.middleware.append(sealed_state(services.settings))
-    server.middleware.append(observed)
+    server.middleware.append(measure_message)
     return server
 
 

@@ -112,7 +112,7 @@ class LongWork:
         return job.kind == self.kind and self.mode in (None, job.arguments.get("mode"))
 
 
-OF_HANDLER = msgspec.Struct
+FROM_HANDLER = msgspec.Struct
 """The arguments of a tool: those that its handler takes."""
 
 
@@ -137,7 +137,7 @@ class ToolSpec:
     result: type[msgspec.Struct]
     handler: Handler
     name: str = ""
-    arguments: type[msgspec.Struct] = OF_HANDLER
+    arguments: type[msgspec.Struct] = FROM_HANDLER
     title: str = ""
     read_only: bool = False
     destructive: bool = False
@@ -156,7 +156,7 @@ class ToolSpec:
         named = self.name or getattr(self.handler, "__name__", "")
         derived = {
             "name": named,
-            "arguments": _taken_by(self.handler) if self.arguments is OF_HANDLER else self.arguments,
+            "arguments": _arguments_of(self.handler) if self.arguments is FROM_HANDLER else self.arguments,
             "title": self.title or named.replace("_", " ").title(),
             "idempotent": self.idempotent or self.read_only,
         }
@@ -176,7 +176,7 @@ class ToolSpec:
         return self.needs or (Scope.MEMORY_READ if self.read_only else Scope.MEMORY_WRITE)
 
 
-def _taken_by(handler: Handler) -> type[msgspec.Struct]:
+def _arguments_of(handler: Handler) -> type[msgspec.Struct]:
     """The type of a handler's second parameter."""
     taken: type[msgspec.Struct] = get_type_hints(handler)[list(signature(handler).parameters)[1]]
     return taken

@@ -40,8 +40,8 @@ class ExploreBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True)
         return as_text(self.raw_as_of)
 
     @property
-    def most(self) -> int:
-        """Nodes that may come back."""
+    def limit_or_default(self) -> int:
+        """The maximum number of nodes that are returned."""
         return MAX_NODES if self.max_nodes is None else self.max_nodes
 
 
@@ -84,7 +84,7 @@ async def explore(call: Call, graph: str | None, body: ExploreBody) -> Explored:
     if body.to is not None:
         return await _paths(call, graph, body, start, target_of(body.to), walk)
     async with call.reading(graph, body.as_of) as view:
-        return await exploring.explore(view, start, walk, depth=body.depth, max_nodes=body.most)
+        return await exploring.explore(view, start, walk, depth=body.depth, max_nodes=body.limit_or_default)
 
 
 def explored_body(found: Explored, nodes: Sequence[NeighbourNode], cut: str | None) -> ExploredGraph:

@@ -70,8 +70,8 @@ class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
         return as_text(self.raw_as_of)
 
     @property
-    def most(self) -> int:
-        """Memories that may come back."""
+    def limit_or_default(self) -> int:
+        """The maximum number of memories that are returned."""
         return DEFAULT_LIMIT if self.limit is None else self.limit
 
 
@@ -207,7 +207,7 @@ async def _recall_once(
             view,
             questions,
             filter_,
-            limit=body.most,
+            limit=body.limit_or_default,
             only_near_best=only_near_best,
             whole_days=body.limit is None,
             token_budget=body.token_budget,

@@ -9,7 +9,7 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from recollect.errors import InvalidInput
-from recollect.text.lone_surrogates import without_halves
+from recollect.text.lone_surrogates import replace_lone_surrogates
 from recollect_http.requests import AnyRequest
 from recollect_http.requests.bodies import LARGE, read_body, require_quick_to_parse
 from recollect_http.requests.parsing import MAX_NAME, parse, parse_in_thread, parse_removal, parse_stored
@@ -84,12 +84,12 @@ async def read_json(request: AnyRequest) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return await read_body(body, _with_halves)
+        return await read_body(body, _decode_repaired)
 
 
-def _with_halves(body: bytes) -> Any:
-    """The JSON of a body that a parser refuses, if it does so for halves of characters alone: NUL stands for them."""
+def _decode_repaired(body: bytes) -> Any:
+    """Decode a body that the parser refused, with NUL for lone surrogates; raises InvalidInput where that fails."""
     try:
-        return msgspec.json.decode(without_halves(body))
+        return msgspec.json.decode(replace_lone_surrogates(body))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise InvalidInput("The body is not JSON, or is nested too deeply") from None

@@ -1,4 +1,4 @@
-"""Use cases of programs that write many nodes or relations: in one revision, each with an outcome of its own."""
+"""Use cases for programs that write many nodes or relations in one revision, each with its own outcome."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class NodeWrite:
 
 
 class WriteOutcome(StrEnum):
-    """What became of a node: a new one, a known one that was updated, one that says just that already, or a conflict.
+    """What became of a node: it is new, it was updated, it was known already with the same content, or in conflict.
 
     In a conflict nothing was written, since there was a newer version than the one that the writer had read; in a graph
     with the policy `manual`, it was written beside that.
@@ -83,18 +83,18 @@ class RelationWrite:
     metadata: dict[str, Any] | None = None
 
 
-SHARED = ("kind", "content", "importance", "metadata", "source")
-OF_FACTS = ("thread", "said_at", "said_offset")
-"""Fields that a write sets where it has them, of every node, and of a fact alone."""
+NODE_FIELDS = ("kind", "content", "importance", "metadata", "source")
+FACT_FIELDS = ("thread", "said_at", "said_offset")
+"""The fields that a write sets if they are given: those of every node, and those of facts only."""
 
 Prepared = Draft | WrittenNode | RecollectError
-"""What is to be done for a node, or what became of it already."""
+"""The draft of a node's version, the outcome of a node that needs no version, or its error."""
 
 
 async def write_nodes(
     tx: Transaction, revision: Revision, writes: Sequence[NodeWrite]
 ) -> list[WrittenNode | RecollectError]:
-    """Write nodes, best effort: for each, in order, what became of it, or the error that kept it from being written.
+    """Write nodes, best effort: return, for each in order, its outcome or the error that prevented the write.
 
     An outdated or archived entity is active again, and what was known of it is outdated; so is a fact that gets a new
     content. Errors are those of `lineages.put_nodes`, and InvalidInput for two items that write the same node, for what
@@ -111,7 +111,7 @@ async def write_nodes(
         if step.fields.status == ACTIVE
     ]
     await observations.outdate_former(tx, revision, brought_back)
-    return await _say(tx, revision, writes, heads, written)
+    return await _attach_observations(tx, revision, writes, heads, written)
 
 
 async def write_relations(
@@ -173,7 +173,7 @@ async def _prepared(
 
 
 def _draft(revision: Revision, write: NodeWrite, head: NodeHead | None) -> Draft | WrittenNode:
-    """The version to write, or the outcome of one that is based on another version than the newest."""
+    """The version to write, or the outcome of a write that is based on an older version than the newest."""
     if head is None:
         return Draft(_new_fields(write, revision.at))
     if head.name is None:
@@ -199,14 +199,14 @@ def _new_fields(write: NodeWrite, now: datetime) -> NodeFields:
 
 
 def _changed_fields(write: NodeWrite, before: NodeFields, now: datetime) -> NodeFields:
-    """The fields of a node once everything is said that an item says of it.
+    """The fields of a node after the changes that an item makes.
 
-    The thread and the time are a fact's own; those of an entity belong to its observations.
+    A fact has a thread and a time; those of an item about an entity belong to its observations.
     """
     if before.status != ACTIVE and (before.name is not None or write.content is not None):
         before = before.brought_back()
         before = before if before.name is None else replace(before, content=None, summary=None)
-    names = SHARED if before.name is not None else (*SHARED, *OF_FACTS)
+    names = NODE_FIELDS if before.name is not None else (*NODE_FIELDS, *FACT_FIELDS)
     given = {name: value for name in names if (value := getattr(write, name)) is not None}
     if write.tags is not None:
         given["tags"] = each_tag_once(write.tags)
@@ -217,7 +217,7 @@ def _changed_fields(write: NodeWrite, before: NodeFields, now: datetime) -> Node
 
 
 def _require_fact(write: NodeWrite) -> None:
-    """Raise InvalidInput for what an entity has and a fact has not."""
+    """Raise InvalidInput for a name or observations, which only entities have."""
     if write.name is not None:
         raise InvalidInput("A fact has no name", path="name")
     if write.observations:
@@ -236,14 +236,14 @@ def _written(outcome: PutOutcome | RecollectError) -> WrittenNode | RecollectErr
     )
 
 
-async def _say(
+async def _attach_observations(
     tx: Transaction,
     revision: Revision,
     writes: Sequence[NodeWrite],
     heads: Sequence[NodeHead | None],
     written: Sequence[WrittenNode | RecollectError],
 ) -> list[WrittenNode | RecollectError]:
-    """Attach what is said of the entities that were written, and count what was new."""
+    """Attach the observations of the entities that were written; return the outcomes with the number of new ones."""
     said = [
         (_name_of(write, head), text, write)
         for write, head, outcome in zip(writes, heads, written, strict=True)
@@ -256,7 +256,7 @@ async def _say(
 
 
 def _observation(said: tuple[str, str, NodeWrite]) -> NewObservation:
-    """A statement about the entity of this name, said when and where its item says."""
+    """A new observation on the entity of this name, with the time and the thread of its item."""
     name, text, write = said
     return NewObservation(name, text, thread=write.thread, said_at=write.said_at, said_offset=write.said_offset)
 

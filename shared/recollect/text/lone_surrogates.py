@@ -1,4 +1,4 @@
-"""Halves of characters in JSON (`\\ud83d` alone, a lone surrogate): no text can hold one, and parsers refuse it."""
+"""Lone surrogates in JSON, such as `\\ud83d` alone: half a character, which no text can hold and parsers refuse."""
 
 import re
 
@@ -10,7 +10,7 @@ _ESCAPE = re.compile(
 
 
 def is_encodable(text: str) -> bool:
-    """Whether a text is without halves of characters, so that it can be stored."""
+    """Whether a text has no lone surrogates, so that it can be stored."""
     if text.isascii():
         return True
     try:
@@ -20,9 +20,10 @@ def is_encodable(text: str) -> bool:
     return True
 
 
-def without_halves(body: bytes) -> bytes:
-    """JSON with NUL in place of each half of a character, which parsers refuse without its place.
+def replace_lone_surrogates(body: bytes) -> bytes:
+    """Replace each lone surrogate in JSON by NUL.
 
-    NUL cannot be stored either: whoever checks the texts of the body refuses it by its path, in the same words.
+    Parsers refuse a lone surrogate without saying where it is. NUL cannot be stored either, so the check of the body's
+    texts refuses it in the same words, and names its path.
     """
     return _ESCAPE.sub(lambda escape: b"\\u0000" if escape["half"] else escape[0], body)

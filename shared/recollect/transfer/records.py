@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct, field
 
-from recollect.graph.nodes.labelling import MAX_METADATA_BYTES, MAX_TAG_CHARACTERS, MAX_TAGS, are_few
+from recollect.graph.nodes.labelling import MAX_METADATA_BYTES, MAX_TAG_CHARACTERS, MAX_TAGS, fit_one_node
 from recollect.text.digits import has_too_many_digits
 from recollect.text.lone_surrogates import is_encodable
 from recollect.text.visible import NO_VISIBLE_CHARACTER, is_visible
@@ -246,7 +246,7 @@ def _require_small(record: Record, path: str) -> None:
     metadata = getattr(record, "metadata", None)
     if metadata and len(msgspec.json.encode(metadata)) > MAX_METADATA_BYTES:
         raise UnreadableLine(f"{path}: more than {MAX_METADATA_BYTES} bytes of JSON")
-    if not are_few(getattr(record, "tags", ())):
+    if not fit_one_node(getattr(record, "tags", ())):
         raise UnreadableLine(f"{path.removesuffix('metadata')}tags: more than {MAX_TAG_CHARACTERS} characters")
 
 

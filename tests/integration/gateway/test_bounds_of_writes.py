@@ -16,7 +16,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.postgres.database import Database
 from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
-from recollect_gateway.calls import WRITE_STATEMENTS, Call, Services
+from recollect_gateway.calls import MAX_LOCK_TIMEOUTS, Call, Services
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, MAX_OBSERVATIONS
 from tests.support.gateway import NewApiKey, RunningGateway, answer, in_one_task, refused
 
@@ -44,7 +44,7 @@ async def test_a_write_that_takes_too_long_is_taken_back_and_others_go_on(
         await write_for_ever()
     assert refusal.value.code == ErrorCode.BUSY
     patient = Services(Databases(db), quick.encoder, settings)
-    assert WRITE_STATEMENTS * settings.statement_timeout_seconds > 1
+    assert MAX_LOCK_TIMEOUTS * settings.statement_timeout_seconds > 1
     async with Call(caller, patient, "patient").writing("default") as (tx, revision):
         created = await entities.create_entities(tx, revision, [NewEntity("Slow", "thing")])
     assert len(created) == 1, "the other left nothing, and no lock"

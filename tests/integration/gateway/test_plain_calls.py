@@ -76,7 +76,7 @@ def _fail_to_tell(error: Exception) -> Any:
     raise error
 
 
-def _offer() -> ServerCatalogue:
+def _catalogue() -> ServerCatalogue:
     def tool(name: str, handler: Any) -> ToolSpec:
         return ToolSpec(name, RECOLLECT.default_toolsets, Nothing, handler, name, read_only=True)
 
@@ -89,7 +89,7 @@ def _offer() -> ServerCatalogue:
 def offering(settings: Settings) -> Iterator[RunningGateway]:
     """A gateway with these tools, whose answers may be silent for a moment at most."""
     impatient = settings.model_copy(update={"stream_keep_alive_seconds": SILENT_SECONDS})
-    with serving(impatient, create_app(impatient, offer=_offer())) as gateway:
+    with serving(impatient, create_app(impatient, catalogue=_catalogue())) as gateway:
         yield gateway
 
 

@@ -8,7 +8,7 @@ from recollect.graph.nodes.labelling import (
     MAX_METADATA_BYTES,
     MAX_TAG_CHARACTERS,
     MAX_TAGS,
-    are_few,
+    fit_one_node,
     fitting_tags,
     united_metadata,
 )
@@ -18,9 +18,9 @@ from recollect.transfer.records import EntityRecord, FactRecord, parsed
 
 def test_the_first_tags_that_fit_stay() -> None:
     for tags in ([f"t{n}" for n in range(MAX_TAGS + 1)], [f"{n:0100}" for n in range(MAX_TAG_CHARACTERS // 100 + 1)]):
-        assert not are_few(tags)
+        assert not fit_one_node(tags)
         assert fitting_tags(tags) == tuple(tags[:-1])
-        assert are_few(tags[:-1])
+        assert fit_one_node(tags[:-1])
 
 
 def test_own_metadata_stays_and_other_fields_as_far_as_they_fit() -> None:

@@ -98,11 +98,11 @@ class McpEndpoint:
         admission: Admission,
         resources: Resources,
         streams: Streams,
-        offer: ServerCatalogue,
+        catalogue: ServerCatalogue,
     ) -> None:
         self._authenticator, self._admission, self._resources = authenticator, admission, resources
-        self._streams, self._offer = streams, offer
-        self._server = create_server(services, offer)
+        self._streams, self._catalogue = streams, catalogue
+        self._server = create_server(services, catalogue)
         self._keep_alive_seconds = services.settings.stream_keep_alive_seconds
         self.sessions = StreamableHTTPSessionManager(
             self._server,
@@ -251,11 +251,11 @@ class McpEndpoint:
                 note_caller(request.scope, caller)
                 await stack.enter_async_context(self._admission.admit(request.scope, caller))
         http_span = get_current_span().get_span_context()
-        return McpRequest(caller, _selection(self._offer, address, request.headers), body, http_span)
+        return McpRequest(caller, _selection(self._catalogue, address, request.headers), body, http_span)
 
     async def _look_up_admin(self, request: AnyRequest, mcp_request: McpRequest, message: bytes) -> McpRequest:
         """Look the caller up anew, rather than trust the cached one, where the call needs an admin."""
-        sender, tools = mcp_request.sender, self._offer.tools
+        sender, tools = mcp_request.sender, self._catalogue.tools
         if isinstance(sender, Unavailable) or not sender.may(Scope.TENANT_ADMIN):
             return mcp_request
         if not await read_body(message, lambda body: needs_admin(sender, body, tools)):
@@ -264,7 +264,7 @@ class McpEndpoint:
 
     async def _require_scope(self, request: McpRequest, message: bytes) -> None:
         """Raise InsufficientScope for a call that the token does not allow and a step-up would."""
-        scope = await read_body(message, lambda body: missing_scope(request, body, self._offer.tools))
+        scope = await read_body(message, lambda body: missing_scope(request, body, self._catalogue.tools))
         if scope is not None:
             raise InsufficientScope(scope)
 
@@ -340,10 +340,10 @@ def _path_of(request: AnyRequest) -> str:
     return request.scope["raw_path"].decode("latin-1").partition("?")[0]
 
 
-def _selection(offer: ServerCatalogue, address: McpAddress, headers: Headers) -> Selection:
+def _selection(catalogue: ServerCatalogue, address: McpAddress, headers: Headers) -> Selection:
     names = address.toolset or headers.get("x-mcp-toolsets") or ""
-    chosen = frozenset(name.strip() for name in names.split(",") if name.strip()) or offer.default_toolsets
-    toolsets = offer.toolsets
+    chosen = frozenset(name.strip() for name in names.split(",") if name.strip()) or catalogue.default_toolsets
+    toolsets = catalogue.toolsets
     if unknown := sorted(chosen - toolsets - {"all"}):
         raise InvalidInput(
             f"Unknown toolset {unknown[0]!r}; the toolsets are: {', '.join(sorted(toolsets))}, all", path="toolset"

@@ -1,4 +1,7 @@
-"""Checks that a POST to the endpoint holds one JSON-RPC message: the SDK would answer others in its library's words."""
+"""Checks that a POST to the endpoint holds one JSON-RPC message.
+
+For any other body, the SDK would answer in the words of the library that parses it.
+"""
 
 from typing import Any, Literal
 
@@ -8,7 +11,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from msgspec import UNSET, Raw, Struct, UnsetType
 from pydantic_core import from_json
 
-from recollect.text.lone_surrogates import without_halves
+from recollect.text.lone_surrogates import replace_lone_surrogates
 
 NO_JSON = "Parse error: the body is not JSON, or is nested too deeply"
 NO_MESSAGE = (
@@ -50,14 +53,14 @@ class _Error(Struct):
 
 
 def checked_message(body: bytes) -> bytes:
-    """A body that is one JSON-RPC message; raises MCPError for another one. The SDK checks the parameters.
+    """The body, if it is one JSON-RPC message; raises MCPError otherwise. The SDK checks the parameters.
 
-    NUL stands in the place of halves of characters, so that its reader refuses the argument that holds one.
+    Lone surrogates are replaced by NUL, so that whoever reads the arguments refuses the one that holds it.
     """
     try:
         _require_json(body)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        body = _with_halves(body)
+        body = _repaired(body)
     if not any(_matches(body, type_) for type_ in (_Request, _Result, _Error)):
         raise MCPError(INVALID_REQUEST, NO_MESSAGE)
     return body
@@ -68,10 +71,10 @@ def _require_json(body: bytes) -> None:
     msgspec.json.decode(body, type=Raw)
 
 
-def _with_halves(body: bytes) -> bytes:
-    """A body that is no JSON, as JSON, if halves of characters are its only fault."""
+def _repaired(body: bytes) -> bytes:
+    """A body that is not JSON, with its lone surrogates replaced; raises MCPError if it has another fault."""
     try:
-        _require_json(repaired := without_halves(body))
+        _require_json(repaired := replace_lone_surrogates(body))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         raise MCPError(PARSE_ERROR, NO_JSON) from None
     return repaired

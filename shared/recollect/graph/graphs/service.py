@@ -167,8 +167,8 @@ async def ensure_graph(tx: Transaction, new: NewGraph) -> tuple[Graph, bool]:
 
 async def provide_graph(tx: Transaction, name: str) -> Graph:
     """The graph of that name, created where it does not exist; raises Forbidden, QuotaExceeded or Unavailable."""
-    revision, made = await _locked(tx, graph_name(name), "")
-    if made:
+    revision, is_new = await _locked(tx, graph_name(name), "")
+    if is_new:
         await quotas.require_room_for_graph(tx)
         tx.announce(revision.graph.id)
     return revision.graph
@@ -293,11 +293,11 @@ async def write_graph(tx: Transaction, name: str | None, operation: str) -> Asyn
     such as the deletion of unknown nodes, makes no revision, and no graph. Raises Forbidden, and QuotaExceeded at its
     end.
     """
-    revision, made = await _locked(tx, name, operation)
+    revision, is_new = await _locked(tx, name, operation)
     yield revision
     if not revision.is_empty:
-        await _record(tx, revision, made=made)
-    elif made:
+        await _record(tx, revision, is_new=is_new)
+    elif is_new:
         await store.delete_graph(tx, revision.graph)
 
 
@@ -314,15 +314,18 @@ async def write_graph_of(tx: Transaction, graph_id: UUID, operation: str) -> Asy
         await _record(tx, revision)
 
 
-async def _record(tx: Transaction, revision: Revision, *, made: bool = False) -> None:
-    """Finish a revision; `made`: it created its graph. Raises QuotaExceeded where the plan does not allow it."""
+async def _record(tx: Transaction, revision: Revision, *, is_new: bool = False) -> None:
+    """Move the graph's head to a revision, and append its change to the log; `is_new`: the revision created the graph.
+
+    Raises QuotaExceeded where the plan does not allow it.
+    """
     written = await store.record_revision(tx, revision)
     tx.announce(revision.graph.id, revision.number)
     quotas.require_nodes(tx, written.quotas, nodes=written.nodes, added=revision.nodes_added)
     stored = written.stored_bytes - revision.stored_bytes
     if revision.removes or stored <= ROW_BYTES["changes"]:  # It adds at most its row in the log.
         stored = 0
-    await quotas.require_room(tx, written.quotas, TenantTotals(int(made), revision.deltas["observations"], stored))
+    await quotas.require_room(tx, written.quotas, TenantTotals(int(is_new), revision.deltas["observations"], stored))
 
 
 async def _locked_by_id(tx: Transaction, graph_id: UUID, operation: str) -> Revision:
@@ -338,19 +341,19 @@ async def _locked_by_id(tx: Transaction, graph_id: UUID, operation: str) -> Revi
 
 async def _locked(tx: Transaction, named: str | None, operation: str) -> tuple[Revision, bool]:
     """The next revision of a graph, under its lock, and whether this call created the graph."""
-    name, made = graph_name(named or tx.caller.default_graph), False
+    name, is_new = graph_name(named or tx.caller.default_graph), False
     revision = await store.lock_graph(tx, name, operation)
     if revision is None:  # Not there, or deleted or configured while this call waited for its lock.
         if await store.find_graph(tx, name) is None:
             tx.caller.require_graph(None, by_default=not named)
             if spelled_id(name) is not None:
                 raise _no_graph(name)
-            made = await store.insert_graph(tx, NewGraph(name)) is not None
+            is_new = await store.insert_graph(tx, NewGraph(name)) is not None
         revision = await store.lock_graph(tx, name, operation)
     if revision is None:
         raise Unavailable("The graph is being changed. Try again.", code=ErrorCode.BUSY)
     tx.caller.require_graph(revision.graph.id, by_default=not named)
-    return revision, made
+    return revision, is_new
 
 
 def _no_graph(name: str) -> NotFound:

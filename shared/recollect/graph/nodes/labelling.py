@@ -1,4 +1,4 @@
-"""Bounds of what a node says of itself, its tags and metadata, where several nodes or records become one."""
+"""Limits of the tags and metadata of a node, where several nodes or records become one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 import msgspec
 
 MAX_TAGS, MAX_TAG_CHARACTERS = 2_000, 200_000
-"""Tags of one node or observation, and their characters, at most: lists tell them all."""
+"""The maximum number of tags of one node or observation, and of characters in all of them: lists show every tag."""
 
 MAX_METADATA_BYTES = 100_000
-"""Bytes of the metadata of what several nodes or records become, as JSON."""
+"""The maximum size, in bytes of JSON, of the metadata of a node that several nodes or records become."""
 
 
-def are_few(tags: Sequence[str]) -> bool:
-    """Whether one node may have these tags."""
+def fit_one_node(tags: Sequence[str]) -> bool:
+    """Whether one node may have all of these tags."""
     return len(tags) <= MAX_TAGS and sum(map(len, tags)) <= MAX_TAG_CHARACTERS
 
 
 def fitting_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """The first of these tags, as many as one node may have."""
-    if are_few(tags):
+    """As many of these tags, from the first on, as one node may have."""
+    if fit_one_node(tags):
         return tuple(tags)
     fitting, characters = list[str](), 0
     for tag in tags[:MAX_TAGS]:
@@ -31,7 +31,7 @@ def fitting_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def united_metadata(own: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Metadata with the fields of others that it lacks, of each field the first; as many of these as fit."""
+    """Metadata, completed by fields of others that it lacks: of each field the first value, and as many as fit."""
     united = {key: value for metadata in (*reversed(others), own) for key, value in metadata.items()}
     if len(msgspec.json.encode(united)) <= MAX_METADATA_BYTES:
         return united

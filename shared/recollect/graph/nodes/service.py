@@ -11,7 +11,7 @@ from recollect.fairness.computing import filter_yielding, sized_batches
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import indexing, naming, store
-from recollect.graph.nodes.labelling import MAX_TAG_CHARACTERS, MAX_TAGS, are_few
+from recollect.graph.nodes.labelling import MAX_TAG_CHARACTERS, MAX_TAGS, fit_one_node
 from recollect.graph.nodes.model import (
     ACTIVE,
     EntityNotFound,
@@ -32,12 +32,12 @@ from recollect.graph.passages import service as passages
 from recollect.postgres.transactions import Transaction
 
 FEW_READ, MAX_READ_BYTES = 20, 5_000_000
-"""Nodes that a call may read to change them, whatever they hold; and bytes of the texts and metadata of more of them:
-values of JSON take many times as much memory."""
+"""How many nodes a call may read to change them, whatever their size, and the maximum number of bytes of the texts and
+metadata of more nodes: decoded, values of JSON take many times as much memory."""
 
 PAGE_NODES, PAGE_BYTES = 200, 2_000_000
-"""Nodes that a write without such a bound reads and changes at a time, and bytes of their texts and metadata: numbers
-of metadata take 15 times that in memory."""
+"""How many nodes a write without such a bound reads and changes at a time, and how many bytes of their texts and
+metadata: numbers in metadata take 15 times that in memory."""
 
 
 async def create_facts(
@@ -48,7 +48,7 @@ async def create_facts(
     The facts of one call must differ. Raises InvalidInput for a new fact of a kind that is not on the graph's
     whitelist; `paths`: for each fact, the argument that holds its kind.
     """
-    facts = [_said(fact, revision) for fact in facts]
+    facts = [_with_time_said(fact, revision) for fact in facts]
     remembered = await store.insert_facts(tx, revision, facts)
     made = [(node.id, fact) for node, fact in zip(remembered, facts, strict=True) if not node.known]
     for index, node in enumerate(remembered):
@@ -285,7 +285,7 @@ def _require_kinds(graph: Graph, fields: Iterable[NodeFields]) -> None:
 def _require_few_tags(rewrites: Iterable[Rewrite]) -> None:
     for rewrite in rewrites:
         before, after = rewrite.head.tags, rewrite.fields.tags
-        if after != before and len(after) >= len(before) and not are_few(after):
+        if after != before and len(after) >= len(before) and not fit_one_node(after):
             raise TooLarge(
                 f"A node may have {MAX_TAGS} tags, of {MAX_TAG_CHARACTERS} characters together. Remove some",
                 code=ErrorCode.REQUEST_TOO_LARGE,
@@ -307,7 +307,7 @@ async def _require_free_names(
     exactly: bool = False,
     own: Container[tuple[str, UUID]] = (),
 ) -> dict[str, NodeRef]:
-    """Raise Conflict for a name that a node has, or that comes twice; return the nodes that have names which are free.
+    """Raise Conflict for a name that is taken or given twice; return the nodes whose names count as free.
 
     `placeholders`: a name that only a placeholder has is free. `own`: names with the nodes that get them, which may
     have another form of them already. `exactly`: another form of a name is another name.
@@ -339,8 +339,8 @@ def _counts(fields: Iterable[NodeFields]) -> dict[str, int]:
     return {"entities": len(listed) - placeholders - facts, "facts": facts, "placeholders": placeholders}
 
 
-def _said(fact: NewFact, revision: Revision) -> NewFact:
-    """The fact with the time and the clock by which it was said: now and the graph's, unless it names others."""
+def _with_time_said(fact: NewFact, revision: Revision) -> NewFact:
+    """The fact with the time when it was said and the offset of its clock: by default now, in the graph's zone."""
     said_at = fact.said_at or revision.at
     offset = revision.offset_at(said_at) if fact.said_offset is None else fact.said_offset
     return replace(fact, said_at=said_at, said_offset=offset)

@@ -3,7 +3,7 @@
 from recollect.memory.model import Forgotten
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.confirmation import confirm
-from recollect_gateway.mcp_endpoint.listed import describe_forms, listed
+from recollect_gateway.mcp_endpoint.short_lists import describe_forms, list_briefly
 from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
 from recollect_gateway.operations.forget import ForgetBody, ForgottenMemories, forget, forgotten_body
 from recollect_http.requests.argument_types import GraphChoice
@@ -41,5 +41,5 @@ FORGET = ToolSpec(
 
 def _forgotten_text(forgotten: Forgotten, asked: int, unknown: list[str]) -> str:
     text = f"forgotten: {asked - len(unknown)} of {asked}"
-    text = f"{text}; not found: {listed(unknown)}" if unknown else text
+    text = f"{text}; not found: {list_briefly(unknown)}" if unknown else text
     return f"{text}{describe_forms(forgotten.forms)}"

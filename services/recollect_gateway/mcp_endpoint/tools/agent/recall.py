@@ -38,7 +38,7 @@ async def recall_memories(call: Call, arguments: Recall) -> Reply | PagedReply:
         page = replace(recalled, hits=recalled.hits[:count], more=more)
         return Reply(recalled_body(page, explain=arguments.explain), _recalled_text(page, arguments.explain, zone))
 
-    pages = ceil(max(arguments.most / DEFAULT_LIMIT, arguments.token_budget / DEFAULT_TOKENS))
+    pages = ceil(max(arguments.limit_or_default / DEFAULT_LIMIT, arguments.token_budget / DEFAULT_TOKENS))
     return PagedReply(len(recalled.hits), render, pages=pages)
 
 

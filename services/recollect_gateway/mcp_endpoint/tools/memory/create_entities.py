@@ -8,7 +8,7 @@ from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity
 from recollect.graph.nodes.model import unique
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.listed import listed
+from recollect_gateway.mcp_endpoint.short_lists import list_briefly
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Content, EntityOut, bare, require_few
 from recollect_gateway.mcp_endpoint.tools.organize.create_entities import CREATE_ENTITIES_IN_ORGANIZE
@@ -81,4 +81,4 @@ def _close_note(close: list[CloseName]) -> str | None:
     if not close:
         return None
     pairs = [f"{item.name!r} and {other!r}" for item in close for other in item.entities]
-    return f"Nearly the same name, if the same is meant, merge_entities makes them one: {listed(pairs)}"
+    return f"Nearly the same name, if the same is meant, merge_entities makes them one: {list_briefly(pairs)}"

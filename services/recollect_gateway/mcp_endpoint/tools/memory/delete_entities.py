@@ -7,7 +7,7 @@ from msgspec import Meta
 from recollect.memory import writing
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.confirmation import confirm
-from recollect_gateway.mcp_endpoint.listed import describe_forms, listed
+from recollect_gateway.mcp_endpoint.short_lists import describe_forms, list_briefly
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, done
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
@@ -31,7 +31,7 @@ async def delete_entities(call: Call, arguments: DeleteEntities) -> Reply:
     if not unknown:
         return done(f"Entities deleted successfully{others}")
     total = len(arguments.entity_names)
-    return done(f"Deleted {total - len(unknown)} of {total} entities. Not found: {listed(unknown)}{others}")
+    return done(f"Deleted {total - len(unknown)} of {total} entities. Not found: {list_briefly(unknown)}{others}")
 
 
 async def _count_deleted(_: Call, arguments: DeleteEntities) -> int:

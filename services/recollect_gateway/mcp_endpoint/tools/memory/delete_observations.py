@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from recollect.graph.nodes.model import unique
 from recollect.graph.observations import service as observations
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.listed import listed
+from recollect_gateway.mcp_endpoint.short_lists import list_briefly
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, done, require_few
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
@@ -65,6 +65,6 @@ def _deleted_some(total: int, unknown: Sequence[tuple[str, str]], known_entities
     """How many observations were deleted, and why the others were not, as the official server begins it."""
     entities = unique(entity for entity, _ in unknown if entity not in known_entities)
     texts = [f"{entity}: {content}" for entity, content in unknown if entity in known_entities]
-    reasons = [f"Entities not found: {listed(entities)}"] if entities else []
-    reasons += [f"Observations not found: {listed(texts)}"] if texts else []
+    reasons = [f"Entities not found: {list_briefly(entities)}"] if entities else []
+    reasons += [f"Observations not found: {list_briefly(texts)}"] if texts else []
     return f"Deleted {total - len(unknown)} of {total} observations. {'. '.join(reasons)}"

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from recollect.graph.relations import service as relations
 from recollect_gateway.calls import Call
-from recollect_gateway.mcp_endpoint.listed import listed
+from recollect_gateway.mcp_endpoint.short_lists import list_briefly
 from recollect_gateway.mcp_endpoint.tool import Arguments, Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, Done, RelationItem, done
 from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
@@ -27,7 +27,7 @@ async def delete_relations(call: Call, arguments: DeleteRelations) -> Reply:
     if not unknown:
         return done("Relations deleted successfully")
     deleted = len(triples) - len(unknown)
-    return done(f"Deleted {deleted} of {len(triples)} relations. The rest matched nothing: {listed(unknown)}")
+    return done(f"Deleted {deleted} of {len(triples)} relations. The rest matched nothing: {list_briefly(unknown)}")
 
 
 DELETE_RELATIONS_IN_ORGANIZE = organize_tool(

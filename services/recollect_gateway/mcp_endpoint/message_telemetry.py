@@ -52,10 +52,10 @@ METHODS = frozenset(
 """The methods that some revision of MCP lets a client send."""
 
 
-async def observed(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+async def measure_message(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Middleware of the SDK's server, inside its tracing: describes the span, and measures the message."""
     method = ctx.method if ctx.method in METHODS else UNKNOWN
-    describe(get_current_span(), method, ctx)
+    describe_span(get_current_span(), method, ctx)
     if method == CALL:  # Measured in `server.py`, where the code of a tool's error is known.
         return await call_next(ctx)
     started, code = time.perf_counter(), "cancelled"
@@ -74,7 +74,7 @@ async def observed(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> 
         record_operation(method, time.perf_counter() - started, code or None)
 
 
-def describe(span: Span, method: str, context: ServerRequestContext[Any, Any]) -> None:
+def describe_span(span: Span, method: str, context: ServerRequestContext[Any, Any]) -> None:
     """Name the SDK's span, and set its attributes and link."""
     if not span.is_recording():
         return

@@ -9,7 +9,7 @@ MAX_CHARACTERS = 120
 """Characters of one of them, at most."""
 
 
-def listed(items: Sequence[str]) -> str:
+def list_briefly(items: Sequence[str]) -> str:
     """The items in one line, the first of many, each shortened; and how many more there are."""
     shown = ", ".join(map(_shortened, items[:MAX_LISTED]))
     more = len(items) - MAX_LISTED
@@ -19,7 +19,7 @@ def listed(items: Sequence[str]) -> str:
 def describe_forms(forms: Mapping[str, Sequence[str]]) -> str:
     """What a sentence adds where a name that a call gave stood for several: all of them, quoted; else nothing."""
     several = dict.fromkeys(repr(form) for named in forms.values() if len(named) > 1 for form in named)
-    return f". In all forms of a name: {listed(list(several))}" if several else ""
+    return f". In all forms of a name: {list_briefly(list(several))}" if several else ""
 
 
 def _shortened(item: str) -> str:
