@@ -1,4 +1,4 @@
-"""Admission: a caller's request is counted against its rates, and its call gets a permit and a slot.
+"""Admission: a caller's request is counted against its rate limits, and its call gets a permit and a slot.
 
 Both transports admit each request once: when the caller is known, and before the body is read.
 """
@@ -28,13 +28,13 @@ CALL_WAIT_SECONDS = 1.0
 """How long a call waits for a permit if its tenant has as many concurrent calls as its plan allows."""
 
 REMEMBERED_CREDENTIALS = 10_000
-"""Credentials that a gateway remembers: so many that a rate refused, with their limits, and so many admitted ones."""
+"""How many credentials a gateway remembers of each kind: those that a rate limit refused, and those admitted."""
 
 _CREDENTIALS = frozenset({b"authorization", b"cookie", TENANT_HEADER.encode()})
 
 
 class Admission:
-    """Counts the requests of callers, and gives their calls permits."""
+    """Counts the requests of callers, and gives their calls permits and slots."""
 
     def __init__(self, limiter: RateLimiter, settings: Settings, presence: PresenceReporter | None = None) -> None:
         self._limiter, self._presence = limiter, presence
@@ -54,9 +54,9 @@ class Admission:
 
     @contextmanager
     def expect_caller(self, scope: Scope) -> Iterator[None]:
-        """Let other calls give way already, while the caller is looked up and admitted inside the block.
+        """Let calls of other tenants give way while the caller is looked up and admitted inside the block.
 
-        The tenant is that of the credential's last admission. It decides nothing but who gives way.
+        The tenant is taken from the credential's last admission, and decides only which calls give way.
         """
         tenant_id = self._tenants.get(_credential(scope))
         if tenant_id is None:
@@ -67,7 +67,7 @@ class Admission:
 
     @asynccontextmanager
     async def admit(self, scope: Scope, caller: Caller) -> AsyncIterator[None]:
-        """A permit for a call, which is served inside the block to the end of its answer. Raises TooManyRequests."""
+        """Hold a permit while a call is served inside the block, to the end of its answer. Raises TooManyRequests."""
         self._tenants[_credential(scope)] = caller.tenant_id
         limits = limits_of(caller)
         try:
@@ -92,12 +92,12 @@ class Admission:
 
     @asynccontextmanager
     async def take_slot(self, caller: Caller) -> AsyncIterator[Slot]:
-        """A slot to work on a call of this tenant, once its turn comes. Raises Unavailable where it comes too late."""
+        """Wait for a slot to work on a call of this tenant. Raises Unavailable if it takes too long."""
         async with AsyncExitStack() as stack:
             try:
                 with metrics.waiting_call():
-                    turn = acquire_slot(self._slots, caller.tenant_id, wait_seconds=self._wait_seconds)
-                    slot = await stack.enter_async_context(turn)
+                    waiting = acquire_slot(self._slots, caller.tenant_id, wait_seconds=self._wait_seconds)
+                    slot = await stack.enter_async_context(waiting)
             except TimeoutError:
                 metrics.record_refused_request("calls_at_work")
                 raise Unavailable(
@@ -111,6 +111,6 @@ class Admission:
 
 
 def _credential(scope: Scope) -> bytes:
-    """A hash by which a credential is known, and which is none itself: of a key, or of a session and its tenant."""
+    """A hash that identifies a credential: a key, or a session and its tenant. It cannot be used as a credential."""
     headers = [b"%s:%s" % (name, value) for name, value in scope["headers"] if name in _CREDENTIALS]
     return hashlib.sha256(b"\n".join(headers)).digest()

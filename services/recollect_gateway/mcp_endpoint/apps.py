@@ -24,13 +24,13 @@ _NO_ORIGIN: dict[str, list[str]] = {
     "frameDomains": [],
     "baseUriDomains": [],
 }
-"""The origins that a page may reach."""
+"""The origins that a page may reach: none."""
 
 
 def may_show_apps(context: Context) -> bool:
-    """Whether the client may be able to show pages.
+    """Whether the client can show pages, as far as it is known.
 
-    Before 2026-07-28 a client says so when it begins a session. We keep no sessions, so any such client may be.
+    Before 2026-07-28 a client says so when it begins a session. No sessions are kept, so True for all of these.
     """
     return context.session.client_capabilities is None or client_supports_apps(context)
 
@@ -66,4 +66,4 @@ def _asset(name: str) -> str:
 
 
 GRAPH_APP = ResourceSpec(None, read_app)
-"""It is in no list, since tools name its address and no person would choose it."""
+"""The page that draws a graph. No list has it: tools name its address, and no person would choose it."""

@@ -15,17 +15,18 @@ from recollect_gateway.mcp_endpoint.rounds import ElicitationRound
 from recollect_gateway.mcp_endpoint.tool import Asker
 
 MAX_UNCONFIRMED = 100
-"""Nodes, or entries of other kinds, that a call removes or undoes without a question, at most."""
+"""The maximum number of nodes, or entries of other kinds, that a call removes or undoes without asking."""
 
 QUESTION = "confirm"
 
 Counter = Callable[[Call, Any], Awaitable[int]]
-"""Counts the nodes or entries that a call would remove or undo, at most."""
+"""A function that counts the nodes or entries that a call would remove or undo; the call may find fewer."""
 
 
 def confirm(effect: str, counter: Counter, *, max_unconfirmed: int = MAX_UNCONFIRMED) -> Asker:
-    """An asker that wants a yes for more than `max_unconfirmed`, and raises Forbidden for a no.
+    """Make an `Asker` that has a person confirm a call that removes more than `max_unconfirmed` nodes or entries.
 
+    The asker raises Forbidden where the person refuses.
     `effect` completes the sentence "This …", with {size} and {graph} filled in.
     """
 

@@ -1,4 +1,4 @@
-"""Parts of an answer that are encoded once, large ones beside the event loop: the SDK handles stand-ins for them.
+"""Encodes the parts of an answer once, large ones beside the event loop, and gives the SDK stand-ins for them.
 
 The SDK validates, copies and encodes a result on the event loop, more than once: 2 MB of small values took 90 ms there.
 It is handed a short text or object in place of each part, and the part is put back where the answer leaves as bytes.
@@ -17,7 +17,7 @@ _STAND_IN = re.compile(rb'\{"encoded":"([0-9a-f]{32})"\}|"encoded:([0-9a-f]{32})
 
 
 class EncodedParts:
-    """The parts of one request's answer, from when they are encoded until they are sent."""
+    """The encoded parts of one request's answer, which wait here until they are sent."""
 
     def __init__(self) -> None:
         self._parts: dict[bytes, bytes] = {}
@@ -31,7 +31,7 @@ class EncodedParts:
         return {_KEY: self._add(encoded)}
 
     def put_back_in(self, send: Send) -> Send:
-        """An ASGI `send` that puts the parts back into the bodies of the answer, and then forgets them."""
+        """An ASGI `send` that replaces the stand-ins in an answer's body by their parts, and then forgets these."""
         delayed_starts: list[dict[str, Any]] = []
 
         async def send_filled(message: Message) -> None:

@@ -16,7 +16,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextConten
 from recollect.errors import ErrorCode, InvalidInputs, RecollectError, TooManyRequests, Unavailable
 
 RETRY_SECONDS = 2
-"""As `Retry-After` of the management API."""
+"""The number of seconds after which a client may try again, the same as `Retry-After` of the management API."""
 
 ERROR_META = "dev.recollect/error"
 OURS = "Something went wrong on our side. Try again; if it happens again, tell an operator."
@@ -34,7 +34,10 @@ def tool_error(error: Exception) -> CallToolResult:
 
 
 def protocol_error(error: Exception) -> MCPError:
-    """An error as the answer to a request that is no tool call. The SDK would send the text of any other exception."""
+    """An error as the answer to a request that is no tool call.
+
+    Unexpected exceptions are replaced, since the SDK would send their texts to the client.
+    """
     if isinstance(error, MCPError):
         return error
     if isinstance(error, RecollectError):
@@ -54,7 +57,7 @@ def as_protocol_errors() -> Iterator[None]:
 
 
 def error_code(error: Exception) -> str:
-    """The stable code of an error, in whichever dialect it is answered."""
+    """The stable code of an error, which is the same in every dialect."""
     return str(error.code if isinstance(error, RecollectError) else ErrorCode.INTERNAL)
 
 

@@ -1,4 +1,4 @@
-"""Spans and metrics of each message, by OpenTelemetry's conventions for MCP, without any text that a client made up.
+"""Names spans and records metrics of messages by OpenTelemetry's conventions for MCP, without any text of a client.
 
 The SDK opens a span around this, named after whatever the client sent. Here the span gets names that the protocol and
 the catalogue know, the tenant, and a link to the HTTP request where a `traceparent` in `_meta` gave it another parent.
@@ -53,7 +53,7 @@ METHODS = frozenset(
 
 
 async def measure_message(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Middleware of the SDK's server, inside its tracing: describes the span, and measures the message."""
+    """Describe a message's span, and measure the message. Middleware of the SDK's server, inside its tracing."""
     method = ctx.method if ctx.method in METHODS else UNKNOWN
     describe_span(get_current_span(), method, ctx)
     if method == CALL:  # Measured in `server.py`, where the code of a tool's error is known.

@@ -1,4 +1,4 @@
-"""Pages: how much of a list any tool answers where the caller gives no limit.
+"""Cuts the lists that tools answer into pages, where the caller gives no limit.
 
 A model pays for every reply, and most clients cut or refuse a long one. So a page ends with the last row that fits, and
 says where the next begins. A caller that gives a limit gets that many rows, up to the bound on any reply.
@@ -12,10 +12,10 @@ from recollect.graph.relations.model import Relation, Subgraph
 from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
 
 PAGE_BYTES = 16_000
-"""Bytes of a page's text, and of its structured content, at most: about 4,000 tokens."""
+"""The maximum size of a page's text, and of its structured content, in bytes: about 4,000 tokens."""
 
 PAGE_ROWS = 100
-"""Rows of a page, at most."""
+"""The maximum number of rows of a page."""
 
 CUT = "size"
 """The value of `cut` where a page had no room for all that was found."""
@@ -95,7 +95,7 @@ def paged_graph(
 
 
 def fit_page(reply: PagedReply, size: Callable[[Reply], int]) -> Reply:
-    """The reply with as many rows as fit, and the first row in any case; `size` is the size of a reply in bytes."""
+    """The reply with as many rows as fit its pages, and at least one; `size` returns the size of a reply in bytes."""
     if reply.pages is None:
         return reply.render(reply.row_count)
     max_bytes = PAGE_BYTES * reply.pages
@@ -109,7 +109,7 @@ def fit_page(reply: PagedReply, size: Callable[[Reply], int]) -> Reply:
 
 
 def _pages(limit: int | None) -> int | None:
-    """How many pages may be filled: one, or any number (None) where a limit was given."""
+    """The number of pages that a reply may fill: one, or any number (None) where a limit was given."""
     return 1 if limit is None else None
 
 
@@ -119,7 +119,7 @@ def _is_of(relation: Relation, names: set[str], within: bool) -> bool:
 
 
 def _largest(count: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `count` that fits, 0 where 1 does not. It tries 1, and none above twice the result."""
+    """The largest number up to `count` that fits, 0 if 1 does not. It tries no number above twice the result."""
     if count == 0:
         return 0
     least, beyond = 0, 1

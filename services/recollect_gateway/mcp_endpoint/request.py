@@ -22,9 +22,9 @@ Context = ServerRequestContext[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class McpRequest:
-    """Who sent an HTTP request to the MCP endpoint, what it is offered, and its body as far as it was read.
+    """Who sent an HTTP request to the MCP endpoint, what it is offered, and how much of its body was read.
 
-    `sender` is an error where the database could not be asked who it is: the answer holds nothing of any tenant then.
+    `sender` is an error if the database was unreachable, and the caller is unknown: the answer has nothing of a tenant.
     `http_span`: the span of the HTTP request, where there is one. `stream`: for a request whose answer stays open.
     `parts`: the encoded parts of the answer; the SDK handles stand-ins for them.
     """
@@ -38,7 +38,7 @@ class McpRequest:
 
     @property
     def caller(self) -> Caller:
-        """The caller; raises Unavailable where the database could not be asked who it is."""
+        """The caller; raises Unavailable if the caller is unknown."""
         if isinstance(self.sender, Unavailable):
             raise self.sender
         return self.sender
@@ -48,7 +48,7 @@ class McpRequest:
         return self.selection.offers(tool, self.caller)
 
     def answers(self, tool: ToolSpec) -> bool:
-        """Whether a call of the tool is answered. Where the caller could not be looked up, the answer is an error."""
+        """Whether a call of the tool is answered. If the caller is unknown, the answer is an error."""
         return self.selection.selects(tool) if isinstance(self.sender, Unavailable) else self.offers(tool)
 
     def dialect_of(self, tool: ToolSpec) -> ToolSpec:

@@ -18,7 +18,7 @@ AUDIENCE = "recollect"
 
 
 def sealed_state(settings: Settings) -> RequestStateBoundary:
-    """Middleware that seals each state sent out and opens each that comes back, on any gateway with the same secret."""
+    """Middleware that seals each state sent out, and opens it on any gateway that has the same secret."""
     secret = settings.pepper
     key = HKDF(hashes.SHA256(), length=32, salt=None, info=b"recollect request state").derive(secret)
     security = RequestStateSecurity(keys=[key], ttl=STATE_SECONDS, bind_principal=_principal)
@@ -26,6 +26,6 @@ def sealed_state(settings: Settings) -> RequestStateBoundary:
 
 
 def _principal(context: Context) -> str:
-    """Whose state it is; raises Unavailable where the caller is unknown, so that the state is refused."""
+    """The caller to whom the state belongs; raises Unavailable, which refuses the state, if the caller is unknown."""
     caller = request_of(context).caller
     return f"{caller.tenant_id}/{caller.subject}"

@@ -16,7 +16,7 @@ from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply, ToolSpec, req
 from recollect_http.requests.bodies import LARGE
 
 MAX_ITEMS_ON_LOOP = 500
-"""Rows, with their related items, of a reply that is rendered on the event loop, at most."""
+"""The maximum number of rows, with their related items, of a reply that is rendered on the event loop."""
 
 T = TypeVar("T", covariant=True)
 
@@ -97,7 +97,7 @@ def _render_reply(
 
 
 def dump_result(result: CallToolResult | InputRequiredResult) -> dict[str, Any]:
-    """A result as the SDK dumps it."""
+    """The result as the JSON object that the SDK sends."""
     return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 

@@ -1,6 +1,7 @@
-"""Requests of several rounds: the server asks its client, which sends the request again with the answers and our state.
+"""Requests of several rounds: the server asks a question, and the client sends the request again with the answer.
 
-At 2026-07-28 a server asks its client in this way only.
+The second request also has the state that came with the question. At 2026-07-28 a server asks its client in this way
+only.
 """
 
 from collections.abc import Mapping

@@ -27,7 +27,7 @@ _DEFAULT = "x-default-setting"
 
 
 def default_of(setting: str) -> dict[str, str]:
-    """For `extra_json_schema`: the default of an argument that may be null is this setting."""
+    """A value for `extra_json_schema` which says that the default of an argument is this setting."""
     return {_DEFAULT: setting}
 
 
@@ -70,7 +70,10 @@ def items_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
 
 @cache
 def _inlined(type_: type[msgspec.Struct]) -> Any:
-    """The part that does not depend on settings, cached: callers must not change it. All tools take 0.2 s of a core."""
+    """The schema of a struct, without defaults that are settings. It is cached, so callers must not change it.
+
+    The schemas of all tools take 0.2 s of a core.
+    """
     (schema,), components = msgspec.json.schema_components([type_], ref_template="{name}")
     return _inline(schema, components)
 
@@ -119,9 +122,10 @@ def _without(schema: Any, keywords: frozenset[str]) -> Any:
 
 
 def _portable(schema: Any) -> Any:
-    """A schema in which every value has one type, and no format is one that some model API does not know.
+    """Simplify a schema, so that every value has one type, and only formats that every model API knows.
 
-    Of a union its text is listed, which callers may send for each of the others, too, or else what is not null.
+    A union becomes its option for texts, which callers may send for the other options, too. Without such an option, it
+    becomes the one that is not null.
     """
     if isinstance(schema, list):
         return [_portable(item) for item in schema]

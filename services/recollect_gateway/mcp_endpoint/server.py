@@ -65,8 +65,8 @@ INSTRUCTIONS = (
 LIST_TTL_MS = 60_000
 
 RESULT_SIZE, MAX_RESULT_CHARACTERS = "anthropic/maxResultSizeChars", 500_000
-"""How many characters of an answer Claude Code passes on, and the most that it can be configured to. By default it
-writes an answer to a file from 25,000 tokens on: https://code.claude.com/docs/en/mcp."""
+"""The key in `_meta` for the characters of an answer that Claude Code passes on, and the maximum that it supports. By
+default it writes an answer to a file from 25,000 tokens on: https://code.claude.com/docs/en/mcp."""
 
 OUTLINED_TOOLSETS = frozenset({"agent", "openai"})
 """Toolsets whose tools are listed with what they answer."""
@@ -83,7 +83,7 @@ CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
 
 @dataclass(frozen=True, slots=True)
 class McpHandlers:
-    """Handlers of the protocol's requests, a method for each.
+    """The handlers of the protocol's requests, one method each.
 
     `tools`: by name. `definitions`: how each tool is listed, in each of its dialects.
     """
@@ -187,7 +187,7 @@ class McpHandlers:
     def _count_use(
         self, request: McpRequest, kind: Kind, name: str, *, failed: bool, seconds: float | None = None
     ) -> None:
-        """Count a call for its tenant, if that is known: in memory, so that the call does not wait.
+        """Count a call for its tenant, if that is known. It is counted in memory, so that the call does not wait.
 
         `seconds`: how long it took, where it was timed.
         """
@@ -257,7 +257,7 @@ def definition(tool: ToolSpec) -> Tool:
 
 
 def _meta(tool: ToolSpec) -> dict[str, Any] | None:
-    """What some clients know of a tool beside the protocol; None: nothing."""
+    """The `_meta` of a tool, which some clients read: the page that shows its answer, and its size; None if empty."""
     page = {"ui": {"resourceUri": tool.view}} if tool.view is not None else {}
     return page | ({RESULT_SIZE: MAX_RESULT_CHARACTERS} if tool.large else {}) or None
 

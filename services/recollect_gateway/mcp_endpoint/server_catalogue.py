@@ -30,4 +30,4 @@ class ServerCatalogue:
 
 
 RECOLLECT = ServerCatalogue(tools=TOOLS, prompts=PROMPTS, resources=(GRAPH_APP,), default_toolsets=DEFAULT_TOOLSETS)
-"""What Recollect offers."""
+"""The catalogue of Recollect itself."""

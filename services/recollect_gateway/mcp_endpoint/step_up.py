@@ -1,4 +1,4 @@
-"""Checks that some calls need beyond a known caller: step-up, and a caller looked up anew.
+"""Finds the calls for which a known caller is not enough: those that need a wider token, or an admin looked up anew.
 
 Step-up: the client's token is too narrow for a tool, but the person behind it may grant the missing scope. The
 specification asks for HTTP 403 with a challenge then, before anything else of the request is looked at. Tools that an

@@ -83,24 +83,27 @@ class PagedReply:
 
 
 Handler = Callable[[Call, Any], Awaitable[Reply | PagedReply | CallToolResult]]
-"""Answers a call with its arguments; a CallToolResult, which may hold more than text and structure, is sent as is."""
+"""A function that answers a call, given the tool's arguments. A CallToolResult, which may hold more than text and
+structured content, is sent as it is."""
 
 Asker = Callable[[Call, Any, ElicitationRound], Awaitable[InputRequiredResult | None]]
-"""Makes the question that a client must answer before a tool does anything; None: there is none, or it is answered."""
+"""A function that makes the question that a client must answer before the tool runs. It returns None where there is no
+question, or where it is answered."""
 
 JobRenderer = Callable[[Call, Job], Awaitable[Reply | CallToolResult]]
-"""Makes a tool's answer once the job that it started has succeeded."""
+"""A function that makes a tool's answer, once the job that the tool started has succeeded."""
 
 ErrorRenderer = Callable[[Exception], CallToolResult]
 Substitute = Callable[[Services], Awaitable[Reply]]
-"""Answers in a tool's place while the database is unreachable and the caller is unknown: with nothing of any tenant."""
+"""A function that answers instead of a tool's handler, while the database is unreachable and the caller is unknown. Its
+answer has nothing of any tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """The jobs that a tool starts, and how it renders the result of one.
+    """The kind of the jobs that a tool starts, and the function that renders the result of one.
 
-    `mode`: where several tools start jobs of the kind, this tool's are those whose arguments have this mode.
+    `mode`: the `mode` in the arguments of this tool's jobs, if several tools start jobs of the kind.
     """
 
     kind: str
@@ -108,28 +111,28 @@ class LongWork:
     mode: str | None = None
 
     def starts(self, job: Job) -> bool:
-        """Whether the tool starts such jobs, even if this one was started in another way."""
+        """Whether the tool starts jobs like this one, even if another tool or a route started this one."""
         return job.kind == self.kind and self.mode in (None, job.arguments.get("mode"))
 
 
 FROM_HANDLER = msgspec.Struct
-"""The arguments of a tool: those that its handler takes."""
+"""The value of `ToolSpec.arguments` that means: the type of the handler's second parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """One tool of the catalogue.
 
-    Its scope follows from whether it writes, unless it `needs` another: the one of the route that does the same. Its
-    `name` is that of its handler, its `arguments` are those that the handler takes, its `title` is the name in words,
-    and it is `idempotent` if it only reads, unless these say otherwise.
+    Four fields are derived unless they are given: `name` is the handler's name, `title` the name in words, `arguments`
+    the type that the handler takes, and a tool that only reads is `idempotent`. `needs`: the scope of the route that
+    does the same, if it is not the scope for reading or for writing memories.
 
-    `render_error` renders errors in the dialect of its toolset. `substitute`: for a tool that reports an unavailable
-    database by a result that is no error. `dialects`: the tool as other toolsets offer it, in which it is a guest; each
-    applies where none of the tool's own toolsets is selected. `ask` runs before the handler, at revisions where a
-    server can ask its client. `work`: for a tool that may start a job. `listed`: how the tool is listed where that does
-    not follow from its types. `view`: the address of the page that shows its answer, for clients that show pages.
-    `large`: its answer has no page at which it ends, so clients are told to take a long one whole.
+    `render_error` renders errors in the dialect of the tool's toolset. `substitute`: for a tool that reports an
+    unavailable database by a result that is not an error. `dialects`: the tool as other toolsets offer it; a dialect is
+    used if none of the tool's own toolsets is selected. `ask` runs before the handler, at revisions of the protocol at
+    which a server can ask its client. `work`: for a tool that may start a job. `listed`: the tool as `tools/list` has
+    it, if that does not follow from its types. `view`: the address of the page that shows its answer, for clients that
+    show pages. `large`: its answer is not cut into pages, so clients are asked to take a long one whole.
     """
 
     description: str
@@ -184,17 +187,17 @@ def _arguments_of(handler: Handler) -> type[msgspec.Struct]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What one request is offered: toolsets by name, and whether only tools that read."""
+    """The toolsets that one request selects, and whether it selects only tools that read."""
 
     toolsets: frozenset[str]
     read_only: bool = False
 
     def selects(self, tool: ToolSpec) -> bool:
-        """Whether the request selects the tool, whatever its caller may do."""
+        """Whether the request selects the tool, regardless of what its caller may do."""
         return bool(tool.toolsets & self.toolsets) and (tool.read_only or not self.read_only)
 
     def offers(self, tool: ToolSpec, caller: Caller) -> bool:
-        """Whether the tool is listed for this caller, and may be called: one filter decides both."""
+        """Whether the tool is listed for this caller, and may be called. One filter decides both."""
         return self.may_offer(tool, caller) and caller.may(tool.scope)
 
     def may_offer(self, tool: ToolSpec, caller: Caller) -> bool:
@@ -202,5 +205,5 @@ class Selection:
         return self.selects(tool) and bool(tool.toolsets & self.chosen(caller))
 
     def chosen(self, caller: Caller) -> frozenset[str]:
-        """The selected toolsets, as far as the credential reaches them."""
+        """The selected toolsets that the credential reaches."""
         return self.toolsets if caller.toolsets is None else self.toolsets & caller.toolsets

@@ -1,7 +1,7 @@
-"""Arguments that a tool does not have: clients add their own to those of the model.
+"""Decides which unknown arguments of a call are ignored: some clients add their own to those of the model.
 
-They are ignored, and the answer names them. Refused are those that a model meant for the tool: a name like one of the
-tool's own, at any depth, and any unknown one where a misspelt argument would do harm.
+Arguments that a model meant for the tool are refused: those with a name like one of the tool's own, at any depth, and,
+for tools to which a misspelt argument would do harm, all others. The answer names the arguments that were ignored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,16 +21,17 @@ CLIENT_ARGUMENTS = frozenset({"toolCallId", "sessionId", "action", "chatInput"})
 """Arguments that n8n adds to the calls of its agents."""
 
 WHOSE_MEMORY = frozenset({"tenant", "graph"})
-"""Names that say whose memory is meant, refused like misspelt ones: no call may go to another than it names."""
+"""Names that say whose memory is meant. They are refused like misspelt ones: a call must not use another memory than it
+names."""
 
 MAX_IGNORED = 20
-"""Unknown arguments of one call that are ignored, at most."""
+"""The maximum number of unknown arguments of one call that are ignored."""
 
 SIMILAR = 75
-"""The similarity, of 100, from which on a name counts as a misspelt one."""
+"""The similarity, in percent, from which on a name counts as misspelt."""
 
 SHORTEST = 4
-"""Letters of a name that may be found within another, at least."""
+"""The minimum length of a name that is looked for inside other names, in letters."""
 
 
 def ignored_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> list[str]:
@@ -61,7 +62,7 @@ def _is_ignored(tool: ToolSpec, name: str) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether an answer can repeat the name."""
+    """Whether a name is short and harmless enough for an answer to repeat it."""
     try:
         check_text(name)
     except InvalidInput:

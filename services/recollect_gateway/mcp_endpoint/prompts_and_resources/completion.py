@@ -32,10 +32,10 @@ TOOL = "tool"
 """The argument of a resource template that names a tool."""
 
 MAX_VALUES = 100
-"""Values of one answer, at most, as MCP requires."""
+"""The maximum number of values of one answer, as MCP requires."""
 
 MAX_TYPED = 512
-"""Characters of the typed prefix, at most: no name is longer."""
+"""The maximum length of the typed prefix, in characters: no name is longer."""
 
 NOTHING = Completion(values=[], total=0, has_more=False)
 
@@ -95,7 +95,7 @@ def _with_prefix(names: Iterable[str], prefix: str) -> Completion:
 
 
 async def _complete_node(call: Call, graph: str | None, prefix: str) -> Completion:
-    """Names of nodes; none for a graph out of the credential's reach, as for one that does not exist."""
+    """The names of nodes; none for a graph that the credential does not reach, as for one that does not exist."""
     try:
         async with call.searching(graph) as view:
             names, more = await search.complete_names(view, prefix, limit=MAX_VALUES)

@@ -1,4 +1,7 @@
-"""Prompts: texts that a person gives to an agent by name. A prompt is offered where all tools are that it names."""
+"""Prompts: texts that a person gives to an agent by name.
+
+A prompt is offered to a request that is offered all the tools that the prompt names.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +32,7 @@ GRAPH = "graph"
 """The argument that names a graph, both of prompts and of resource templates."""
 
 MAX_QUESTION = 4_000
-"""Characters of a question, at most."""
+"""The maximum length of a question, in characters."""
 
 _GRAPH = PromptArgument(name=GRAPH, title="Graph", description="Name or id of the graph; default: the credential's")
 _QUESTION = PromptArgument(name="question", title="Question", description="The question to answer", required=True)
@@ -42,7 +45,7 @@ Arguments = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:
-    """A prompt: its arguments, the tools that its text names, and the text or messages that it makes of arguments.
+    """The specification of a prompt: its arguments, the tools that it names, and the function that makes its text.
 
     `ask` makes a question for the client, at revisions where a server can ask; None: there is none, or it is answered.
     """
@@ -56,7 +59,7 @@ class PromptSpec:
     ask: Callable[[Arguments, ElicitationRound], InputRequiredResult | None] | None = None
 
     def messages(self, arguments: Arguments) -> list[PromptMessage]:
-        """Its messages for these arguments; a text becomes one message of the user."""
+        """The messages of the prompt for these arguments; a text becomes one message of the user."""
         text = self.text(arguments)
         if isinstance(text, str):
             return [PromptMessage(role="user", content=TextContent(type="text", text=text))]
@@ -165,7 +168,7 @@ class PromptHandlers:
 
 
 def _check_arguments(prompt: PromptSpec, arguments: Arguments) -> Arguments:
-    """The checked arguments, without the empty ones: clients send those for fields that were not filled in."""
+    """Check the arguments, and return those that are not empty: clients send empty ones for fields left blank."""
     known = {argument.name for argument in prompt.arguments}
     values = {name: value for name, value in arguments.items() if value.strip()}
     if unknown := sorted(values.keys() - known):

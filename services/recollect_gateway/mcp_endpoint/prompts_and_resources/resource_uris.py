@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 KNOWLEDGE_GRAPH = "memory://knowledge-graph"
-"""The address at which the official memory server has the whole graph."""
+"""The address of the whole graph on the official memory server."""
 
 GRAPHS = "recollect://graphs"
 GRAPH_TEMPLATE = "recollect://graphs/{graph}"
@@ -22,10 +22,11 @@ GRAPH_VIEW = "ui://recollect/graph"
 """The page that draws what `explore` found."""
 
 MAX_LENGTH = 8_192
-"""Characters of an address, at most: of a name, 512 characters of four bytes, each written as three characters."""
+"""The maximum length of an address, in characters: a name may have 512 characters of four bytes, each byte written as
+three characters."""
 
 MAX_CHOICES = 50
-"""Kinds and tags of an address, at most."""
+"""The maximum number of kinds and tags in an address."""
 
 _ADDRESS = re.compile(r"recollect://graphs(?:/(?P<graph>[^/?#]+)(?:/nodes/(?P<node>[^?#]+)|(?:\?(?P<query>[^#]*))?))?")
 """A `/` in a node's name may be encoded or not: some clients fill in templates by plain substitution."""

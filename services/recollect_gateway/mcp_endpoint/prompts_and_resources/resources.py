@@ -57,13 +57,13 @@ JSON = "application/json"
 _TOOLS = TOOL_TEMPLATE.removesuffix("{tool}")
 
 PAGE = 100
-"""Graphs on one page of `resources/list`."""
+"""The number of graphs on a page of `resources/list`."""
 
 MAX_GRAPHS = 1_000
-"""Graphs that `recollect://graphs` lists, at most; `more` says that there are others."""
+"""The maximum number of graphs that `recollect://graphs` lists; `more` says that there are others."""
 
 MAX_RELATIONS = 100
-"""Relations that a node's resource holds, at most; `more_relations` says that there are others."""
+"""The maximum number of relations in a node's resource; `more_relations` says that there are others."""
 
 READ_METHOD = "resources/read"
 
@@ -279,7 +279,7 @@ async def _read_node(call: Call, graph: str, name_or_id: str) -> Struct:
 
 @contextmanager
 def _unknown_if_missing(uri: str) -> Iterator[None]:
-    """Answer a graph out of the credential's reach, and an invalid name, like a graph that does not exist."""
+    """Answer for a graph that the credential does not reach, or an invalid name, as if there were no such graph."""
     try:
         yield
     except (NotFound, Forbidden, InvalidInput):

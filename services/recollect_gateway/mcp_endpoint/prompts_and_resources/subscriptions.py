@@ -53,7 +53,7 @@ from recollect_gateway.streaming.streams import PollResult
 METHOD = "subscriptions/listen"
 
 MAX_URIS = 100
-"""Resources that one stream listens to, at most."""
+"""The maximum number of resources that one stream listens to."""
 
 GraphNames = frozenset[tuple[UUID, str]]
 
@@ -72,7 +72,7 @@ def listens(message: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What one look found: the addresses of written resources, and the present state of all that is watched."""
+    """The result of one poll: the addresses of written resources, and the present state of everything watched."""
 
     updated: tuple[str, ...]
     seen: tuple[WatchState, ...]
@@ -81,7 +81,7 @@ class News:
 
 @dataclass(slots=True)
 class Subscription:
-    """What one stream listens to, and its state at the last look.
+    """The resources and lists that one stream listens to, with their state at the last poll.
 
     `catalogue`: every tool there is. `watched`: parts of graphs, by their address; `seen` has their states in the same
     order. `list_uris`: addresses of the list of graphs. `tools`, `lists`: whether the stream listens to the lists of
@@ -110,7 +110,7 @@ class Subscription:
 
     @property
     def honored(self) -> SubscriptionFilter:
-        """What the stream listens to, as the acknowledgement says it."""
+        """The subscription as the acknowledgement reports it: without anything that the caller may not read."""
         honored = SubscriptionFilter(
             tools_list_changed=self.tools or None,
             resources_list_changed=self.lists or None,
@@ -217,7 +217,7 @@ def subscription_of(
     requested: SubscriptionFilter,
     tasks: WatchedTasks,
 ) -> Subscription:
-    """The subscription to what was requested, as far as it can be listened to; raises MCPError for too many URIs."""
+    """Make the subscription for a request, without what the caller may not read; raises MCPError for too many URIs."""
     uris = list(dict.fromkeys(requested.resource_subscriptions or ()))
     if len(uris) > MAX_URIS or any(len(uri) > MAX_LENGTH for uri in uris):
         raise MCPError(

@@ -1,4 +1,4 @@
-"""`tasks/get`, `tasks/update` and `tasks/cancel`: a task is read and cancelled by the rules that hold for its job."""
+"""Handles `tasks/get`, `tasks/update` and `tasks/cancel`, by the rules that hold for the job of a task."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -92,7 +92,7 @@ class TaskHandlers:
             return {}
 
     async def find_all(self, tx: Transaction, job_ids: Iterable[UUID]) -> dict[UUID, Job]:
-        """The jobs, of those with these ids, that are tasks and that the caller may read."""
+        """The jobs with these ids that are tasks and that the caller may read, by id."""
         if not may_have_tasks(tx.caller):
             return {}
         found = await jobs.find_jobs(tx, list(job_ids))
@@ -115,7 +115,7 @@ class TaskHandlers:
             return task | failed | {"error": error.error.model_dump(mode="json", exclude_none=True)}
 
     async def _find(self, tx: Transaction, task_id: str) -> Job:
-        """The job of a task; raises the same NotFound whether there is none or the caller may not read it."""
+        """The job of a task; raises the same NotFound if there is none and if the caller may not read it."""
         job_id = spelled_id(task_id)
         found = {} if job_id is None else await self.find_all(tx, [job_id])
         if job_id not in found:

@@ -19,7 +19,7 @@ from recollect_gateway.mcp_endpoint.tasks.wire import require_tasks, status_mess
 FIELD = "taskIds"
 
 MAX_TASKS = 100
-"""Tasks that one stream listens to, at most."""
+"""The maximum number of tasks that one stream listens to."""
 
 
 class TaskStatus(Notification[dict[str, Any], Literal["notifications/tasks"]]):
@@ -40,7 +40,7 @@ class WatchedTasks:
     reported: dict[UUID, tuple[str, str | None] | None] = field(default_factory=dict)
 
     async def begin(self, tx: Transaction) -> None:
-        """Drop ids that are of no task, or of one that the caller may not read."""
+        """Drop the ids of tasks that do not exist, or that the caller may not read."""
         found = await self.handlers.find_all(tx, self.requested) if self.requested else {}
         self.graphs = {job_id: found[job_id].graph_id for job_id in self.requested if job_id in found}
         self.reported = dict.fromkeys(self.graphs)

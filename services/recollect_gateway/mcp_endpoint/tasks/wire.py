@@ -21,7 +21,7 @@ from recollect_gateway.mcp_endpoint.tools import TOOLS
 EXTENSION = "io.modelcontextprotocol/tasks"
 
 POLL_MS = 1_000
-"""How long a client is asked to wait between two polls of a task."""
+"""The number of milliseconds that a client is asked to wait between two polls of a task."""
 
 STATUSES = {
     "queued": "working",
@@ -66,7 +66,7 @@ def require_tasks(context: Context) -> None:
 
 
 def require_name_header(context: Context, task_id: str) -> None:
-    """Raise MCPError unless the name header holds the task's id too: proxies that route requests read only headers."""
+    """Raise MCPError unless the name header has the task's id: proxies that route requests read only headers."""
     header = context.request.headers.get(MCP_NAME_HEADER) if context.request is not None else None
     if header is None or decode_header_value(header) != task_id:
         raise MCPError(HEADER_MISMATCH, f"{MCP_NAME_HEADER} header does not match the parameter 'taskId'")

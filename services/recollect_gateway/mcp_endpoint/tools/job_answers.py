@@ -1,4 +1,4 @@
-"""Answers that the tools which start jobs, of any toolset, share with those that watch jobs."""
+"""The answers of tools that start jobs, in any toolset, and of tools that watch them."""
 
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ class JobError(Struct, frozen=True):
 
 
 class OutputOut(Struct, frozen=True, omit_defaults=True):
-    """What a job left: a GET of `path`, on the gateway's management API and with the same key, answers all of it.
+    """The output of a job. A GET of `path` on the gateway's management API, with the same key, answers all of it.
 
     `text` is a piece of it, as far as that was asked for; the next begins at `next_offset`, unless it was the last.
     """
@@ -31,7 +31,7 @@ class OutputOut(Struct, frozen=True, omit_defaults=True):
 
 
 class JobOut(Struct, frozen=True, omit_defaults=True):
-    """A job. `done` of `total` counts what its kind counts; `output_bytes` of `output` wait to be fetched."""
+    """A job. `done` of `total` items are done, counted as its kind counts them; `output_bytes` of output are ready."""
 
     id: str
     kind: str

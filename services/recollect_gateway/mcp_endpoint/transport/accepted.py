@@ -1,4 +1,4 @@
-"""Answers in what a client accepts: JSON, server-sent events, or either.
+"""Sends answers in the form that a client accepts: JSON, server-sent events, or either.
 
 Clients of MCP must accept both, and the SDK refuses any other with 406. Some accept one alone, or name nothing. So the
 SDK is told that both are accepted, and its answer is put into the other form where the client accepts only that:
@@ -39,7 +39,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What a client accepts. `form`: how it is answered; `streams`: whether it takes what is nothing but a stream."""
+    """The forms of answers that a client accepts; `streams`: whether it accepts an answer that can only be a stream."""
 
     form: Form
     streams: bool
@@ -59,7 +59,7 @@ class Accepted:
         return cls(form or Form.NONE, events or ("*/*" in named and server_sent_events.MEDIA_TYPE not in refused))
 
     def refusal(self, *, listens: bool) -> str | None:
-        """What to tell a client that accepts no form of the answer; None where it accepts one."""
+        """The error message for a client that accepts no form of the answer; None if it accepts one."""
         if listens and not self.streams:
             return f"The answer is a stream without an end: accept {server_sent_events.MEDIA_TYPE}"
         if self.form is Form.NONE:
@@ -67,7 +67,7 @@ class Accepted:
         return None
 
     def put(self, *sends: Send, listens: bool) -> Sequence[Send]:
-        """Senders of parts of one answer, which puts it into the form that the client accepts."""
+        """Wrap functions that send parts of one answer, so that they send it in the form that the client accepts."""
         if listens or self.form is Form.EITHER:
             return sends
         answer = _JsonAnswer() if self.form is Form.JSON else _EventAnswer()
@@ -147,13 +147,13 @@ class _EventAnswer:
         return convert
 
     def _data(self, body: bytes, *, more: bool) -> Message:
-        """A part of the event: a line's end in JSON is white space, and in an event the end of its data."""
+        """A part of the event's data without line breaks: these are white space in JSON, and would end the data."""
         begin, self.has_begun = b"" if self.has_begun else _START, True
         return _body(begin + body.replace(b"\n", b" ") + (b"" if more else b"\n\n"), more=more)
 
 
 def accepting_both(headers: Iterable[tuple[bytes, bytes]]) -> HeaderList:
-    """The headers of a request, as if its client accepted both forms."""
+    """The headers of a request, changed to accept both forms of answers."""
     return [*((name, value) for name, value in headers if name != b"accept"), _BOTH]
 
 

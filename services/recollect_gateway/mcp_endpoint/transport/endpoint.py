@@ -78,9 +78,9 @@ class McpAddress:
 
 @dataclass(frozen=True, slots=True)
 class ReadyRequest:
-    """A request that can be answered now: its message is complete and permitted, and its caller has a turn.
+    """A request that can be answered now: its message is complete and permitted, and its call has a slot.
 
-    `send` sends the answer, and gives way to other tenants between its parts.
+    `send` sends the answer, and lets calls of other tenants go on between its parts.
     """
 
     request: McpRequest
@@ -114,9 +114,9 @@ class McpEndpoint:
         self._max_bytes = services.settings.max_request_bytes
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request; only POST, since the server sends no requests of its own over GET.
+        """Serve one HTTP request. Only POST is accepted, since the server sends no messages of its own over GET.
 
-        A person who opens the address in a browser is led to the page for people.
+        A person who opens the address in a browser is redirected to the home page.
         """
         request: AnyRequest = Request(scope)
         if is_visitor(request) and _ADDRESS.match(_path_of(request)):
@@ -139,10 +139,10 @@ class McpEndpoint:
     async def _prepare(
         self, request: AnyRequest, receive: Receive, send: Send, stack: AsyncExitStack
     ) -> ReadyRequest | None:
-        """Admit the request, read its message and wait for its turn; None if its client left before the message ended.
+        """Admit the request, read its message and wait for a slot; None if its client left before the message ended.
 
-        The request keeps its place and its turn until the stack is closed. Raises RecollectError, or MCPError where
-        the message is at fault.
+        The request keeps its permit and its slot until the stack is closed. Raises RecollectError, or MCPError if the
+        message is at fault.
         """
         mcp_request = await self._admit(request, body := CountedBody(receive), stack)
         message = await self._read_message(body)
@@ -157,7 +157,7 @@ class McpEndpoint:
     async def _answer(self, ready: ReadyRequest, scope: AsgiScope, receive: Receive, send_keep_alive: Send) -> None:
         """Answer a call that needs no stream directly, and any other message by the SDK's transport.
 
-        `send_keep_alive` takes no turns: keeping the connection open is no part of the work.
+        `send_keep_alive` sends at once, without regard to slots: it only keeps the connection open.
         """
         mcp_request, message = ready.request, ready.message
         headers, is_stream = _trimmed(scope["headers"]), mcp_request.stream is not None
@@ -179,7 +179,7 @@ class McpEndpoint:
     async def _wait_for_slot(
         self, mcp_request: McpRequest, receive: Receive, send: Send, stack: AsyncExitStack
     ) -> Send:
-        """Wait for the call's turn, which it keeps until the stack is closed; return how to send its answer.
+        """Wait for a slot, which the call keeps until the stack is closed; return the function that sends its answer.
 
         A call whose tenant is unknown does not wait.
         """
@@ -191,7 +191,7 @@ class McpEndpoint:
     async def _open_stream(
         self, request: AnyRequest, mcp_request: McpRequest, message: bytes, stack: AsyncExitStack
     ) -> McpRequest:
-        """Open a stream for a request that asks for one, which then no longer counts among its tenant's calls.
+        """Open a stream if the request asks for one. Then it no longer counts among its tenant's calls.
 
         Raises TooManyRequests.
         """
@@ -207,7 +207,7 @@ class McpEndpoint:
         return replace(mcp_request, stream=stack.enter_context(self._streams.opened(mcp_request.sender, renew, "mcp")))
 
     async def _answer_by_transport(self, message: bytes, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Have the SDK's transport answer."""
+        """Hand the message to the SDK's transport, which answers it."""
         # The SDK types ASGI as Starlette does, Litestar more narrowly: the messages are the same.
         await self.sessions.handle_request(cast(Any, scope), cast(Any, _replayed(message, receive)), cast(Any, send))
 
@@ -239,7 +239,7 @@ class McpEndpoint:
     async def _admit(self, request: AnyRequest, body: CountedBody, stack: AsyncExitStack) -> McpRequest:
         """Find out who calls and what the request is offered.
 
-        The caller keeps a place among the calls of its tenant until the stack is closed.
+        The call keeps one of its tenant's permits until the stack is closed.
         """
         address = _address_of(request)
         if request.method != "POST":
@@ -254,7 +254,7 @@ class McpEndpoint:
         return McpRequest(caller, _selection(self._catalogue, address, request.headers), body, http_span)
 
     async def _look_up_admin(self, request: AnyRequest, mcp_request: McpRequest, message: bytes) -> McpRequest:
-        """Look the caller up anew, rather than trust the cached one, where the call needs an admin."""
+        """Look the caller up again if the call needs an admin, since the remembered caller may no longer be one."""
         sender, tools = mcp_request.sender, self._catalogue.tools
         if isinstance(sender, Unavailable) or not sender.may(Scope.TENANT_ADMIN):
             return mcp_request
@@ -263,7 +263,7 @@ class McpEndpoint:
         return replace(mcp_request, sender=await self._caller(request, _address_of(request).tenant, remembered=False))
 
     async def _require_scope(self, request: McpRequest, message: bytes) -> None:
-        """Raise InsufficientScope for a call that the token does not allow and a step-up would."""
+        """Raise InsufficientScope for a call that the token does not allow, but a wider token would (`step_up.py`)."""
         scope = await read_body(message, lambda body: missing_scope(request, body, self._catalogue.tools))
         if scope is not None:
             raise InsufficientScope(scope)
@@ -271,7 +271,7 @@ class McpEndpoint:
     async def _caller(
         self, request: AnyRequest, tenant: str | None, *, remembered: bool = True
     ) -> Caller | Unavailable:
-        """The caller, or the error that keeps us from finding out: each tool then answers that error in its dialect."""
+        """The caller, or the error if the database is unreachable. Each tool answers that error in its own dialect."""
         try:
             resource = self._resources.of(tenant).uri
             return await self._authenticator.caller(request, tenant, resource=resource, remembered=remembered)
@@ -298,7 +298,7 @@ class McpEndpoint:
 
 
 class InsufficientScope(Forbidden):
-    """The token is too narrow for the call, and its person may widen it."""
+    """The token lacks a scope that the call needs, and that the person behind the token may grant."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(f"This client was not granted the scope {scope}. Request it.")
@@ -306,7 +306,7 @@ class InsufficientScope(Forbidden):
 
 
 def _replayed(message: bytes, receive: Receive) -> Receive:
-    """An ASGI `receive` that yields a body which was read already, then what the client sends next."""
+    """An ASGI `receive` that first yields a body that was already read, and then what the client sends next."""
     pending: list[ReceiveMessage] = [{"type": "http.request", "body": message, "more_body": False}]
 
     async def replay() -> ReceiveMessage:
@@ -316,7 +316,7 @@ def _replayed(message: bytes, receive: Receive) -> Receive:
 
 
 def _error_response(error: MCPError, status: int = 400) -> ASGIResponse:
-    """The response to a body that is not a message, or that nobody would read. Its `id` is null."""
+    """The response to a request that cannot be answered as a message, with a null `id`."""
     body = JSONRPCError(jsonrpc="2.0", id=None, error=error.error).model_dump_json(by_alias=True, exclude_unset=True)
     return ASGIResponse(body=body.encode(), status_code=status, media_type="application/json")
 
@@ -352,6 +352,6 @@ def _selection(catalogue: ServerCatalogue, address: McpAddress, headers: Headers
 
 
 def _is_read_only(headers: Headers) -> bool:
-    """Whether tools that write are left out: if the header is there, unless all its values mean no."""
+    """Whether tools that write are left out: so if the header is sent and not all of its values mean no."""
     values = headers.getall("x-mcp-readonly", [])
     return any(value.strip(" \t").lower() not in FALSE_WORDS for value in values)

@@ -75,14 +75,14 @@ class _Exchange:
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Refused: the client's answer could not come back."""
+        """Raise NoBackChannelError, since the client's answer could not come back."""
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """Dropped: the client expects no notifications."""
+        """Do nothing, since the client expects no notifications."""
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Dropped: the client asked for no progress."""
+        """Do nothing, since the client did not ask for progress."""
 
 
 def plain_call(scope: AsgiScope, receive: Receive, message: bytes) -> PlainCall | None:
@@ -129,7 +129,7 @@ class _KeepAlive:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the response has begun as server-sent events: the answer must be one of them then."""
+        """Whether the response has begun as server-sent events. Then the answer must be sent as one of them."""
         return self._sending is not None
 
     async def stop(self) -> None:

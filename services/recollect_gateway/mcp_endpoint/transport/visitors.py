@@ -1,4 +1,4 @@
-"""People who open an address of MCP in a browser: it has nothing to show them, and leads to the page that has."""
+"""Redirects people who open an address of MCP in a browser to the home page."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ PAGE, JSON = "text/html", "application/json"
 
 
 def is_visitor(request: Request[Any, Any, Any]) -> bool:
-    """Whether a browser asks for a page: no client of MCP accepts one without what MCP answers, or without a key."""
+    """Whether a browser asks for a page, which no client of MCP does: it sends a key, or accepts answers of MCP."""
     if request.method != "GET" or "authorization" in request.headers:
         return False
     ranges = ",".join(request.headers.getall("accept", [])).lower().split(",")
@@ -20,6 +20,6 @@ def is_visitor(request: Request[Any, Any, Any]) -> bool:
 
 
 def to_home_page() -> ASGIResponse:
-    """The answer that leads there."""
+    """The redirect to the home page."""
     headers = {"Location": "/", "Vary": "Accept"}
     return ASGIResponse(body=b"", status_code=303, headers=headers, media_type=PAGE)

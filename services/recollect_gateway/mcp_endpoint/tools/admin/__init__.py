@@ -1,1 +1,1 @@
-"""Toolset `admin`: tools by which operators' agents watch over a memory. A tool stands in the file of its name."""
+"""Toolset `admin`: tools for agents that administer a memory. Each tool is in the file of its name."""

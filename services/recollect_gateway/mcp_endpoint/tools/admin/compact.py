@@ -26,7 +26,7 @@ class Compact(Arguments, frozen=True, rename=None):
 
 
 class FreedOut(Struct, frozen=True):
-    """How many rows of each table."""
+    """The number of rows that were freed, by table."""
 
     nodes: int
     versions: int

@@ -23,7 +23,7 @@ MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.5
 
 MAX_PIECE = 1_000_000
-"""Bytes of a job's output that one call answers, at most; fewer where they would exceed the bound of a reply."""
+"""The maximum number of bytes of a job's output in one answer; fewer if they would exceed the bound of a reply."""
 
 JobId = Annotated[UUID, Meta(description="The job's id")]
 
@@ -76,7 +76,7 @@ GET_JOB = ToolSpec(
 )
 
 _FRAME = 100
-"""Bytes that the fields of a piece of output take beside its text."""
+"""The number of bytes that a piece of output takes in addition to its text."""
 
 
 def _output_piece(output: OutputOut, piece: bytes, start: int, job: Job, max_bytes: int) -> OutputOut:

@@ -15,7 +15,7 @@ from recollect_gateway.mcp_endpoint.tool import Arguments, PagedReply, Reply, To
 from recollect_gateway.mcp_endpoint.tools.job_answers import JobOut, job_out
 
 MAX_LISTED = 20
-"""Jobs of a list, at most, if the caller gives no limit."""
+"""The maximum number of jobs in a list, if the caller gives no limit."""
 
 
 class ListJobs(Arguments, frozen=True, rename=None):

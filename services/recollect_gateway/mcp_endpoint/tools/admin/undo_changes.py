@@ -38,7 +38,7 @@ class UndoChanges(Arguments, frozen=True, rename=None):
 
 
 class SkippedOut(Struct, frozen=True):
-    """What was left alone, by its id, and why.
+    """An item that was not undone, by its id, and the reason.
 
     changed_later, name_taken, compacted, gone, kind_not_allowed, cycle, or configuration: the graph's own, by its id.
     """
@@ -62,7 +62,7 @@ class Undone(Struct, frozen=True):
 
 
 MAX_SKIPPED = 1_000
-"""Items left alone that are listed, at most; the others are counted only."""
+"""The maximum number of items that were not undone in a list; the others are only counted."""
 
 
 async def undo_changes(call: Call, arguments: UndoChanges) -> Reply:

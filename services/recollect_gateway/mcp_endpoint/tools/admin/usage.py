@@ -18,11 +18,11 @@ from recollect_gateway.operations.plan import PlanBody
 from recollect_http.requests.argument_types import Time, Until
 
 MAX_STORED = 20
-"""Graphs whose stored counts are listed, at most: a page has rows, too. `GET /v1/usage/stored` lists them in pages."""
+"""The maximum number of graphs whose stored counts are listed. `GET /v1/usage/stored` lists all of them, in pages."""
 
 
 class Usage(Arguments, frozen=True, rename=None):
-    """Arguments of `usage`; calls are counted for the tenant, a graph narrows what is counted of the stored."""
+    """Arguments of `usage`. Calls are always those of the tenant; `graph` selects the stored counts of one graph."""
 
     since: Annotated[Time, Meta(description="Hours from that of this time on; default: a day before `to`")] | None = (
         msgspec.field(default=None, name="from")
@@ -36,7 +36,7 @@ class Usage(Arguments, frozen=True, rename=None):
 
 
 class UsageReport(Struct, frozen=True):
-    """Result of `usage`, oldest first. `stored` and `plan` stand on the first page; `stored_more`: of others, too."""
+    """Result of `usage`, oldest first. Only the first page has `stored` and `plan`; `stored_more`: there are others."""
 
     usage: list[UsageRow]
     next_cursor: str | None
@@ -76,7 +76,7 @@ USAGE = ToolSpec(
 
 
 async def _stored(tx: Transaction, graph: str | None) -> tuple[list[StoredCounts], bool]:
-    """The stored counts of all graphs or of one; none for a graph that does not exist. Also whether there are more."""
+    """The stored counts of all graphs or of one, and whether there are more; none if the graph does not exist."""
     if graph is None:
         return await usage.list_stored(tx, limit=MAX_STORED)
     graph_id = (await graphs.find_graph_ids(tx, [graph])).get(graph)

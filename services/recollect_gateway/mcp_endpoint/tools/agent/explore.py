@@ -17,7 +17,7 @@ class Explore(ExploreBody, frozen=True):
 
 
 async def explore_graph(call: Call, arguments: Explore) -> Reply | PagedReply:
-    """Show what lies around a node, or the paths to another."""
+    """Show the neighbourhood of a node, or the paths from it to another node."""
     found = await explore(call, arguments.graph, arguments)
 
     def reply(nodes: list[NeighbourNode], cut: str | None) -> Reply:

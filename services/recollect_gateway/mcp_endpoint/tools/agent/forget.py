@@ -23,7 +23,7 @@ async def forget_memories(call: Call, arguments: Forget) -> Reply:
 
 
 async def _count_forgotten(_: Call, arguments: Forget) -> int:
-    """Count what is deleted; a memory that becomes outdated is not removed."""
+    """Count the memories and nodes that the call would delete; those that become outdated do not count."""
     return len(arguments.ids) + len(arguments.names) if arguments.mode == "delete" else 0
 
 

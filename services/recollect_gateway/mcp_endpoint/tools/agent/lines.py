@@ -1,7 +1,7 @@
-"""Stored texts in answers that consist of lines: no text begins a line of its own, where it could pass for our own."""
+"""Formats stored texts for answers that consist of lines, so that no line of a text looks like a line of the answer."""
 
 INDENT = "    "
-"""What precedes every line of a text but its first."""
+"""The indentation of every line of a text except the first."""
 
 
 def in_one_line(text: str) -> str:

@@ -29,7 +29,7 @@ class Recall(RecallBody, frozen=True):
 
 
 async def recall_memories(call: Call, arguments: Recall) -> Reply | PagedReply:
-    """Find memories by words and meaning; a call that asks for more than the defaults may fill as many pages more."""
+    """Find memories by words and meaning. A call that asks for n times the defaults may fill n pages."""
     recalled = await recall(call, arguments.graph, arguments)
     zone = None if arguments.time_zone is None else zone_of(arguments.time_zone)
 
@@ -74,14 +74,14 @@ def _recalled_text(recalled: Recalled, explain: bool, zone: tzinfo | None) -> st
 
 
 def _day(at: datetime, said_offset: int | None, zone: tzinfo | None) -> str:
-    """The day of a time by the clock of who said it, or else in the zone of the call, with that clock's offset."""
+    """Format the day of a time with its offset from UTC: by the clock of the speaker, or else in the call's zone."""
     local = with_offset(at, said_offset) if said_offset is not None or zone is None else in_zone(at, zone)
     clock = f" UTC{local.isoformat(timespec='minutes')[16:]}" if local.utcoffset() else ""
     return f"{local:%Y-%m-%d}{clock}"
 
 
 def _line(hit: Hit, explain: bool, is_part: bool, attributes: MemoryAttributes, zone: tzinfo | None) -> str:
-    """A memory in one line; its version is shown from the second on, and not of one of several in conflict."""
+    """Format a memory as one line. Its version is shown if it is not the first, and none of several in conflict."""
     prefix = f"{hit.name}: " if hit.name and not hit.text.startswith(hit.name) else ""
     version = attributes.version
     notes = [_day(hit.at, attributes.said_offset, zone)] if hit.at else []

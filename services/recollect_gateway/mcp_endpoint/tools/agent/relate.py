@@ -14,7 +14,7 @@ class Relate(RelateBody, frozen=True):
 
 
 async def relate_entities(call: Call, arguments: Relate) -> Reply:
-    """Keep relations; answer which are new, and whose metadata has changed."""
+    """Store relations; answer which are new, and which got other metadata."""
     related = await relate(call, arguments.graph, arguments)
     lines = (f"{each.status} {each.subject} -{each.predicate}-> {each.object}" for each in related.relations)
     return Reply(related, "\n".join(map(in_one_line, lines)))

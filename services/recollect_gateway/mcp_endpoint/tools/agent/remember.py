@@ -31,7 +31,7 @@ ConversationAsSent = Annotated[
     Annotated[str, Meta(max_length=MAX_TRANSCRIPT)] | Conversation,
     Meta(description="Or {thread, messages}"),
 ]
-"""A conversation, or its JSON: listed as a text, since its schema would take a tenth of the toolset's."""
+"""A conversation, or its JSON. `tools/list` shows it as a text: its schema would be a tenth of all in the toolset."""
 
 
 class Remember(RememberBody, frozen=True):
@@ -43,7 +43,10 @@ class Remember(RememberBody, frozen=True):
 
 
 async def remember_items(call: Call, arguments: Remember) -> Reply:
-    """Keep memories; answer the outcome of each, and older memories close to it. Of a conversation, what is new."""
+    """Store memories, or the turns of a conversation that are new.
+
+    The answer has the outcome of each memory, and older memories close to it.
+    """
     if bool(arguments.items) == (arguments.conversation is not None):
         raise InvalidInput("Give either items or a conversation", path="items")
     if arguments.conversation is not None:

@@ -59,7 +59,7 @@ Thread = Annotated[str, Meta(max_length=256, description="Conversation or docume
 
 
 class LinkIn(Struct, forbid_unknown_fields=True, frozen=True):
-    """A relation from the new node to one that is there."""
+    """A relation from the new node to an existing one."""
 
     node_id: NodeId
     node_type: NodeType
@@ -91,7 +91,7 @@ class CreateNode(OwnedArguments, frozen=True, rename=None):
 
 
 class CreatedNode(Struct, frozen=True, omit_defaults=True):
-    """Result of `create_node`; `updated`: it was known, and what the call says of it is its new version."""
+    """Result of `create_node`; `updated`: the node was known, and the call gave it a new version."""
 
     success: bool
     node: NodeOut

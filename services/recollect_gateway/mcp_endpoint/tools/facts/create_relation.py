@@ -31,7 +31,7 @@ class CreateRelation(OwnedArguments, frozen=True, rename=None):
 
 
 class OneRelation(Struct, frozen=True, omit_defaults=True):
-    """Result of `create_relation`; `updated`: it was there with other properties."""
+    """Result of `create_relation`; `updated`: the relation existed with other properties."""
 
     success: bool
     relation_type: str

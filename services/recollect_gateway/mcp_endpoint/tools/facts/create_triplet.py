@@ -35,7 +35,7 @@ class CreateTriplet(OwnedArguments, frozen=True, rename=None):
 
 
 class OneTriplet(Struct, frozen=True, omit_defaults=True):
-    """Result of `create_triplet`; `updated`: the relation was there with other metadata."""
+    """Result of `create_triplet`; `updated`: the relation existed with other metadata."""
 
     success: bool
     triplet: TripletOut

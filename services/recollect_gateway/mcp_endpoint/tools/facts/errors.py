@@ -1,4 +1,4 @@
-"""Errors as the graph-memory contract renders them: an envelope, with its codes; and the tools that do so."""
+"""Renders errors in the envelope of the graph-memory contract, with its codes, for the tools of toolset `facts`."""
 
 from functools import partial
 
@@ -32,7 +32,7 @@ def render_error(error: Exception) -> CallToolResult:
 
 
 facts_tool = partial(ToolSpec, toolsets=frozenset({"facts"}), render_error=render_error)
-"""The specification of a tool of this toolset alone."""
+"""Makes the specification of a tool that only this toolset has."""
 
 
 def _code(error: Exception) -> str:

@@ -27,7 +27,7 @@ from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
 )
 
 MAX_SIMILAR = 10
-"""Similar facts, if the caller gives no limit: the contract's default."""
+"""The number of similar facts, if the caller gives no limit: the contract's default."""
 
 
 class FindSimilar(OwnedReadArguments, frozen=True, rename=None):
@@ -41,7 +41,7 @@ class FindSimilar(OwnedReadArguments, frozen=True, rename=None):
 
 
 class SimilarNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
-    """A fact that means nearly the same; its relations, where they are asked for."""
+    """A fact that means nearly the same as another, with its relations if the call asks for them."""
 
     score: float
     relations: list[EdgeOut] = []

@@ -43,7 +43,7 @@ class NodeContext(Struct, frozen=True, omit_defaults=True):
 
 
 async def get_context(call: Call, arguments: GetContext) -> Reply | PagedReply:
-    """Show the surroundings of a node; nothing if no node is named."""
+    """Show the neighbourhood of a node; empty if the call names no node."""
     graph = graph_of(arguments)
     if not arguments.node_id:
         return Reply(NodeContext(True, [], []))

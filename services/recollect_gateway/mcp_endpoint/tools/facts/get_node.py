@@ -27,7 +27,7 @@ class GetNode(OwnedReadArguments, frozen=True, rename=None):
 
 
 class WholeNode(NodeOut, frozen=True, omit_defaults=True, kw_only=True):
-    """A fact or an entity, with what is said of the entity, oldest first.
+    """A fact or an entity, with the entity's observations, oldest first.
 
     `omitted_observations`: where all of them would not fit an answer, the newest are shown.
     """

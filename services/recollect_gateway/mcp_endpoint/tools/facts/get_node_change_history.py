@@ -31,7 +31,7 @@ class GetNodeChangeHistory(OwnedArguments, frozen=True, rename=None):
 
 
 class VersionOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One version of a node: what it was, from when, who wrote it, and why, where that was stated."""
+    """One version of a node: its content, when and by whom it was written, and why, if its writer gave a reason."""
 
     version: int
     version_id: str

@@ -24,7 +24,7 @@ from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
 )
 
 MAX_PATHS = 5
-"""Paths, if the caller gives no limit: the contract's default."""
+"""The number of paths, if the caller gives no limit: the contract's default."""
 
 
 class GetTrace(OwnedReadArguments, frozen=True, rename=None):

@@ -45,7 +45,7 @@ class SearchCache(Struct, frozen=True):
 
 
 class Caches(Struct, frozen=True):
-    """Both caches. `hit_rate`: how much of what this process looked up for the tenant since its start was there."""
+    """Both caches. `hit_rate`: the share of the tenant's look-ups that hit, since this process started."""
 
     embeddings: EmbeddingCache
     search: SearchCache
@@ -125,7 +125,7 @@ def _cache_bounds(services: Services) -> Caches:
 
 
 async def _check_database(call: Call) -> tuple[bool, bool, int | None]:
-    """Whether the database answers and can compare vectors and, if it answers, how many passages are set aside."""
+    """Check whether the database answers and can compare vectors, and count the passages that are set aside."""
     try:
         async with call.transaction() as tx:
             return True, await recall.vectors_ready(tx), await passages.count_refused(tx)

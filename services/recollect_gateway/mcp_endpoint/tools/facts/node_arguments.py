@@ -1,4 +1,4 @@
-"""Arguments of the tools that write facts and entities, and what is wrong with them."""
+"""Arguments of the tools that write facts and entities, and the checks of their values."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -15,10 +15,10 @@ from recollect_http.requests.argument_types import EMPTY_IS_A_VALUE
 END_OF_TIME = 253_402_300_799_999
 """The last millisecond of the year 9999."""
 NEVER = 0
-"""The `expires_at` of a node that never expires; null means that the call leaves it as it is."""
+"""The value of `expires_at` for a node that never expires; null leaves the expiry as it is."""
 
 Text = str
-"""Its length is bounded by a setting, and not here: the contract has an error message of its own for that."""
+"""A text whose length a setting bounds: it is not checked here, since the contract has its own error message for it."""
 FactKind = Annotated[str, Meta(min_length=1, max_length=256)]
 Source = Annotated[str, Meta(max_length=256)]
 Milliseconds = Annotated[
@@ -28,7 +28,7 @@ Milliseconds = Annotated[
 
 TtlDays = Annotated[float, Meta(description="Days until it expires")]
 KEPT_EMPTY = Meta(extra={EMPTY_IS_A_VALUE: True})
-"""An empty text clears the field, or is refused."""
+"""Marks a field whose empty text is not dropped: it clears the field, or is refused."""
 
 
 def text_fault(text: str | None, path: str, settings: Settings) -> InvalidInput | None:
@@ -55,7 +55,7 @@ def _expiry(expires_at: int | None) -> datetime | None:
 
 
 def patch_of(arguments: Any) -> NodePatch:
-    """The values that the arguments of `create_node` or `update_node` give to a node beside its text."""
+    """The changes to a node, except to its text, in the arguments of `create_node` or `update_node`."""
     never_expires = arguments.expires_at == NEVER
     return NodePatch(
         kind=arguments.entity_type,

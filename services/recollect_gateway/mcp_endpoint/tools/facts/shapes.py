@@ -37,7 +37,7 @@ Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET)]
 REPLACES = "Replaces the properties of an existing relation; omitted: they stay"
 
 MAX_FOUND = 100
-"""Nodes that a search answers on all its pages together, at most."""
+"""The maximum number of nodes on all pages of a search together."""
 
 Passed = Annotated[int, Meta(ge=0, le=MAX_FOUND, description="Number of results to skip")]
 
@@ -55,7 +55,7 @@ class OwnedReadArguments(ReadArguments, kw_only=True, frozen=True, rename=None):
 
 
 class NodeOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A fact or an entity, whose text is its name. What is not set is left out; `at` too, where it is `created_at`.
+    """A fact, or an entity, whose text is its name. Unset fields are left out, and `at` if it equals `created_at`.
 
     `content`: the text that an entity has of its own, beside its name. `reason`: why it is outdated, or was last
     changed, where that was stated.
@@ -105,7 +105,7 @@ class OneNode(Struct, frozen=True):
 
 
 class TripletOut(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A relation between two entities, by their names. `fact_id`: the fact that says so, while it is there."""
+    """A relation between two entities, by their names. `fact_id`: the fact that states it, as long as that exists."""
 
     id: str
     owner_id: str
@@ -150,7 +150,7 @@ def checked_metadata(metadata: dict[str, Any] | None, path: str, settings: Setti
 
 
 def moment_of(timestamp: int | None) -> datetime | None:
-    """A time of the contract, which is in milliseconds since 1970."""
+    """Convert a time of the contract, in milliseconds since 1970, to a datetime."""
     return None if timestamp is None else from_milliseconds(timestamp)
 
 

@@ -18,7 +18,7 @@ MAX_QUERIES = 8
 DEFAULT_LIMIT = 20
 MAX_PER_QUERY = 50
 MAX_TOTAL = 100
-"""The bounds of the memgraph package, which lowers a limit beyond its bound to it, and takes 0 for the default."""
+"""The bounds of the memgraph package. It lowers a limit that is too large to the bound, and takes 0 for the default."""
 
 Count = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 

@@ -35,7 +35,7 @@ class CreateGraph(Arguments, frozen=True, rename=None):
 
 
 class CreatedGraph(Struct, frozen=True):
-    """Result of `create_graph`; `created` false: it was there, just so."""
+    """Result of `create_graph`; `created` false: the graph existed already, with the same configuration."""
 
     graph: GraphOut
     created: bool

@@ -21,7 +21,7 @@ class DeleteGraph(Arguments, frozen=True, rename=None):
 
 
 class DeletedGraph(Struct, frozen=True):
-    """Result of `delete_graph`; `deleted` false: there was none."""
+    """Result of `delete_graph`; `deleted` false: there was no such graph."""
 
     graph: str
     deleted: bool

@@ -13,7 +13,7 @@ from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import Offset
 
 MAX_TAGS = 100
-"""The bound of the memgraph package."""
+"""The maximum number of tags in a list, as in the memgraph package."""
 
 Observations = Annotated[int, Meta(description="Observations that have it themselves; their entity need not")]
 

@@ -14,7 +14,7 @@ class GetGraph(Arguments, frozen=True, rename=None):
 
 
 class GraphDetail(Struct, frozen=True):
-    """Result of `get_graph`: the graph, its newest revision and what lives in it."""
+    """Result of `get_graph`: the graph, its newest revision and the counts of its live items."""
 
     graph: GraphOut
     revision: int

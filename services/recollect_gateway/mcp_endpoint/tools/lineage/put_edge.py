@@ -41,7 +41,7 @@ class PutEdge(Arguments, frozen=True, rename=None):
 
 
 class OneEdge(Struct, frozen=True):
-    """Result of `put_edge`. Neither `created` nor `updated`: the edge was there just so already."""
+    """Result of `put_edge`. Neither `created` nor `updated`: the edge existed already, with the same properties."""
 
     edge: LineageEdgeOut
     created: bool

@@ -51,7 +51,7 @@ class PutNode(Arguments, frozen=True, rename=None):
 
 
 class ManualConflict(Struct, frozen=True):
-    """A concurrent put that was recorded. `heads`: the versions that stand side by side, newest first."""
+    """A concurrent put that was recorded as a conflict. `heads`: the conflicting versions, newest first."""
 
     code: str
     message: str

@@ -85,7 +85,7 @@ Spec = TypeVar("Spec", NodeSpec, EdgeSpec)
 
 
 class PutSubgraph(Arguments, frozen=True, rename=None):
-    """Arguments of `put_subgraph`: items as they were sent, each to be read by itself."""
+    """Arguments of `put_subgraph`. The handler parses each item by itself, so that a malformed item fails alone."""
 
     read_one_by_one: ClassVar[frozenset[str]] = frozenset({"nodes", "edges"})
 
@@ -104,7 +104,7 @@ class PutSubgraph(Arguments, frozen=True, rename=None):
 
 
 class NodeResult(Struct, frozen=True, omit_defaults=True):
-    """What became of one node: a version, or an error with its code. `manual_conflict` is a version all the same.
+    """The outcome of one node: its version, or an error with a code. With `manual_conflict`, there is a version, too.
 
     `unchanged`: it says just that already, and nothing was written.
     """
@@ -119,7 +119,7 @@ class NodeResult(Struct, frozen=True, omit_defaults=True):
 
 
 class EdgeResult(Struct, frozen=True, omit_defaults=True):
-    """What became of one edge: its id, or an error with its code. `updated`: it was there with other properties."""
+    """The outcome of one edge: its id, or an error with a code. `updated`: it existed with other properties."""
 
     edge_id: str | None = None
     updated: bool = False
@@ -170,7 +170,7 @@ PUT_SUBGRAPH = ToolSpec(
 
 
 def _parse_item(item: Any, type_: type[ItemIn], spec_of: Callable[[ItemIn], Spec]) -> Spec | RecollectError:
-    """The specification of an item, or the error that keeps it from being parsed."""
+    """Parse an item; return its specification, or the error if it is malformed."""
     try:
         return spec_of(parse_to_store(type_, item))
     except RecollectError as error:

@@ -14,7 +14,7 @@ from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.lineage.shapes import Kinds, NodeVersionOut, Tags, node_out
 
 MAX_HITS = 20
-"""Nodes of a search, if the caller gives no limit: the memgraph package's default."""
+"""The number of nodes of a search, if the caller gives no limit: the memgraph package's default."""
 
 
 class SearchGraph(ReadArguments, frozen=True, rename=None):
@@ -34,7 +34,7 @@ class SearchGraph(ReadArguments, frozen=True, rename=None):
 
 
 class SearchHit(Struct, frozen=True):
-    """A node that was found, and the text of it that answers best.
+    """A node that was found, with the text of it that matches best.
 
     That is a piece of its content, an observation, a name, its summary, or those of its tags that were meant.
     """

@@ -20,7 +20,7 @@ from recollect_gateway.mcp_endpoint.tools.lineage.shapes import (
 )
 
 MAX_NODES = 50
-"""Nodes of a walk, if the caller gives no limit: the memgraph package's default."""
+"""The number of nodes of a walk, if the caller gives no limit: the memgraph package's default."""
 
 
 class Traverse(ReadArguments, frozen=True, rename=None):

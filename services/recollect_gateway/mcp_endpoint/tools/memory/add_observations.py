@@ -28,7 +28,7 @@ class AddObservations(Arguments, frozen=True):
 
 
 class Added(Struct, rename="camel", frozen=True):
-    """What one entity did not have yet."""
+    """The observations that one entity did not have yet."""
 
     entity_name: str
     added_observations: list[str]
@@ -70,7 +70,7 @@ ADD_OBSERVATIONS = ToolSpec(
 
 
 def _take_added(addition: Addition, added: set[tuple[str, str]]) -> Added:
-    """The observations of an entry that were added; they are removed from `added`, so that no later entry has them."""
+    """Remove an entry's observations from `added`, and return them, so that no later entry reports them again."""
     contents = [content for content in unique(addition.contents) if (addition.entity_name, content) in added]
     added.difference_update((addition.entity_name, content) for content in contents)
     return Added(addition.entity_name, contents)

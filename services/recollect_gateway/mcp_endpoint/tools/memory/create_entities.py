@@ -77,7 +77,7 @@ CREATE_ENTITIES = ToolSpec(
 
 
 def _close_note(close: list[CloseName]) -> str | None:
-    """What the text says of similar names; the array in it stays as the official server has it."""
+    """The note on similar names, which follows the array that the official server answers."""
     if not close:
         return None
     pairs = [f"{item.name!r} and {other!r}" for item in close for other in item.entities]

@@ -14,7 +14,7 @@ from recollect_gateway.mcp_endpoint.tools.memory.shapes import MAX_BATCH, bare, 
 from recollect_http.requests.argument_types import Name
 
 MAX_PATHS = 50
-"""Paths that are answered, at most, if the caller does not say how many."""
+"""The maximum number of paths, if the caller gives none."""
 
 From = Annotated[Name, Meta(description="Name of the entity where the path starts")]
 To = Annotated[Name, Meta(description="Name of the entity where the path ends")]
@@ -57,7 +57,7 @@ class FoundPaths(Struct, omit_defaults=True, frozen=True):
 
 
 async def find_path(call: Call, arguments: FindPath) -> Reply:
-    """Find a shortest path, whichever way relations point."""
+    """Find a shortest path, along relations of either direction."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         search = await traversal.open_path_between(view, arguments.from_, arguments.to)
     found = await _find_named_paths(call, search, search.shortest_path())
@@ -74,7 +74,7 @@ FIND_PATH = ToolSpec(
 
 
 async def find_all_paths(call: Call, arguments: FindAllPaths) -> Reply | PagedReply:
-    """Find simple paths, shortest first, whichever way relations point."""
+    """Find simple paths, shortest first, along relations of either direction."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         search = await traversal.open_paths_between(
             view,

@@ -12,11 +12,11 @@ from recollect_gateway.mcp_endpoint.tool import PagedReply, ReadArguments, Reply
 from recollect_gateway.mcp_endpoint.tools.memory.shapes import bare, cut_note, more_note
 
 MAX_TYPES = 1_000
-"""Types of a graph that are listed, on all pages together, at most."""
+"""The maximum number of types of a graph on all pages of a list together."""
 
 
 class ListTypes(ReadArguments, frozen=True):
-    """What `list_entity_types` and `list_relation_types` take alike."""
+    """The arguments that `list_entity_types` and `list_relation_types` share."""
 
     offset: Annotated[int, Meta(ge=0, le=MAX_TYPES, description="Number of types to skip")] = 0
     limit: Annotated[int, Meta(ge=1, le=MAX_TYPES, description="Maximum number of types")] | None = None
@@ -31,7 +31,7 @@ class ListRelationTypes(ListTypes, frozen=True):
 
 
 class TypeCount(Struct, frozen=True):
-    """A type, and how many have it."""
+    """A type, and the number of entities or relations that have it."""
 
     type: str
     count: int

@@ -27,7 +27,7 @@ class UpsertEntities(Arguments, frozen=True):
 
 
 class UpsertedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """What became of one entity. `close`: entities with nearly the same name, where it is new and there are any."""
+    """The outcome of one entity. `close`: entities with nearly the same name, if it is new and there are any."""
 
     name: str
     created: bool
@@ -36,7 +36,7 @@ class UpsertedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 class UpsertedEntities(Struct, frozen=True):
-    """Result of `upsert_entities`, one entry an entity, in order."""
+    """Result of `upsert_entities`: one entry for each entity, in order."""
 
     results: list[UpsertedEntity]
 

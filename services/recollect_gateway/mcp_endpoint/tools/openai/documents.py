@@ -1,4 +1,4 @@
-"""Titles and addresses of memories, as `search` and `fetch` answer them."""
+"""Makes the titles and addresses of memories for the answers of `search` and `fetch`."""
 
 from urllib.parse import quote
 from uuid import UUID
@@ -7,7 +7,7 @@ from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.tools.agent.lines import in_one_line
 
 MAX_TITLE = 100
-"""Characters of a title, at most."""
+"""The maximum length of a title, in characters."""
 
 
 def title_of(name: str | None, text: str) -> str:
@@ -18,7 +18,7 @@ def title_of(name: str | None, text: str) -> str:
 
 
 def url_of(call: Call, node_id: UUID, memory_id: UUID) -> str:
-    """The address of a memory's node; it can be opened with a key. An observation is a place on it."""
+    """The address of a memory's node under /v1, with the id of an observation as its fragment."""
     graph = quote(call.graph_name(None), safe="")
     fragment = "" if memory_id == node_id else f"#{memory_id}"
     return f"{call.settings.base_url}/v1/graphs/{graph}/nodes/{node_id}{fragment}"

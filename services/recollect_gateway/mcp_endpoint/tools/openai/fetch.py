@@ -17,11 +17,12 @@ from recollect_gateway.mcp_endpoint.tool import Reply, ToolSpec
 from recollect_gateway.mcp_endpoint.tools.openai.documents import title_of, url_of
 
 MAX_PAGE = 60_000
-"""Characters of observations in one document, at most, unless one is longer: more are in further documents."""
+"""The maximum number of characters of observations in one document, unless one observation is longer. Further documents
+have the rest."""
 
 PAGE_MARK, MAX_DIGITS = "@", 8
-"""What stands between the id of a document and the number of its newest observations that were returned before, and the
-digits of that number, at most."""
+"""The sign between a memory's id and the number of observations that earlier documents had, and the maximum number of
+digits of that number."""
 
 
 class Fetch(Struct, forbid_unknown_fields=True, frozen=True):
@@ -31,7 +32,7 @@ class Fetch(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class FetchedDocument(Struct, frozen=True):
-    """Result of `fetch`. `metadata`: what else is known of the memory, as texts; its `next`: the id of what follows."""
+    """Result of `fetch`. `metadata`: the memory's attributes, as texts; its `next`: the id of the next document."""
 
     id: str
     title: str

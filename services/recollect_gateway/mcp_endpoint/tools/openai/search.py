@@ -10,7 +10,7 @@ from recollect_gateway.mcp_endpoint.tools.openai.documents import title_of, url_
 from recollect_gateway.operations.recall import Query, RecallBody, recall
 
 MAX_FOUND, MAX_TOKENS = 20, 20_000
-"""Memories that one search returns, and tokens of their texts, of which titles have the beginnings, at most."""
+"""The maximum number of memories that one search returns, and of tokens of their texts."""
 
 
 class Search(Struct, forbid_unknown_fields=True, frozen=True):

@@ -27,7 +27,7 @@ class CompressGraph(Arguments, frozen=True):
 
 
 class MergedGroup(Struct, frozen=True):
-    """Entities that became one."""
+    """Entities that were merged into one."""
 
     kept: str
     merged: list[str]
@@ -81,7 +81,7 @@ COMPRESS_GRAPH = organize_tool(
 
 
 def _compression_by_job(job: Job) -> Compression:
-    """What a job has merged so far; a job counts nothing else."""
+    """The result of a job so far: the entities that it merged."""
     return Compression(0, (job.result or {}).get("merged", 0), 0, 0, 0, [], job_out(job))
 
 

@@ -20,7 +20,8 @@ from recollect_gateway.mcp_endpoint.tools.organize.shapes import moment, organiz
 from recollect_http.requests.argument_types import Tag
 
 MAX_PAGES = 100
-"""Steps of an export in one call, at most: items that a filter leaves out are read too (50,000, or 100 MB of texts)."""
+"""The maximum number of steps of an export in one call. It may read 50,000 items, or 100 MB of texts: items that a
+filter leaves out are read, too."""
 
 
 class ExportFilter(Struct, rename="camel", forbid_unknown_fields=True, frozen=True):

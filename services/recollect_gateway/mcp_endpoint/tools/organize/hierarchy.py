@@ -22,19 +22,19 @@ from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
 
 
 class Paged(ReadArguments, frozen=True):
-    """Which of the entities are listed."""
+    """The arguments for a page of a list of entities."""
 
     offset: Offset = 0
     limit: Limit | None = None
 
     @property
     def page(self) -> PageRequest:
-        """What is read of them."""
+        """The page to read."""
         return PageRequest(self.offset, self.limit or PAGE_ROWS)
 
 
 class Around(Paged, frozen=True, kw_only=True):
-    """Arguments of what reads the entities above or below one."""
+    """Arguments of the tools that read the entities above or below an entity."""
 
     entity_name: EntityName
 

@@ -22,11 +22,11 @@ from recollect_gateway.mcp_endpoint.tools.organize.shapes import organize_tool
 
 MAX_ITEMS = 5_000
 MAX_OBSERVATIONS = 20_000
-"""What one call imports, at most: it is one transaction, and other writers of the graph wait for it."""
+"""The maximum size of what one call imports: it is one transaction, for which other writers of the graph wait."""
 MAX_CHARACTERS = 2_000_000
 SHOWN_ERRORS = 100
 SHOWN_BYTES = 100_000
-"""Bytes of a job's list of errors that are read for the first SHOWN_ERRORS of them, at most."""
+"""The maximum number of bytes of a job's list of errors that are read to show the first SHOWN_ERRORS."""
 
 
 class ImportGraph(Arguments, frozen=True):
@@ -44,7 +44,7 @@ class ImportGraph(Arguments, frozen=True):
 
 
 class NotImported(Struct, omit_defaults=True, frozen=True):
-    """Something that was not imported: where it stands in the data, and why."""
+    """An item that was not imported: where it stands in the data, and the reason."""
 
     path: str
     reason: str

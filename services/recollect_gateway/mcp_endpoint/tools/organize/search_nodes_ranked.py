@@ -18,7 +18,7 @@ from recollect_gateway.mcp_endpoint.tools.organize.shapes import (
 )
 
 _RANKED = 50
-"""Hits of a ranked search, where no limit is given; the enhanced memory server's default."""
+"""The number of hits of a ranked search, if the caller gives no limit: the enhanced memory server's default."""
 _MAX_RANKED = 200
 
 
@@ -38,7 +38,7 @@ class SearchNodesRanked(FilteredSearch, frozen=True, kw_only=True):
 
 
 class MatchedFields(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """Where words of the query stand; what is not there is left out."""
+    """The fields that have words of the query; fields without any are left out."""
 
     name: bool = False
     entity_type: bool = False

@@ -19,7 +19,7 @@ from recollect_gateway.mcp_endpoint.tools.memory.shapes import graph_out, more_n
 from recollect_http.requests.argument_types import Name, OmittedObservations, hidden_status, omitted_observations
 
 _PAGED_BY = "open_nodes with observationsOffset"
-"""What tells the observations that are left out: the enhanced memory server has no tool for one entity."""
+"""The tool that shows the observations left out: the enhanced memory server has no tool for a single entity."""
 
 EntityName = Annotated[Name, Meta(description="The name of the entity")]
 
@@ -32,7 +32,7 @@ Threshold = Annotated[
 DryRun = Annotated[bool, Meta(description="Only report what would be done")]
 
 STEP_BY_STEP = "let propose_duplicates compare step by step"
-"""The advice where one call would compare entities for too long."""
+"""The advice for a call that would take too long to compare entities."""
 
 
 class OrganizedEntity(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -94,7 +94,7 @@ def organize_error(error: Exception) -> CallToolResult:
 
 
 organize_tool = partial(ToolSpec, toolsets=frozenset({"organize"}), render_error=organize_error)
-"""The specification of a tool of this toolset alone."""
+"""Makes the specification of a tool that only this toolset has."""
 
 
 def organized(entity: Entity, skipped: int = 0) -> OrganizedEntity:

@@ -35,7 +35,7 @@ class ValidateGraph(ReadArguments, frozen=True):
 
 
 class IssueDetails(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """Which entity, or which relation."""
+    """The entity or the relation that has the issue."""
 
     entity: str | UnsetType = UNSET
     from_: str | UnsetType = field(default=UNSET, name="from")
@@ -44,7 +44,7 @@ class IssueDetails(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 class ValidationIssue(Struct, frozen=True):
-    """Something that is not as it should be."""
+    """An integrity issue of a graph."""
 
     type: Literal["orphaned_relation", "missing_parent", "missing_type", "empty_observations", "isolated_entity"]
     message: str
@@ -52,7 +52,7 @@ class ValidationIssue(Struct, frozen=True):
 
 
 class ValidationSummary(Struct, rename="camel", frozen=True):
-    """How many there are, also of those that are not listed one by one."""
+    """The number of issues of each kind, including those that are not listed one by one."""
 
     total_errors: int
     total_warnings: int
