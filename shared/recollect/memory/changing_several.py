@@ -20,7 +20,7 @@ MAX_CHOSEN = 100
 
 @dataclass(frozen=True, slots=True)
 class CommonPatch:
-    """What becomes of each node. `status`: its new one; None leaves it. `tags`: those that it gets, too.
+    """The change of every node. `status`: the new one; None leaves it as it is. `tags`: those to add.
 
     `reason`: why the status changes.
     """
@@ -32,10 +32,11 @@ class CommonPatch:
 
 @dataclass(frozen=True, slots=True)
 class SeveralChanged:
-    """What became of the nodes that were chosen, each as it was before.
+    """The outcomes of the nodes that were chosen, each node as it was before.
 
-    `same`: nothing differs. `overtaken`: changed by somebody since they were chosen. `gone`: no longer there. Neither
-    are touched. `derived`: facts that rest on changed ones alone, and are outdated with them.
+    `same`: the change made no difference. `overtaken`: another call has changed them since they were chosen. `gone`:
+    they no longer exist. The last two are left as they are. `derived`: facts that were derived from changed nodes
+    alone, and become outdated with them.
     """
 
     changed: Sequence[NodeHead]
@@ -46,14 +47,14 @@ class SeveralChanged:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every node was as it was chosen."""
+        """Whether every node was unchanged since it was chosen."""
         return not self.overtaken and not self.gone
 
 
 async def change_several(
     tx: Transaction, revision: Revision, chosen: Mapping[UUID, int], patch: CommonPatch, *, partly: bool = False
 ) -> SeveralChanged:
-    """Change the nodes that were chosen, each in the version that was seen.
+    """Change the nodes that were chosen, except those that have another version now. `chosen`: their versions, by id.
 
     If one is overtaken or gone, nothing is written at all, unless `partly`. Raises InvalidInput for no node, and for
     more than MAX_CHOSEN, and TooLarge as `nodes.require_readable`.
@@ -89,7 +90,7 @@ def _patched(fields: NodeFields, patch: CommonPatch) -> NodeFields:
 
 
 async def _derived(tx: Transaction, revision: Revision, changed: Sequence[UUID]) -> list[NodeHead]:
-    """The active facts that rest on these nodes alone."""
+    """The active facts that were derived from these nodes alone."""
     found = await derivations.without_support(tx, revision, changed)
     heads = await nodes.read_heads(tx, revision.graph, [fact for fact in found if fact not in changed])
     return [head for head in heads.values() if not head.is_hidden]

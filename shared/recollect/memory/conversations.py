@@ -14,9 +14,9 @@ from recollect.times import offset_minutes, storable
 def memories_of(
     turns: Iterable[Turn], thread: str, *, tags: Sequence[str] = (), source: str | None = None
 ) -> list[list[NewMemory]]:
-    """The memories of each turn, in order: one, several for a long turn, none for what nobody said.
+    """The memories of each turn, in order: usually one, several for a long turn, and none for a turn without text.
 
-    A turn that says the same again is the memory of the first one.
+    A turn that repeats an earlier one has the same memory as that one.
     """
     first_said: dict[str, datetime | None] = {}
 

@@ -36,14 +36,14 @@ from recollect.memory.reading import require_nodes
 from recollect.postgres.transactions import Transaction
 
 MAX_PATHS = 10
-"""Paths that an exploration returns, at most."""
+"""The maximum number of paths that an exploration returns."""
 
 MAX_EDGES = 1_000
 """Edges in one answer at most."""
 
 
 EXCERPT = 300
-"""Characters of a node's texts that an exploration tells, at most."""
+"""The maximum number of characters of a node's texts that an exploration returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ async def _edge_page(
 
 
 def _cut(listed: Sequence[Edge], edges: Sequence[Edge]) -> str | None:
-    """The bound that left some of these edges out of an answer, if one did."""
+    """The bound that left edges out of an answer, or None."""
     return "edges" if len(listed) < len(edges) else None
 
 
@@ -222,7 +222,7 @@ def _in_order_of(found: Paths) -> list[Edge]:
 
 
 def _times_on(found: Paths) -> Counter[UUID]:
-    """How many paths take each edge: an answer tells it with each of them."""
+    """The number of paths that each edge is part of: an answer repeats the edge for each path."""
     steps = Counter(frozenset(step) for path in found.paths for step in pairwise(path))
     return Counter({edge.id: steps[frozenset((edge.from_node, edge.to_node))] for edge in found.edges})
 

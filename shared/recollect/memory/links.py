@@ -1,4 +1,4 @@
-"""Use cases of links: relations that a call requests for a new node, and those that follow from the node's text.
+"""Use cases of links: the relations that a call requests for a new node, and those that its text implies.
 
 A fact is related by name at once: it mentions the entities whose names, or former names, stand in its text. It is
 related by meaning once the worker has embedded it: it mentions the entities of which something similar is known.
@@ -25,10 +25,10 @@ MIN_LINK_SIMILARITY = 0.8
 """The least cosine of a fact and a memory about an entity that relates the two, unless the caller gives another."""
 
 MAX_LINKED_BY_SIMILARITY = 5
-"""Entities to which a fact is related by meaning, at most: the nearest."""
+"""The maximum number of entities to which a fact is related by its meaning: the nearest ones."""
 
 MAX_GRAPHS = 10
-"""Graphs of a tenant that one query returns, at most."""
+"""The maximum number of graphs of a tenant that one query returns."""
 
 
 @dataclass(frozen=True, slots=True)

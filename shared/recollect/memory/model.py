@@ -1,4 +1,4 @@
-"""Memories as an agent gives and gets them, and the results of this package's use cases."""
+"""Memories as agents send and receive them, and the results of this package's use cases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ SHORTEST_LIFETIME = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class NewMemory(Attributes):
-    """One thing to remember. With `about`, an observation on each named entity, made if new; without, a fact.
+    """One thing to remember: a fact or, with `about`, an observation on each of these entities, created if new.
 
     Its attributes are the memory's own; `kind` is also that of entities that are new. `ttl_days` 0: it never expires.
     `supersedes`: older memories that become outdated by it.
@@ -45,7 +45,7 @@ class NewMemory(Attributes):
 
 
 class RememberOutcome(StrEnum):
-    """What became of an item: a new memory, a known one that was updated, or a known one that stayed as it was."""
+    """The outcome of an item: its memory is new, or was known and updated, or was known and stays as it was."""
 
     NEW = "new"
     UPDATED = "updated"
@@ -89,7 +89,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPatch:
-    """What to change of a memory or node; None leaves a field. `based_on`: the version that the writer had read.
+    """The changes to a memory or node; None leaves a field as it is. `based_on`: the version that the writer had read.
 
     `ttl_days` counts from the change; 0: it never expires. `reason`: why, kept with the version.
     """
@@ -103,18 +103,18 @@ class MemoryPatch:
     based_on: int | None = None
 
     @property
-    def repeats(self) -> bool:
-        """Whether it has a text, and no status: then the text holds, also where the former one did not any more."""
+    def reactivates(self) -> bool:
+        """Whether it has a text and no status. Then the memory is active with that text, even if it was outdated."""
         return self.text is not None and self.status is None
 
     @property
     def hides(self) -> bool:
-        """Whether it says that the memory or node no longer holds."""
+        """Whether it makes the memory or node outdated or archived."""
         return self.status not in (None, ACTIVE)
 
     def status_after(self, before: str) -> str:
-        """The status after the amendment."""
-        return self.status or (ACTIVE if self.repeats else before)
+        """The status after the change."""
+        return self.status or (ACTIVE if self.reactivates else before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ def require_lifetime(ttl_days: float | None, path: str = "ttl_days") -> None:
 
 
 def expiry(now: datetime, ttl_days: float | None, expires_at: datetime | None = None) -> datetime | None:
-    """When a memory expires: at `expires_at`, else `ttl_days` from now, else never (0 days: never, too).
+    """The time at which a memory expires: `expires_at`, or `ttl_days` from now, or never (None; for 0 days, too).
 
     Raises InvalidInput where `expires_at` lies in the past, and where the memory would last less than
     SHORTEST_LIFETIME.

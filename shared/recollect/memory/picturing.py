@@ -1,4 +1,4 @@
-"""Use cases of a picture of a graph: the neighbourhood of a node with little of each node, and where to begin."""
+"""Use cases for drawing a graph: the neighbourhood of a node, with a label for each node, and a node to begin with."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from recollect.graph.relations.model import Direction, Edge, Walk
 from recollect.graph.traversal.model import ReachedNodes, far_end
 
 EXCERPT = 120
-"""Characters of the text of a node that has no name, at most."""
+"""The maximum number of characters of the text of a node without a name."""
 
 EDGES_PER_NODE, MAX_PICTURE_EDGES = 2, 200
-"""Edges that a level reads: so many for each node that still fits, and so many beside."""
+"""How many edges a level reads: the first number for each node that still fits, and the second in addition."""
 
 MAX_CANDIDATES = 20
-"""Nodes with many relations that are looked at for one to begin with, at most: the others may have expired."""
+"""The maximum number of nodes with many relations that are read to find one to begin with: some may have expired."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class GraphStatistics:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """A memory with its node: an observation, or else the node itself, of which the observations are `listed`."""
+    """A memory with its node. Without `observation`, the memory is the node itself, and `listed` its observations."""
 
     node: Version
     observation: Observation | None = None

@@ -33,7 +33,7 @@ from recollect.memory.reading import require_nodes
 from recollect.postgres.transactions import Transaction
 
 FACT_ID = "fact_id"
-"""The key of a triplet's fact in the edge's metadata: stored with the edge, the fact shares the edge's history."""
+"""The key of a triplet's fact in the metadata of its edge, so that the fact shares the edge's history."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The use case of remembering: store each memory once, and report older ones that are near duplicates of it."""
+"""The use case of remembering: stores each memory once, and reports older memories that are near duplicates of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,8 +29,8 @@ async def remember(
     """Store items; return their outcomes in order. `questions` are their texts with vectors, to find near duplicates.
 
     A known memory (same content, entity and thread) is not stored twice: it gets the attributes that the item has, and
-    keeps those that the item leaves out. What items supersede becomes outdated. Raises InvalidInput for a kind that the
-    graph's whitelist leaves out, and for a lifetime that is too short, and as `outdate_superseded` does.
+    keeps those that the item leaves out. Memories that items supersede become outdated. Raises InvalidInput for a kind
+    that is not on the graph's whitelist, and for a lifetime that is too short, and as `outdate_superseded` does.
     """
     for index, item in enumerate(items):
         require_lifetime(item.ttl_days, f"items.{index}.ttl_days")
@@ -51,16 +51,19 @@ async def remember(
 
 
 async def remember_turns(tx: Transaction, revision: Revision, turns: Sequence[NewMemory]) -> list[Remembered]:
-    """Store the turns of a conversation, about no entity; return their outcomes in order.
+    """Store the turns of a conversation as facts; return their outcomes in order.
 
-    They are compared with nothing older: in a conversation, nothing replaces what was said before.
+    They are not compared with older memories, since a turn replaces nothing that was said before.
     """
     outcomes = await _remember_facts(tx, revision, turns, [[] for _ in turns])
     return [outcomes[index] for index in range(len(turns))]
 
 
 def _close(item: NewMemory, near: Sequence[NearDuplicate]) -> list[NearDuplicate]:
-    """The near duplicates that an item leaves as they are. In a thread nothing replaces what was said before."""
+    """The near duplicates of an item, except those that it names in `supersedes`.
+
+    An item in a thread marks none as superseded, since it replaces nothing that was said before.
+    """
     others = (older for older in near if older.memory_id not in item.supersedes)
     return [replace(older, superseded=older.superseded and item.thread is None) for older in others]
 
@@ -68,9 +71,9 @@ def _close(item: NewMemory, near: Sequence[NearDuplicate]) -> list[NearDuplicate
 async def _ensure_entities(
     tx: Transaction, revision: Revision, items: Sequence[NewMemory]
 ) -> tuple[dict[str, NodeRef], dict[UUID, list[SimilarName]]]:
-    """The entities that items are about, by name. New ones are created with the item's kind and nothing else.
+    """The entities that items are about, by name. Missing ones are created, with the item's kind and nothing else.
 
-    Also returns those whose names look like that of a new one, by its id.
+    Also returns, by the id of each new entity, the older entities whose names look like its name.
     """
     subjects = [NewEntity(name, item.kind) for item in items for name in item.about]
     paths = [f"items.{index}.kind" for index, item in enumerate(items) for _ in item.about]
@@ -95,7 +98,7 @@ async def _ensure_entities(
 
 
 def _names_like(entity_ids: Iterable[UUID], similar_names: Mapping[UUID, list[SimilarName]]) -> list[NearDuplicate]:
-    """The look-alikes of new entities: they differ in case and the like only."""
+    """The older entities whose names look like those of new ones, such as in another case, as near duplicates."""
     found = (other for entity_id in entity_ids for other in similar_names.get(entity_id, ()))
     return [NearDuplicate(other.id, other.name, 1.0) for other in found]
 
@@ -183,7 +186,7 @@ def _outcome(is_new: bool, is_changed: bool, nth: int) -> RememberOutcome:
 def _combined_outcome(
     keys: Sequence[Key], outcomes: dict[Key, RememberOutcome], groups: dict[Key, list[int]], index: int
 ) -> RememberOutcome:
-    """The outcome of an item about several entities: new if it is new for any of them, else updated if for any."""
+    """The outcome of an item about several entities: new if it is new for any of them, or else updated if for any."""
     own = {outcomes[key] for key in keys if groups[key][0] == index}
     return next(
         (outcome for outcome in (RememberOutcome.NEW, RememberOutcome.UPDATED) if outcome in own), RememberOutcome.KNOWN
@@ -191,7 +194,7 @@ def _combined_outcome(
 
 
 def _merged(items: Iterable[NewMemory]) -> NewMemory:
-    """One item for several with the same memory: of each attribute, the last one given."""
+    """Merge items with the same memory into one, which has the last given value of each attribute."""
     merged, *later_items = items
     for item in later_items:
         times = {

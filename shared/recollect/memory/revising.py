@@ -33,7 +33,7 @@ from recollect.postgres.transactions import Transaction
 
 @dataclass(frozen=True, slots=True)
 class NodePatch:
-    """What to change of a node; None leaves it as it is. `text`: an entity's name, a fact's content.
+    """The changes to a node; None leaves a field as it is. `text`: an entity's name, or a fact's content.
 
     `kind` is an entity's, `fact_kind` a fact's. `expires_at` wins over `ttl_days`, which counts from the change;
     `never_expires` over both. `reason`: why, kept with the version.
@@ -53,7 +53,7 @@ class NodePatch:
     said_at: datetime | None = None
 
 
-async def revise(tx: Transaction, revision: Revision, target: MemoryRef, amendment: MemoryPatch) -> Revised:
+async def revise(tx: Transaction, revision: Revision, target: MemoryRef, patch: MemoryPatch) -> Revised:
     """Change a memory or a node; the former state stays in history.
 
     Each gets a new version under its id, unless nothing differs. An observation whose new text another observation of
@@ -67,19 +67,19 @@ async def revise(tx: Transaction, revision: Revision, target: MemoryRef, amendme
     """
     observation = await _find_observation(tx, revision.graph, target)
     if observation is not None:
-        return await _revise_observation(tx, revision, observation, amendment)
+        return await _revise_observation(tx, revision, observation, patch)
     head = await _find_head(tx, revision.graph, target)
-    if target.name is not None and amendment.hides:
-        await _hide_other_forms(tx, revision, target.name, head, amendment)
-    fields = _amended(head.fields, amendment, revision.at)
+    if target.name is not None and patch.hides:
+        await _hide_other_forms(tx, revision, target.name, head, patch)
+    fields = _patched_fields(head.fields, patch, revision.at)
     is_manual = revision.graph.conflict_policy == "manual"
-    if not is_manual and not fields.is_same_as(head.fields) and _is_overtaken(amendment, head.version):
-        return _refused(head.id, head.id, head.version, head.content, amendment)
-    if head.is_hidden and amendment.repeats:
+    if not is_manual and not fields.is_same_as(head.fields) and _is_overtaken(patch, head.version):
+        return _refused(head.id, head.id, head.version, head.content, patch)
+    if head.is_hidden and patch.reactivates:
         await observations.outdate_former(tx, revision, [head])
     if fields.status != ACTIVE:
         await _outdate_derived(tx, revision, [head.id])
-    put = await lineages.put_node(tx, revision, Draft(fields, head.id, based_on=amendment.based_on))
+    put = await lineages.put_node(tx, revision, Draft(fields, head.id, based_on=patch.based_on))
     node = await lineages.get_node(GraphView(tx, revision.graph), head.id)
     siblings = await lineages.get_versions(tx, revision.graph, node.conflicts) if put.conflict else []
     conflict = tuple(sibling.content or "" for sibling in siblings)
@@ -127,7 +127,7 @@ async def outdate_observations(
 ) -> None:
     """Mark observations as outdated, each for its reason."""
     after = [
-        _amended_observation(each, MemoryPatch(status="outdated", reason=reasons[each.id]), revision.at)
+        _patched_observation(each, MemoryPatch(status="outdated", reason=reasons[each.id]), revision.at)
         for each in found
     ]
     await observations.rewrite(tx, revision, found, after)
@@ -139,14 +139,16 @@ async def outdate_nodes(
     """Mark nodes as outdated, each for its reason, and facts that were derived from them alone."""
     await _outdate_derived(tx, revision, [head.id for head in heads])
     rewrites = [
-        Rewrite(head, _amended(head.fields, MemoryPatch(status="outdated", reason=reasons[head.id]), revision.at))
+        Rewrite(
+            head, _patched_fields(head.fields, MemoryPatch(status="outdated", reason=reasons[head.id]), revision.at)
+        )
         for head in heads
     ]
     await nodes.rewrite(tx, revision, await nodes.differing(rewrites))
 
 
 async def _outdate_derived(tx: Transaction, revision: Revision, turn_ids: Sequence[UUID]) -> None:
-    """Mark active facts as outdated that rest on these turns, which are about to be hidden, and on no others."""
+    """Mark the active facts as outdated that were derived from these turns alone. The caller then hides the turns."""
     derived = await derivations.without_support(tx, revision, turn_ids)
     found = await nodes.read_heads(tx, revision.graph, [node_id for node_id in derived if node_id not in turn_ids])
     heads = [head for head in found.values() if not head.is_hidden]
@@ -180,52 +182,50 @@ async def _find_head(tx: Transaction, graph: Graph, target: MemoryRef) -> NodeHe
     return await lineages.require_head(tx, graph, node.id)
 
 
-async def _hide_other_forms(
-    tx: Transaction, revision: Revision, name: str, head: NodeHead, amendment: MemoryPatch
-) -> None:
-    """Hide the active entities that have other forms of a name: the name would mean one of them from now on."""
+async def _hide_other_forms(tx: Transaction, revision: Revision, name: str, head: NodeHead, patch: MemoryPatch) -> None:
+    """Give the status of a patch also to active entities with other forms of a name, which would be found instead."""
     forms = (await naming.find_forms(tx, revision.graph, [name])).get(name, [])
     others = [node.id for node in forms if node.id != head.id and not node.placeholder and node.status == ACTIVE]
     heads = (await nodes.read_heads(tx, revision.graph, others)).values()
-    status = MemoryPatch(status=amendment.status, reason=amendment.reason)
-    await nodes.rewrite(tx, revision, [Rewrite(o, _amended(o.fields, status, revision.at)) for o in heads])
+    status = MemoryPatch(status=patch.status, reason=patch.reason)
+    await nodes.rewrite(tx, revision, [Rewrite(o, _patched_fields(o.fields, status, revision.at)) for o in heads])
 
 
 async def _revise_observation(
-    tx: Transaction, revision: Revision, observation: Observation, amendment: MemoryPatch
+    tx: Transaction, revision: Revision, observation: Observation, patch: MemoryPatch
 ) -> Revised:
-    if amendment.status == "archived":
+    if patch.status == "archived":
         raise InvalidInput(
             "A statement about an entity can be active or outdated only; archive the entity instead", path="status"
         )
-    amended = _amended_observation(observation, amendment, revision.at)
-    if _is_overtaken(amendment, observation.version) and not amended.is_same_as(observation):
-        return _refused(observation.id, observation.node_id, observation.version, observation.content, amendment)
-    if amendment.repeats:
+    patched = _patched_observation(observation, patch, revision.at)
+    if _is_overtaken(patch, observation.version) and not patched.is_same_as(observation):
+        return _refused(observation.id, observation.node_id, observation.version, observation.content, patch)
+    if patch.reactivates:
         observation = await _brought_back(tx, revision, observation)
-        amended = _amended_observation(observation, amendment, revision.at)
-    if amended.content != observation.content:
-        amended = replace(amended, created_by=revision.actor)
-    written = await observations.rewrite_one(tx, revision, observation, amended)
+        patched = _patched_observation(observation, patch, revision.at)
+    if patched.content != observation.content:
+        patched = replace(patched, created_by=revision.actor)
+    written = await observations.rewrite_one(tx, revision, observation, patched)
     unchanged = written.is_same_as(observation)
     return Revised(written.id, written.node_id, written.version, written.content, unchanged=unchanged)
 
 
-def _is_overtaken(amendment: MemoryPatch, newest: int) -> bool:
-    """Whether an amendment is based on an older version. Raises InvalidInput for a version that there never was."""
-    if amendment.based_on is not None and not 1 <= amendment.based_on <= newest:
+def _is_overtaken(patch: MemoryPatch, newest: int) -> bool:
+    """Whether a patch is based on an older version than the newest. Raises InvalidInput if there is no such version."""
+    if patch.based_on is not None and not 1 <= patch.based_on <= newest:
         raise InvalidInput(f"It has versions 1 to {newest}", path="based_on_version")
-    return amendment.based_on not in (None, newest)
+    return patch.based_on not in (None, newest)
 
 
-def _refused(id_: UUID, node_id: UUID, version: int, text: str | None, amendment: MemoryPatch) -> Revised:
-    """The outcome of an amendment that came too late: what holds, and the text that was not written."""
-    refused = () if amendment.text is None else (amendment.text,)
+def _refused(id_: UUID, node_id: UUID, version: int, text: str | None, patch: MemoryPatch) -> Revised:
+    """The outcome of a patch that is based on an older version: the present state, and the text not written."""
+    refused = () if patch.text is None else (patch.text,)
     return Revised(id_, node_id, version, text, refused, refused=True)
 
 
 async def _brought_back(tx: Transaction, revision: Revision, observation: Observation) -> Observation:
-    """The observation once its entity is active: bringing that back makes what was known of it outdated."""
+    """Make the observation's entity active, if it is not; return the observation, which that makes outdated."""
     head = (await nodes.read_heads(tx, revision.graph, [observation.node_id])).get(observation.node_id)
     if head is None or not head.is_hidden:
         return observation
@@ -234,35 +234,35 @@ async def _brought_back(tx: Transaction, revision: Revision, observation: Observ
     return found.get(observation.id, observation)
 
 
-def _amended_observation(observation: Observation, amendment: MemoryPatch, now: datetime) -> Observation:
-    """The observation with the amendment."""
-    status, text = amendment.status_after(observation.status), amendment.text or observation.content
+def _patched_observation(observation: Observation, patch: MemoryPatch, now: datetime) -> Observation:
+    """The observation with the changes of a patch."""
+    status, text = patch.status_after(observation.status), patch.text or observation.content
     return replace(
         observation,
         content=text,
-        tags=observation.tags if amendment.tags is None else each_tag_once(amendment.tags),
-        importance=observation.importance if amendment.importance is None else amendment.importance,
+        tags=observation.tags if patch.tags is None else each_tag_once(patch.tags),
+        importance=observation.importance if patch.importance is None else patch.importance,
         status=status,
-        reason=reason_of(observation.reason, amendment.reason, status_changes=status != observation.status),
-        expires_at=_expiry_of(observation.expires_at, amendment, now),
+        reason=reason_of(observation.reason, patch.reason, status_changes=status != observation.status),
+        expires_at=_expiry_of(observation.expires_at, patch, now),
     )
 
 
-def _expiry_of(before: datetime | None, amendment: MemoryPatch, now: datetime) -> datetime | None:
-    return before if amendment.ttl_days is None else expiry(now, amendment.ttl_days)
+def _expiry_of(before: datetime | None, patch: MemoryPatch, now: datetime) -> datetime | None:
+    return before if patch.ttl_days is None else expiry(now, patch.ttl_days)
 
 
-def _amended(fields: NodeFields, amendment: MemoryPatch, now: datetime) -> NodeFields:
-    status = amendment.status_after(fields.status)
+def _patched_fields(fields: NodeFields, patch: MemoryPatch, now: datetime) -> NodeFields:
+    status = patch.status_after(fields.status)
     return replace(
         fields,
-        content=fields.content if amendment.text is None else amendment.text,
-        tags=fields.tags if amendment.tags is None else each_tag_once(amendment.tags),
-        importance=fields.importance if amendment.importance is None else amendment.importance,
+        content=fields.content if patch.text is None else patch.text,
+        tags=fields.tags if patch.tags is None else each_tag_once(patch.tags),
+        importance=fields.importance if patch.importance is None else patch.importance,
         status=status,
-        ttl_days=fields.ttl_days if amendment.ttl_days is None else amendment.ttl_days or None,
-        expires_at=_expiry_of(fields.expires_at, amendment, now),
-        reason=reason_of(fields.reason, amendment.reason, status_changes=status != fields.status),
+        ttl_days=fields.ttl_days if patch.ttl_days is None else patch.ttl_days or None,
+        expires_at=_expiry_of(fields.expires_at, patch, now),
+        reason=reason_of(fields.reason, patch.reason, status_changes=status != fields.status),
     )
 
 

@@ -35,14 +35,14 @@ from recollect.text.unicode_forms import plainly
 from recollect.words.analysis import asked_words
 
 MAX_SIMILAR_EDGES = 1_000
-"""Relations returned with similar facts, at most."""
+"""The maximum number of relations returned with similar facts."""
 
 MIN_LABEL_COVERAGE = 0.4
 """Share of the question's words that the labels of a node must have."""
 
 _WORD_TERMS = ("own", "near", "far", "coverage", "about")
 LABEL_SCORE = sum(WEIGHTS_WITHOUT_TOKENS[term] for term in _WORD_TERMS) / sum(WEIGHTS_WITHOUT_TOKENS.values())
-"""The score of a summary or tags with every word of a question: the share of recall's weights that its words earn."""
+"""The score of a summary or of tags that have every word of a question: the share of words in recall's weights."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Older memories that a new one supersedes: they become outdated in the call that remembers it."""
+"""Makes the older memories that a new one supersedes outdated, in the call that remembers the new one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
