@@ -1,1 +1,1 @@
-"""Nodes: lineages of immutable versions; those without a name are facts."""
+"""Nodes: lineages of immutable versions. A node with a name is an entity, one without is a fact."""

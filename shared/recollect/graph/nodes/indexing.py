@@ -1,4 +1,4 @@
-"""The passages of nodes: what of a node is searched, and when its passages are made anew."""
+"""The passages of nodes: which texts of a node are searched, and when their passages are rebuilt."""
 
 from collections.abc import AsyncIterator, Container, Sequence
 from itertools import accumulate
@@ -15,10 +15,10 @@ from recollect.graph.passages.model import IndexedText, Source
 from recollect.postgres.transactions import Transaction
 
 MAX_REINDEXED = 2_000
-"""Observations of the nodes of one step of a reindex, at most, unless one node has more: memory holds them all."""
+"""The maximum number of observations in one step of a reindex, unless one node has more: all of them are in memory."""
 
 MAX_INDEXED, MAX_INDEXED_CHARACTERS = 2_000, 2_000_000
-"""Texts, and characters of them, whose passages a write makes at a time."""
+"""The maximum number of texts, and of characters in them, of which a write makes passages at a time."""
 
 
 async def index_facts(tx: Transaction, revision: Revision, facts: Sequence[tuple[UUID, NewFact]]) -> None:
@@ -38,7 +38,7 @@ async def index_nodes(
 async def index_rewritten(
     tx: Transaction, revision: Revision, rewrites: Sequence[Rewrite], divided: Container[UUID]
 ) -> None:
-    """Rebuild or relabel the passages of rewritten nodes, where what these are made from has changed.
+    """Rebuild or relabel the passages of rewritten nodes, if the fields that they are made from have changed.
 
     `divided`: nodes whose passages are rebuilt in any case (`store.rewrite_heads`).
     """
@@ -107,7 +107,7 @@ def _text(fields: NodeFields) -> tuple[object, ...]:
 
 
 def _has_same_labels(fields: NodeFields, other: NodeFields) -> bool:
-    """Whether what the labels of a node's passages are made from is the same (`memory_labels`)."""
+    """Whether the fields are the same that the labels of a node's passages are made from (`memory_labels`)."""
     same_words = (fields.kind, fields.tags, fields.source) == (other.kind, other.tags, other.source)
     return same_words and same_json(fields.metadata, other.metadata)
 

@@ -1,4 +1,7 @@
-"""Use cases of another analysis of words: the labels of nodes are analysed anew, step by step, while both are found."""
+"""Use cases of a new analysis of words: rebuilds the labels of nodes step by step.
+
+Labels of the old and of the new analysis are found until all are rebuilt.
+"""
 
 from recollect.fairness.computing import map_yielding
 from recollect.graph.nodes import store
@@ -7,10 +10,10 @@ from recollect.words.analysis import label_vector
 
 
 async def rebuild_page(tx: Transaction, *, limit: int) -> int:
-    """Analyse the tenant's next summaries and tags anew; return of how many nodes. Fewer than `limit`: none are left.
+    """Analyse the summaries and tags of the tenant's next nodes; return how many. Fewer than `limit`: none are left.
 
-    Idempotent, and safe beside other workers and writes: a node that another transaction has locked is left out, and
-    has the words of its labels afterwards, or comes again.
+    It is idempotent and safe beside other workers and writes: a node that another transaction has locked is skipped.
+    Either that transaction analyses its labels, or a later call does.
     """
     nodes = await store.list_other_labels(tx, limit=limit)
     labels = await map_yielding(nodes, lambda node: label_vector(node.summary, node.tags))

@@ -16,15 +16,15 @@ from recollect.text.unicode_forms import APOSTROPHE, TYPED, with_apostrophes, wr
 T = TypeVar("T")
 
 ACTIVE = "active"
-"""The status of what holds; the others (`outdated`, `archived`) hide it from recall."""
+"""The status of a node that holds; the others (`outdated`, `archived`) hide it from recall."""
 
 
 _LONGEST_KEY = 2048
-"""Bytes of a key at most: a longer one would not fit into an index."""
+"""The maximum size of a key in bytes: a longer one would not fit into an index."""
 
 
 def name_key(name: str) -> str:
-    """What names are compared by: in normal form NFC, with plain apostrophes, without white space at the ends.
+    """The key by which names are compared: in normal form NFC, with plain apostrophes, without white space at the ends.
 
     A name whose normal form is longer than 2,048 bytes is its own key. PostgreSQL's function `name_key` does the same.
     """
@@ -33,7 +33,7 @@ def name_key(name: str) -> str:
 
 
 def stored_form(name: str, stored: Sequence[str]) -> str:
-    """The form of a name among stored names: exactly this, else another one of it, else the name itself."""
+    """The stored name that a name means: the same one, or else another form of it, or else the name itself."""
     return name if name in stored else next((other for other in stored if name_key(other) == name_key(name)), name)
 
 
@@ -47,7 +47,7 @@ class EntityNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A memory that is about no entity. `said_at` None means now. `said_offset`: as in NodeFields."""
+    """A memory that is not about an entity. `said_at` None means now. `said_offset`: as in NodeFields."""
 
     content: str
     kind: str | None = None
@@ -75,7 +75,7 @@ class NodeRef:
 
 @dataclass(frozen=True, slots=True)
 class NodeOutline:
-    """What a picture shows of a node: its name, or else the beginning of its text."""
+    """The parts of a node that a drawing of the graph shows: its name, or else the beginning of its text."""
 
     id: UUID
     name: str | None
@@ -92,7 +92,7 @@ class NodeOutline:
 
 @dataclass(frozen=True, slots=True)
 class NodeFields:
-    """All that a new version of a node may change. `reason` says why the node was last changed; None: not stated.
+    """The fields that a new version of a node may change. `reason`: why the node was last changed; None: not stated.
 
     `said_offset`: the minutes by which the clock of who said it was ahead of UTC; None: not known, or UTC.
     """
@@ -118,7 +118,7 @@ class NodeFields:
     said_offset: int | None = None
 
     def brought_back(self) -> "NodeFields":
-        """These fields as active, without the reason why they were not."""
+        """The fields with the status `active`, without the reason of the former status."""
         return self if self.status == ACTIVE else replace(self, status=ACTIVE, reason=None)
 
     def is_same_as(self, other: "NodeFields") -> bool:
@@ -145,7 +145,7 @@ class NodeHead(NodeFields):
 
     @property
     def fields(self) -> NodeFields:
-        """What a new version may change."""
+        """The fields that a new version may change."""
         return NodeFields(**{name: getattr(self, name) for name in FIELD_NAMES})
 
 

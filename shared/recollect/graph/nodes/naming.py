@@ -1,4 +1,4 @@
-"""Which nodes names mean, and which names nodes have."""
+"""Finds the nodes that names mean, and the names of nodes."""
 
 from collections.abc import Sequence
 from uuid import UUID

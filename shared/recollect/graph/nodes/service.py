@@ -136,7 +136,7 @@ async def require_readable(tx: Transaction, graph: Graph, node_ids: Sequence[UUI
 
 
 async def measure(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """The bytes of the texts, tags and metadata of each of these nodes that lives, by id."""
+    """The number of bytes of the texts, tags and metadata of each of these nodes, by id; only of live ones."""
     return await store.measure_nodes(tx, graph, unique(node_ids))
 
 
@@ -256,7 +256,7 @@ async def append_versions(tx: Transaction, revision: Revision, node_ids: Sequenc
 
 
 async def touch_nodes(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:
-    """Set the update time of nodes, because something that belongs to them changed."""
+    """Set the update time of nodes, because their observations, relations or the like changed."""
     await store.touch_nodes(tx, revision, node_ids)
 
 
@@ -268,7 +268,7 @@ async def release_names(tx: Transaction, revision: Revision, names: Sequence[str
 
 
 async def outlines_of(view: GraphView, node_ids: Sequence[UUID], *, excerpt: int) -> dict[UUID, NodeOutline]:
-    """What a picture shows of these nodes, by id, placeholders too; texts are cut to their first characters."""
+    """The outlines of these nodes, by id, placeholders too; `excerpt`: the number of characters of each text."""
     return await store.outlines_of(view, node_ids, excerpt=excerpt)
 
 

@@ -32,13 +32,13 @@ from recollect.words.analysis import LABELS_VERSION, label_vector
 queries = Queries(__package__)
 
 MAX_WRITTEN = 100
-"""Nodes of one statement, at most: other calls wait for a core meanwhile."""
+"""The maximum number of nodes that one statement writes: other calls wait for a core until it ends."""
 
 MAX_LOOKED_UP = 2_000
-"""Ids that one statement looks up, at most: they are encoded on the event loop in one go."""
+"""The maximum number of ids that one statement looks up: they are encoded on the event loop in one go."""
 
 MAX_STREAMED = 200
-"""Texts that one round trip brings: a node may have very many."""
+"""The number of texts that one round trip fetches: a node may have very many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class InsertedNode:
 
 @dataclass(frozen=True, slots=True)
 class RemovedNode:
-    """A removed node: what it was, and how many observations were removed with it."""
+    """A removed node, and the number of observations that were removed with it."""
 
     id: UUID
     placeholder: bool
@@ -157,7 +157,7 @@ async def rewrite_heads(tx: Transaction, revision: Revision, rewrites: Sequence[
 
 
 async def release_names(tx: Transaction, graph: Graph, node_ids: Sequence[UUID]) -> None:
-    """Take the names from nodes that are about to get others."""
+    """Set the names of nodes to null, before they get others."""
     await tx.execute(queries.release_names, graph_id=graph.id, node_ids=node_ids)
 
 
@@ -269,7 +269,7 @@ async def names_of(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, str]
 
 
 async def outlines_of(view: GraphView, node_ids: Sequence[UUID], *, excerpt: int) -> dict[UUID, NodeOutline]:
-    """What a picture shows of these nodes, by id."""
+    """The outlines of these nodes, by id."""
     found: dict[UUID, NodeOutline] = {}
     for batch in batches(node_ids, MAX_LOOKED_UP):
         rows = await view.fetch(queries.outlines_of, node_ids=batch, excerpt=excerpt)
@@ -288,7 +288,7 @@ async def list_other_labels(tx: Transaction, *, limit: int) -> list[LabelledNode
 
 
 async def replace_labels(tx: Transaction, ids: Sequence[UUID], labels: Sequence[str | None]) -> int:
-    """Give nodes the words of their labels; return to how many."""
+    """Store the words of nodes' labels; return the number of nodes."""
     rows = await tx.fetch(queries.replace_labels, ids=ids, labels=labels, labels_version=LABELS_VERSION)
     return len(rows)
 
