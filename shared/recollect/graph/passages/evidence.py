@@ -1,4 +1,4 @@
-"""What a passage is ranked by beside its vector: its tokens' vectors as bits, and the days that it names."""
+"""The evidence by which a passage is ranked, beside its vector: bits of its tokens' vectors, and days that it names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from recollect.words.dates.phrases import date_ranges
 from recollect.words.dates.ranges import DateRange
 
 EVIDENCE_GENERATION = 2
-"""Raise it with any change in what is made of a text here or by an embedder's tokens: stored evidence of an older
-generation is not read until a reembedding has replaced it."""
+"""The generation of stored evidence. Raise it with any change in how evidence is made, here or by an embedder's tokens:
+evidence of an older generation is not read, and a reembedding replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Evidence:
 
 
 def make_evidence(text: str, said_at: datetime | None, bits: TokenBits) -> Evidence:
-    """The evidence of a passage: of the text that was embedded, when it was said, and the bits of its tokens.
+    """Make the evidence of a passage from its embedded text, the time when it was said, and the bits of its tokens.
 
     `said_at`: by the clock of who said it.
     """
@@ -38,7 +38,7 @@ def make_evidence(text: str, said_at: datetime | None, bits: TokenBits) -> Evide
 
 
 async def evidence_of(passages: Sequence[PendingPassage], tokens: Sequence[TokenBits]) -> list[Evidence]:
-    """The evidence of embedded passages, in order. Other calls go on in between."""
+    """Make the evidence of embedded passages, in order. Other calls go on in between."""
 
     def make(embedded: tuple[PendingPassage, TokenBits]) -> Evidence:
         passage, bits = embedded

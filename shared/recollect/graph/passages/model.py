@@ -11,45 +11,47 @@ from typing import Any, Self
 from uuid import UUID
 
 MAX_WORDS = 80
-"""Words of one passage, at most: a longer text is better found by its best part (measured; docs/recall.md)."""
+"""The maximum number of words of a passage: longer texts are better found by their best parts (docs/recall.md)."""
 
 MAX_CHARACTERS = 2_000
-"""Characters of one passage, at most: a longer word, such as encoded data, is cut."""
+"""The maximum number of characters of a passage: a longer word, such as encoded data, is cut."""
 
 MAX_UNSPACED = 200
-"""Characters of scripts without spaces (Chinese, Japanese, Thai, …) in one passage, at most: embedders take each for a
-token, or two for one, and `minilm` reads 256 tokens of a passage."""
+"""The maximum number of characters of a passage in scripts without spaces (Chinese, Japanese, Thai, …): embedders take
+each of them, or two, for a token, and `minilm` reads 256 tokens of a passage."""
 
 _CUT = 40
-"""Characters at which a clause of such a script is cut that has no mark for so long."""
+"""The number of characters after which a clause of such a script is cut, if it has no punctuation mark before."""
 
 NEAR_WORDS = 20
 FAR_WORDS = 80
-"""Words on either side of a passage by which it is also matched, nearer and farther (measured)."""
+"""How many words on either side of a passage it is also matched by: nearer ones and farther ones (measured)."""
 
 NEIGHBOURS = 16
-"""Passages on either side from which those words are taken, at most."""
+"""The maximum number of passages on either side from which those words are taken."""
 
 MAX_NEIGHBOUR_LOOKUPS = 100
-"""Removed passages of one sequence whose neighbours are each looked up, at most: of more, one of each run is."""
+"""The maximum number of removed passages of one sequence whose neighbours are looked up one by one. If there are more,
+only one passage of each run is."""
 
 MAX_SMALL = 50
-"""Passages of one write, at most, that are embedded before all bulk: what an agent says, not what it imports."""
+"""The maximum number of passages of a small write. These are embedded before all bulk, so that what an agent says does
+not wait for what it imports."""
 
 OLDEST_SHARE = 4
-"""One of so many places of a batch is reserved for the oldest waiting passages, however many newer ones arrive."""
+"""One passage in this many of a batch is one of the oldest that wait, however many newer ones arrive."""
 
 MAX_BUSY_GRAPHS = 1_000
-"""Graphs of a tenant among which the places of one batch are divided, at most. Of other graphs, the oldest passages are
+"""The maximum number of graphs of a tenant among which a batch is divided. Of other graphs, the oldest passages are
 claimed."""
 
 MAX_PREPARED = 16
 MAX_PREPARED_CHARACTERS = 2_000
-"""Passages of one write, and characters of them, that are embedded before it, at most (some 20 ms of `minilm`): these
-are found by their meaning at once, and others when the worker has embedded them."""
+"""The maximum number of passages of a write, and of characters in them, that are embedded before it (some 20 ms of
+`minilm`). They are found by their meaning at once, and others when the worker has embedded them."""
 
 MAX_FAILURES = 3
-"""Failures on a text by itself after which it is set aside, where none of them was certain to recur."""
+"""The number of failures on a single text after which it is set aside, if none of them was certain to recur."""
 
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -82,8 +84,8 @@ class IndexedText:
     a passage is matched by that name as well as by its own words. `kind`, `tags` and `importance` are an observation's
     own: where they are None, filters use those of its node. `version_id`: of the sibling head, below the highest, that
     the text is from. `said_offset`: the minutes by which the clock of who said it was ahead of UTC; None: not known.
-    the text is from. `name` is the node's name, with which the text is embedded; it is not needed beside a name.
-    `labels`: what the memory says of itself beside the text (`labels.py`), by whose words its first passage is found.
+    `name` is the node's name, with which the text is embedded; an entity's name itself needs none. `labels`: the labels
+    of the memory (`labels.py`), by whose words its first passage is found, too.
     """
 
     memory_id: UUID
@@ -106,21 +108,21 @@ class IndexedText:
 
     @property
     def attributes(self) -> dict[str, Any] | None:
-        """The memory's own attributes that filters use; None where none is set."""
+        """The memory's own attributes that filters use; None if none is set."""
         own = {"kind": self.kind, "tags": self.tags, "importance": self.importance, "outdated": self.outdated or None}
         return {name: value for name, value in own.items() if value is not None} or None
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimLimits:
-    """How many passages a claim takes (`all`), and up to how many of them are the newest of `small` writes."""
+    """The maximum number of passages of a claim (`all`), and how many of them may be the newest of `small` writes."""
 
     all: int
     small: int
 
     @classmethod
     def shared(cls, limit: int) -> Self:
-        """`limit` places, of which one in OLDEST_SHARE is for the oldest passages; a fraction is rounded at random."""
+        """Share `limit` passages: one in OLDEST_SHARE is for the oldest, where a fraction is rounded at random."""
         oldest = math.floor(limit / OLDEST_SHARE + random.random())  # noqa: S311 - shares a queue, guards nothing
         return cls(all=limit, small=limit - oldest)
 
@@ -142,14 +144,14 @@ class PendingPassage:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedPassage(PendingPassage):
-    """A passage that a worker has claimed. `max_per_graph`: the most passages of one graph in the same claim."""
+    """A passage that a worker has claimed. `max_per_graph`: the most passages of one graph in the claim."""
 
     max_per_graph: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FailedPassage:
-    """A passage on which the embedder failed by itself, while it embedded others. `certain`: it will fail again.
+    """A passage on which the embedder failed, while it embedded others. `certain`: it will fail again.
 
     `reason` is a sentence of ours without any stored text.
     """
@@ -161,7 +163,7 @@ class FailedPassage:
 
 @dataclass(frozen=True, slots=True)
 class RefusedPassage:
-    """A live passage that was set aside: it is found by its words, but not by its vector."""
+    """A live passage that was set aside. It is found by its words, but has no vector."""
 
     id: UUID
     memory_id: UUID
@@ -228,12 +230,12 @@ def _bounded(passage: str) -> Iterator[str]:
 
 
 def text_to_embed(name: str | None, passage: str) -> str:
-    """What is embedded for a passage of a node with this name: `claim_pending` gives the worker the same."""
+    """The text to embed for a passage of a node with this name. `claim_pending` returns the same to the worker."""
     return passage if not name or passage.startswith(name) else f"{name}: {passage}"
 
 
 def texts_to_prepare(memories: Iterable[tuple[str | None, str]]) -> list[str]:
-    """What to embed for new memories before they are stored, each given by its node's name, if any, and its text.
+    """The texts to embed for new memories before they are stored. A memory is its node's name, if any, and its text.
 
     The first passages, as many as MAX_PREPARED and MAX_PREPARED_CHARACTERS allow.
     """

@@ -19,7 +19,7 @@ from recollect.jobs.model import EMBED_PASSAGES, JobFilter
 from recollect.postgres.transactions import Transaction
 
 LOOKED_AT_ONCE = 1_000
-"""Passages that one statement checks for a vector."""
+"""The number of passages that one statement checks for a vector."""
 
 
 async def list_without_vectors(

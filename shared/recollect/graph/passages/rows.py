@@ -1,4 +1,4 @@
-"""Passages as rows to store: the pieces of a text, their words and times, and the columns that these make."""
+"""Makes the rows of passages: the pieces of texts, with their words and times, column by column."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,8 +43,11 @@ def count_pieces(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence[
 
 
 def passages_of(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["Piece"]]) -> Iterator["PassageRow"]:
-    """The passages of memories, in order, one at a time: a call may write 40,000, and the garbage collector holds the
-    event loop for as long as it takes to look at all that exist."""
+    """Yield the passages of memories, in order.
+
+    They are made one at a time: a call may write 40,000, and the garbage collector would block the event loop while it
+    traverses all of them.
+    """
     return ((memory, position, piece) for memory in memories for position, piece in enumerate(pieces[memory.text]))
 
 

@@ -25,7 +25,7 @@ from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
 
 MAX_WAITING = 10_000
-"""Waiting passages are counted up to this number; a greater one would be of no more use to a caller."""
+"""The number up to which waiting passages are counted; a greater one would be of no use to a caller."""
 
 
 async def index_memories(tx: Transaction, revision: Revision, memories: Iterable[IndexedText]) -> None:
@@ -50,7 +50,7 @@ async def rebuild(
 
 
 def without_needless_names(memories: Sequence[IndexedText]) -> list[IndexedText]:
-    """All memories of some nodes, except the names of nodes that have a current text without an expiry."""
+    """The memories without the names of nodes that have another current text, which does not expire."""
     current = [memory for memory in memories if memory.source != Source.NAME and not memory.outdated]
     with_lasting_text = {memory.node_id for memory in current if memory.expires_at is None}
     return [memory for memory in memories if memory.source != Source.NAME or memory.node_id not in with_lasting_text]
@@ -193,7 +193,7 @@ async def retry_refused(tx: Transaction, graph_id: UUID) -> int:
 
 
 async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
-    """Make every cached ranking of a graph unreachable, because something derived from the graph changed."""
+    """Make every cached ranking of a graph invalid, because rows that are derived from the graph changed."""
     await store.raise_index_epoch(tx, graph_id)
 
 

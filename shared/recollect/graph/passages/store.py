@@ -40,14 +40,14 @@ from recollect.words.analysis import WORDS_VERSION
 queries = Queries(__package__)
 
 MAX_INSERTED = 100
-"""Passages that one statement inserts, at most: its arguments are encoded on the event loop in one go, and other calls
-wait for a core."""
+"""The maximum number of passages that one statement inserts: its arguments are encoded on the event loop in one go, and
+other calls wait for a core."""
 
 MAX_SETTLED = 100
-"""Passages that one statement gives the words around them, at most, for the same reason."""
+"""The maximum number of passages to which one statement gives the words around them, for the same reason."""
 
 MAX_RENEWED = 50
-"""Memories whose passages one statement renews, at most, for the same reason."""
+"""The maximum number of memories whose passages one statement renews, for the same reason."""
 
 
 async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
@@ -148,7 +148,7 @@ async def tenants_with_pending(session: Session) -> list[UUID]:
 async def claim_pending(
     tx: Transaction, *, model: str, limits: ClaimLimits, lease_seconds: float, previous: str | None
 ) -> list[ClaimedPassage]:
-    """Claim as many waiting passages as there are places, for `lease_seconds`."""
+    """Claim as many waiting passages as `limits` allow, for `lease_seconds`."""
     return await tx.fetch_objects(
         queries.claim_pending,
         ClaimedPassage,
@@ -314,7 +314,7 @@ async def count_vectors_of_other_models(tx: Transaction, graph_id: UUID, *, mode
 
 
 async def raise_index_epoch(tx: Transaction, graph_id: UUID) -> None:
-    """Make every cached search of a graph unreachable."""
+    """Make every cached ranking of a graph invalid."""
     await tx.execute(queries.raise_index_epoch, graph_id=graph_id)
 
 

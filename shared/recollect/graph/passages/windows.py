@@ -1,4 +1,4 @@
-"""The words around a passage by which it is found, too."""
+"""The words around a passage, by which it is found as by its own."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -22,7 +22,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class WindowWords:
-    """The words up to NEAR_WORDS and up to FAR_WORDS around a passage, its own among them, as texts of tsvectors."""
+    """The words of a passage with those up to NEAR_WORDS and up to FAR_WORDS around it, as texts of tsvectors."""
 
     window: Window
     near: str
@@ -30,7 +30,7 @@ class WindowWords:
 
 
 def window_words(window: Window) -> WindowWords:
-    """The lexemes of a window, without function words: a name is looked for in what a passage says itself."""
+    """The lexemes of a window, without function words: where these are names, they are looked for in passages alone."""
     before, after = last_words(window.before or "", FAR_WORDS), first_words(window.after or "", FAR_WORDS)
     near_before, near_after = last_words(before, NEAR_WORDS), first_words(after, NEAR_WORDS)
     lexemes = Lexemes(with_function_words=False)
@@ -54,7 +54,7 @@ def first_words(text: str, most: int) -> str:
 
 
 def last_words(text: str, most: int) -> str:
-    """The last words of a text, counted likewise."""
+    """The last words of a text, counted as by `first_words`."""
     room, start = float(most), len(text) + 1
     for word in reversed(text.split(" ")):
         weight = _weight(word)
