@@ -30,16 +30,16 @@ from recollect.telemetry.tracing import step_span
 from recollect.valkey.shared_cache import SharedCache
 
 MAX_GRAPHS = 10_000
-"""Graphs whose last seen state a process remembers."""
+"""The maximum number of graphs whose last seen state a process remembers."""
 
 Ranking = list[RankedPassage]
 Name = tuple[UUID, str]
-"""A tenant's graph, by name."""
+"""A graph: the id of its tenant, and its name."""
 
 
 @dataclass(slots=True)
 class Lookup:
-    """One call's use of the cache: the rankings that it got before its transaction, and those that it found inside.
+    """One call's use of the cache: the rankings that it fetched before its transaction, and those that it found in it.
 
     `guess`: the state that the process saw last; `seen`: the state in the transaction. `found`: cached rankings under
     the guess; `searched`: new ones; both by the index of their question. `hits`: how many cached rankings were used.
@@ -100,9 +100,9 @@ class RecallCache:
 async def cached_lookup(
     cache: RecallCache | None, caller: Caller, graph_name: str, questions: Sequence[Question], filters: RecallFilter
 ) -> AsyncIterator[Lookup | None]:
-    """Around a transaction that recalls: look rankings up in the cache before it, and store new ones after it.
+    """Look rankings up in the cache, and store new ones at the end of the block, which has the call's transaction.
 
-    Yields None where there is no cache, or where the answer depends on the clock. A failed transaction stores nothing.
+    Yields None if there is no cache, or if the answer depends on the clock. Nothing is stored if the block raises.
     """
     lookup = None if cache is None else await cache.look_up(caller, graph_name, questions, filters)
     yield lookup
@@ -111,10 +111,10 @@ async def cached_lookup(
 
 
 def key_material(state: GraphState, question: Question, filters: RecallFilter) -> bytes:
-    """All that a ranking depends on, as bytes: two different inputs never give the same bytes.
+    """Encode everything that a ranking depends on. Two different inputs never have the same bytes.
 
-    The question's vectors are left out, since its text and model determine them, and the moment of asking, of which
-    only the day counts. Every other field is included, also fields that are added later.
+    Two parts of the question are left out: its vectors, since its text and model determine them, and the time of
+    asking, since only the day counts. All other fields are included, even those that are added later.
     """
     question = question.in_zone(state.time_zone)
     left_out = ("vector", "tokens", "older", "asked_at")

@@ -16,10 +16,10 @@ from spellchecker import SpellChecker
 from recollect.embedding.models.minilm import VOCABULARY
 
 _FREQUENT = 500
-"""How often a word occurs in 700 million that may be what was meant; rarer ones are only known."""
+"""How often a word must occur in 700 million to be suggested as a correction; rarer ones only count as known."""
 
 _PART = 5_000
-"""How often each part of an unknown compound occurs, such as "backend" or "changelog"."""
+"""How often each part of an unknown compound, such as "backend" or "changelog", must occur for it to count as known."""
 
 _OF_SOFTWARE = frozenset(
     """
@@ -51,7 +51,7 @@ _OF_SOFTWARE = frozenset(
     xgboost yaml yarn youtube zookeeper
     """.split()  # noqa: SIM905
 )
-"""Words that are often written in small letters, known, and never taken for what was meant."""
+"""Words about software, and names of software, in small letters. They count as known, and are never suggested."""
 
 _MIN_PART = 3
 _ENDINGS = ("s", "ed", "ing", "ly")
@@ -59,7 +59,10 @@ _ENDINGS = ("s", "ed", "ing", "ly")
 
 @dataclass(frozen=True, slots=True)
 class English:
-    """`frequencies`: how often each word of small letters occurs. `groups`: the frequent ones, most frequent first."""
+    """The words of English: how often each occurs, and the frequent ones by their length and a letter.
+
+    `groups`: the frequent words, most frequent first.
+    """
 
     frequencies: Mapping[str, int]
     groups: Mapping[tuple[int, int, str], list[str]]

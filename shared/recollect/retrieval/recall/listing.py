@@ -1,4 +1,4 @@
-"""Memories that are listed rather than searched for: by a filter alone, or by a question that asks for everything."""
+"""Lists of memories, instead of searches: for a filter alone, and for questions that ask for everything."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from recollect.retrieval.recall.pages import Holdings, MemoryPage, Order
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """What to list: a page of the memories of the entities with one of these names, or of all.
+    """A page of memories to list: those of the entities with the names `subjects` or, if it is empty, all.
 
-    `is_sure`: where there are none of these entities, all are listed; else the question is searched for.
+    `is_sure`: all are listed, too, if none of these entities exists; otherwise, the question is searched for.
     """
 
     page: MemoryPage
@@ -26,7 +26,7 @@ class ListRequest:
 def listing_of(
     questions: Sequence[Question], words: Sequence[QuestionWords], filters: RecallFilter, page: MemoryPage
 ) -> ListRequest | None:
-    """What to list for these questions, all of which ask for everything, or for a filter alone; None: search.
+    """The list that answers these questions, or a filter without a question; None if they must be searched for.
 
     `words`: those of each question, with the entities that it names.
     """
@@ -45,7 +45,7 @@ def listing_of(
 
 
 async def list_memories(scope: SearchScope, listing: ListRequest, *, limit: int) -> list[Listed] | None:
-    """The memories to list, and one more if there are more; None where the question is to be searched for after all."""
+    """The memories to list, and one more if there are more; None if the question must be searched for after all."""
     found = await store.list_memories(scope, listing.page, listing.subjects, limit=limit + 1)
     if found or not listing.subjects or listing.page.after is not None:
         return found
@@ -53,13 +53,13 @@ async def list_memories(scope: SearchScope, listing: ListRequest, *, limit: int)
 
 
 def require_first_page(page: MemoryPage | None) -> None:
-    """Raise InvalidInput for a further page of what is searched for: only lists have pages."""
+    """Raise InvalidInput for any other page than the first. Called for searches, since only lists have pages."""
     if page is not None and page.after is not None:
         raise InvalidInput("This question is searched for, and only lists have pages: raise limit", path="cursor")
 
 
 async def with_holdings(view: GraphView, recalled: Recalled) -> Recalled:
-    """An empty result with what the graph holds instead; as it is in a view of the past."""
+    """Add to an empty result what the graph holds, unless the view is of the past."""
     if not view.is_there:
         return replace(recalled, holdings=Holdings(is_graph=False))
     if view.at is not None:

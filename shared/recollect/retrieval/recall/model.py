@@ -27,23 +27,25 @@ _STOPS = ".,;:!?\"'()[]{}…“”‘’«»¿¡。，、；：！？「」『�
 """Punctuation that ends or encloses words, in many scripts."""
 
 CHARACTERS_PER_TOKEN = 4
-"""Of English, roughly; a budget needs no more precision."""
+"""The number of characters of a token in English, roughly: a budget needs no more precision."""
 
 MAX_WHOLE = 10_000
-"""Characters of a memory that is returned as a whole, at most: as many as `remember` takes."""
+"""The maximum number of characters of a memory that is returned as a whole: as many as `remember` accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question with its vector (None if the embedder is unavailable: then only words are searched).
 
-    `part`: the part of a long one that is embedded and looked through for names and times; None: all of it.
-    `tokens`: a vector for each of its tokens, shape (n, dimensions), if the embedder has them; none without a vector.
-    `asker`: the caller, where the question is in the first person; else None, so that callers share cached answers.
-    `asked_at`: when it is asked, where its times depend on the day; `asked_on`: that day by the clock of who asks, once
-    the graph's zone is known; else None, for the same reason. `time_zone`: the zone of who asks, where it has times.
-    `similarity_thresholds`: the cosines from which a memory is evidence. `older`: the same question with the previous
-    embedder's vector, if there is one.
+    `part`: the part of a long question that is embedded, and in which names and times are looked for; None: all of it.
+    `tokens`: a vector for each of its tokens, shape (n, dimensions), if the embedder makes them.
+    `similarity_thresholds`: the cosines from which a memory is evidence. `older`: the same question with the vector of
+    the previous embedder, if there is one.
+
+    Four fields are set only if the question needs them, so that callers share cached answers to the others. `asker`:
+    the caller, if the question is in the first person. `time_zone`: the zone of the caller, if it names times.
+    `asked_at`: the time of the call, if these depend on the day. `asked_on`: that day in the caller's zone, or in the
+    graph's, once this is known.
     """
 
     text: str
@@ -60,11 +62,11 @@ class Question:
 
     @property
     def asking_part(self) -> str:
-        """The part that counts: all of a short question."""
+        """The part of the question that asks: all of a short question (`prompts.py`)."""
         return self.text if self.part is None else self.part
 
     def in_zone(self, default: str | None, moment: datetime | None = None) -> "Question":
-        """The same question with the day on which it is asked (at `moment` instead), in its own zone or the default."""
+        """The question with its own zone or the default, and the day on which it is asked there, or was at `moment`."""
         zone = self.time_zone or default
         at = self.asked_at if self.asked_at is None or moment is None else moment
         day = self.asked_on if at is None else at.astimezone(zone_of(zone)).date()
@@ -72,14 +74,14 @@ class Question:
         return replace(self, asked_on=day, time_zone=zone, older=older)
 
     def for_model(self, model: str | None) -> "Question":
-        """This question with the vector of the model that serves a graph; without one if no embedder has that model."""
+        """The question with the vector of this model, which serves a graph; without a vector if no embedder has it."""
         matching = (question for question in (self, self.older) if question is not None and question.model == model)
         return next(matching, replace(self, vector=None, tokens=None))
 
 
 @dataclass(frozen=True, slots=True)
 class RecallFilter:
-    """Which memories are considered. Empty tuples and None filter nothing.
+    """The memories that a recall considers. Empty tuples and None filter nothing.
 
     Kinds and tags are compared in any case. `kinds`, `tags`: any of them, with `all_tags` all of these tags;
     `not_kinds`, `not_tags`: none of them. `status`: only memories whose node has it; `named`: only those of entities
@@ -106,7 +108,7 @@ class RecallFilter:
 
     @property
     def depends_on_clock(self) -> bool:
-        """Whether the answer may change without a write, expiry aside: a fresh memory becomes stale with time."""
+        """Whether answers change with time, even without a write or an expiry: fresh memories become stale."""
         return self.fresh_only
 
     @property
@@ -120,7 +122,7 @@ class RecallFilter:
 
 @dataclass(frozen=True, slots=True)
 class GraphState:
-    """All that an answer depends on beside its question: the same state gives the same answer.
+    """Everything that an answer depends on, except the question: the same state gives the same answer.
 
     Every write moves `revision`, and every row that a worker derives moves `index_epoch`. `at` is the revision's time:
     a database that is restored from a backup reaches the same revisions again, but not at the same times. Nor does it
@@ -168,9 +170,10 @@ class QuestionWords:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a recall reads before it searches: the graph's state, how many passages wait, and each question's words.
+    """The facts that a recall reads before it searches: the graph's state, and the words of each question.
 
-    `similar`: for words of the questions that nothing knows, words of the graph like them, the most frequent first.
+    `waiting`: the number of passages without a vector. `similar`: for each unknown word of the questions, similar words
+    of the graph, the most frequent first.
     """
 
     state: GraphState
@@ -181,7 +184,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Where a recall searches: a view of a graph, and a filter.
+    """The part of a graph in which a recall searches: a view, and a filter.
 
     `under`: the nodes of the subtree that the filter names, if any. `state`: None where no vector index may be used.
     `audited`: hits of the index are compared with those of an exact search.
@@ -233,16 +236,16 @@ class Recalled:
 
     @property
     def next_cursor(self) -> str | None:
-        """Where the next page of a list begins; None for the last one, and for what was searched for."""
+        """The cursor of the next page of a list; None for the last page, and for a search."""
         return self.positions[self.hits[-1].key].cursor if self.more and self.positions and self.hits else None
 
 
 Listed = tuple[Hit, ListPosition]
-"""A memory of a list, as a hit without a score, and its place there."""
+"""A memory of a list, as a hit without a score, and its position in the list."""
 
 
 def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Several rankings as one, by reciprocal-rank fusion; ties in order of first appearance."""
+    """Merge rankings by reciprocal-rank fusion; ties are in order of first appearance."""
     first: dict[tuple[UUID, UUID | None], Hit] = {}
     for hit in chain.from_iterable(rankings):
         first.setdefault(hit.key, hit)
@@ -253,12 +256,13 @@ def fuse(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
 def without_repeats(
     hits: Sequence[Hit], wholes: Mapping[UUID, str] | None = None, *, repeats: set[UUID] | None = None
 ) -> Iterator[Hit]:
-    """Hits without those that repeat the text of a better one about the same entity, apart from case and punctuation.
+    """Yield the hits, except those that repeat the text of a better hit about the same entity.
 
-    Passages are compared and, where `wholes` has them, the whole texts of the memories, by id: long memories may share
-    a passage and differ elsewhere. `repeats` gets the ids of the memories whose hits were found equal. An outdated hit
-    that repeats a current one is left out, even where it ranks better. Sibling heads stay. Hits are yielded one by one:
-    callers take few of a ranking, and comparing texts takes longer than ranking them.
+    Case and punctuation make no difference. Passages are compared and, if `wholes` has them, the whole texts of the
+    memories, by id: long memories may share a passage and differ in others. The ids of memories with equal hits are
+    added to `repeats`. An outdated hit that repeats a current one is left out, even if it ranks better. Sibling heads
+    are never left out. Hits are yielded one by one, since callers take few of a ranking, and comparing texts takes
+    longer than ranking them.
     """
     current: dict[_RepeatKey, list[UUID]] = {}
     if any(hit.outdated for hit in hits):
@@ -294,13 +298,16 @@ def plain(text: str) -> str:
 
 
 def overlap_at_k(hits: Sequence[Hit], exact: Sequence[Hit], k: int) -> float:
-    """recall@k: the share of the first `k` hits of `exact`, which is not empty, among the first `k` of `hits`."""
+    """Compute recall@k: the share of the first `k` hits of `exact` that are among the first `k` of `hits`.
+
+    `exact` must not be empty.
+    """
     expected = {hit.memory_id for hit in exact[:k]}
     return len(expected & {hit.memory_id for hit in hits[:k]}) / len(expected)
 
 
 def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list[Hit]:
-    """The best hits that fit the budget; the first one is always included."""
+    """The best hits that fit both limits; the first one is always included."""
     included: list[Hit] = []
     tokens = 0
     for hit in hits[:limit]:
@@ -314,7 +321,7 @@ def within_budget(hits: Sequence[Hit], *, limit: int, token_budget: int) -> list
 def with_whole_texts(
     hits: Sequence[Hit], texts: Mapping[UUID, str | None], *, token_budget: int
 ) -> tuple[list[Hit], set[HitKey]]:
-    """The hits with the texts of their memories in place of passages, best first, as far as the budget allows.
+    """Replace passages by the whole texts of their memories, best hits first, as long as the budget allows.
 
     Also returns the keys of the hits that still have only a part of their memory. `texts`: those of the memories, by
     id; one of more than MAX_WHOLE characters is not used. A memory of one passage gets its own line breaks back.

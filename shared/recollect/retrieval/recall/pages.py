@@ -1,4 +1,4 @@
-"""Pages of memories that are listed rather than searched for: their order, and where the next page begins."""
+"""The pages of lists of memories: their order, and the position at which the next page begins."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,13 +10,13 @@ from uuid import UUID
 from recollect.errors import InvalidInput
 
 BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
-"""The time of what has none, such as the name of an entity: it comes after all that was said."""
+"""The time of a passage that has none, such as the name of an entity: it comes after all others in a list."""
 
 MAX_COUNTED = 1_000
-"""Memories of a graph that are counted to say what it holds, at most: the newest."""
+"""The maximum number of memories that are counted to say what a graph holds: the newest ones."""
 
 MAX_SUBJECTS = 8
-"""Entities that are named to say what a graph holds, at most."""
+"""The maximum number of entities that are named to say what a graph holds."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -32,7 +32,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListPosition:
-    """The place of a memory in a list. `importance` counts only where the list is ordered by it."""
+    """The position of a memory in a list. `importance` counts only if the list is ordered by it."""
 
     importance: float
     at: datetime
@@ -40,12 +40,12 @@ class ListPosition:
 
     @property
     def cursor(self) -> str:
-        """The place as text, for callers."""
+        """The position as a text, for callers."""
         return f"{self.importance!r}_{(self.at - _EPOCH) // _MICROSECOND}_{self.passage_id}"
 
     @classmethod
     def of_cursor(cls, cursor: str) -> Self:
-        """The place that a cursor tells; raises InvalidInput for a text that is none."""
+        """Parse a cursor; raises InvalidInput if it is malformed."""
         try:
             return cls._read(cursor)
         except (ValueError, OverflowError):
@@ -63,7 +63,7 @@ class ListPosition:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """A page of a list: the memories after a place, from the beginning where that is None.
+    """A page of a list: the memories after a position, or the first ones if that is None.
 
     `order`: None for the order that the question asks for, or else the newest first.
     """
@@ -74,8 +74,9 @@ class MemoryPage:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a graph holds, as far as it was counted: memories that recall may return, and the entities that most of
-    the newest are about. `is_graph`: whether there is such a graph; `more`: there are more memories than were counted.
+    """The number of memories that recall may return from a graph, and the entities that most of the newest are about.
+
+    `is_graph`: whether there is such a graph. `more`: there are more memories than were counted.
     """
 
     is_graph: bool

@@ -1,7 +1,8 @@
-"""The part of a long question that counts: hooks of agents send whole prompts, with the question somewhere in them.
+"""Finds the part of a long question that asks: hooks of agents send whole prompts, with a question somewhere in them.
 
-By its words, the whole is searched. What is embedded, and looked through for names and times, is the part that asks: a
-vector of a pasted log with a question below it is that of the log (measured: docs/lab/recall-quality.md).
+All words of the prompt are searched for. But only the part that asks is embedded, and only in it names and times are
+looked for: the vector of a log with a question below it would be that of the log (measured:
+docs/lab/recall-quality.md).
 """
 
 import re
@@ -11,23 +12,23 @@ from itertools import chain
 from recollect.words.stop_words import STOP_WORDS
 
 MAX_QUESTION = 8_000
-"""Characters of a question, at most."""
+"""The maximum length of a question, in characters."""
 
 MAX_PART = 1_000
-"""Characters of the part that counts, at most: about as many as `minilm` reads."""
+"""The maximum length of the part that asks, in characters: about as many as `minilm` reads."""
 
 SHORT_QUESTION = 300
-"""Characters of a question that counts as a whole, at most: people's questions have fewer."""
+"""The maximum length of a question that is taken as a whole, in characters: people's questions are shorter."""
 
 _MIN_CONTENT = 3
-"""Content words of sentences that say by themselves what they ask for, at least: "Can you check?" has one."""
+"""The minimum number of content words of sentences that say what they ask for: "Can you check?" has only one."""
 
 _REFERRING = frozenset(
     word
     for words in ("he she it they them him her his hers its their theirs", "this that these those one ones")
     for word in words.split()
 )
-"""Words that may stand for what was said before."""
+"""Words that may refer to what was said before."""
 
 _SENTENCE = re.compile(r"[^.!?…。！？؟\n]+[.!?…。！？؟\n]*\s*")
 _ASKING = re.compile(r"[?？؟]")
@@ -38,9 +39,10 @@ _WORD = re.compile(r"\w+(?:['’]\w+)?")
 
 
 def part_that_counts(text: str) -> str:
-    """A short text as it is; of a longer one, the questions in it, if they say by themselves what they ask for.
+    """Find the part of a text that asks: all of a short text, and otherwise the questions in it.
 
-    Otherwise, up to MAX_PART characters: the sentences that ask, the last and the first.
+    If the questions do not say by themselves what they ask for, other sentences are added, up to MAX_PART characters:
+    first the last ones and the first ones.
     """
     if len(text) <= SHORT_QUESTION:
         return text
@@ -51,7 +53,7 @@ def part_that_counts(text: str) -> str:
 
 
 def _questions(text: str) -> str:
-    """The sentences that end with a question mark, the last ones, up to MAX_PART characters."""
+    """The last sentences that end with a question mark, up to MAX_PART characters."""
     questions = [sentence for sentence in _END.split(text) if sentence.rstrip(_CLOSING).endswith(_MARKS)]
     return " ".join(reversed(list(_within_a_part(reversed(questions)))))
 
@@ -71,7 +73,7 @@ def _say_what_they_ask_for(questions: str) -> bool:
 
 
 def _sentences_that_count(text: str) -> str:
-    """As many as there is room for, in the order of the text: those that ask, the last and the first; else the end."""
+    """The sentences that ask, then the last and the first, as many as fit, in the order of the text; else its end."""
     sentences = _SENTENCE.findall(text)
     indexes = range(len(sentences))
     asking = [index for index in reversed(indexes) if _ASKING.search(sentences[index])]

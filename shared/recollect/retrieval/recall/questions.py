@@ -1,4 +1,4 @@
-"""Texts with their vectors, to search for or to compare with stored memories."""
+"""Gives questions and new memories their vectors, before they are searched for, compared or stored."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -32,8 +32,8 @@ from recollect.retrieval.recall.user_mentions import without_user
 log = structlog.get_logger(__name__)
 
 PREPARING_SECONDS = 0.5
-"""How long a write waits for the vectors of its memories, at most, where it needs them for nothing else. The worker
-embeds them later."""
+"""The longest time that a write waits for the vectors of its memories, if it needs them for nothing else. After that,
+they are left to the worker."""
 
 Named = tuple[str | None, str]
 """A new memory: the name of its node, if it has one, and its text."""
@@ -41,11 +41,11 @@ Named = tuple[str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class QuestionEncoder:
-    """Gives texts their vectors. The embedder may be across a network: call it before a transaction, never inside.
+    """Gives texts their vectors. The embedder may be another server: call it before a transaction, never inside.
 
-    `cached` caches the vectors of each tenant's questions. `previous` is the embedder of graphs that are not embedded
-    anew yet, `cached_previous` the cache of its vectors. While an embedder is unavailable, the vector is None, and
-    search works by words alone.
+    `cached` caches the vectors of each tenant's questions. `previous` is the embedder that was configured before, for
+    graphs that still have its vectors, and `cached_previous` caches these. While an embedder is unavailable, vectors
+    are None, and search works by words alone.
     """
 
     embedder: Embedder
@@ -54,9 +54,9 @@ class QuestionEncoder:
     cached_previous: CachedEmbedder | None = None
 
     async def questions(self, caller: Caller, texts: Sequence[str], *, time_zone: str | None = None) -> list[Question]:
-        """Texts to search for, by who asks in that time zone (None: the graph's); their vectors are cached.
+        """Make the questions that a caller asks in a time zone (None: the graph's), with vectors from the cache.
 
-        Of long ones, the part that counts is encoded.
+        Of long texts, only the part that asks is embedded (`prompts.py`).
         """
         embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
         parts = await map_yielding(texts, part_that_counts)
@@ -67,7 +67,7 @@ class QuestionEncoder:
     async def embed_new_memories(
         self, caller: Caller, texts: Sequence[str], memories: Iterable[Named] = ()
     ) -> tuple[list[Question], PreparedTexts]:
-        """The texts as questions for their near duplicates, and the vectors of `memories` to store with them.
+        """Make questions that find the near duplicates of these texts, and the vectors to store with `memories`.
 
         The vectors are not cached, since the same text is rarely embedded again.
         """
@@ -76,9 +76,9 @@ class QuestionEncoder:
         return questions if self.previous is None else await self._with_previous(caller, questions), prepared
 
     async def prepare(self, memories: Iterable[Named]) -> PreparedTexts:
-        """The vectors of new memories (`texts_to_prepare`).
+        """Make the vectors of new memories (`texts_to_prepare`).
 
-        Nothing is prepared while the embedder is unavailable, or where it takes longer than PREPARING_SECONDS.
+        There are none while the embedder is unavailable, or if it takes longer than PREPARING_SECONDS.
         """
         with anyio.move_on_after(PREPARING_SECONDS):
             return await self._prepare(texts_to_prepare(memories))
@@ -103,7 +103,7 @@ class QuestionEncoder:
 
 
 def _asked_at(question: Question, now: datetime, time_zone: str | None) -> Question:
-    """The question with the moment and the zone in which it is asked, as far as its times depend on them."""
+    """Add the zone in which a question is asked, if it names times, and the time, if these depend on the day."""
     if not has_times(question.asking_part):
         return question
     at = now if depends_on_day(question.asking_part) else None
@@ -112,7 +112,7 @@ def _asked_at(question: Question, now: datetime, time_zone: str | None) -> Quest
 
 
 def _whole(question: Question, text: str) -> Question:
-    """The question with its whole text, where only a part of that was encoded."""
+    """Give a question its whole text, if only a part of that was embedded."""
     if question.text == text:
         return question
     older = None if question.older is None else _whole(question.older, text)
@@ -126,9 +126,10 @@ def _prepared_question(text: str, embedder: Embedder, prepared: PreparedTexts) -
 
 
 async def _embed(embedder: Embedder, texts: Sequence[str]) -> Embedded[Vectors]:
-    """The vectors of questions, and those of their tokens.
+    """Embed questions: a vector for each, and one for each of its tokens.
 
-    One that mentions the user has the mean of its vector and that of what it asks besides, and the tokens of this.
+    A question that mentions the user is embedded with and without the mention. It gets the mean of both vectors, and
+    the tokens of the text without the mention.
     """
     asked = await map_yielding(texts, without_user)
     if asked == list(texts):

@@ -60,14 +60,15 @@ from recollect.telemetry.metrics import record_audit, record_waiting
 from recollect.times import zone_of
 
 MAX_RECALLED = 100
-"""Hits of one recall, at most."""
+"""The maximum number of hits of one recall."""
 
 EXACT_WHEN_NARROWED = 200_000
-"""Passages of a graph up to which a recall with a filter compares every vector that passes it, in less than 1 ms for
-1,000 (measured). A vector index is searched to a certain depth, within which the filter may exclude every passage."""
+"""The number of passages up to which a recall with a filter compares every vector that passes the filter, in less than
+1 ms for 1,000 (measured). A vector index is searched to a certain depth only, and the filter may exclude every passage
+that is found there."""
 
 AUDITED_HITS = 10
-"""Hits of the exact answer with which the hits of an audited search are compared: the k of recall@k."""
+"""The number of hits of an audited search that are compared with those of an exact one: the k of recall@k."""
 
 
 async def recall(
@@ -186,7 +187,10 @@ async def _distinct_hits(view: GraphView, ranking: Sequence[Hit], most: int) -> 
 
 
 async def _cached_hits(tx: Transaction, graph: Graph, cached: Lookup, state: GraphState) -> dict[int, list[Hit]]:
-    """Hits of the questions whose cached rankings are valid in this snapshot, by index; none if a passage is gone."""
+    """The hits of cached rankings that are valid in this snapshot, by the index of their question.
+
+    Empty if a passage of any of them was removed.
+    """
     rankings = cached.rankings_at(state)
     ranked = list(chain.from_iterable(rankings.values()))
     hits = await store.reload_hits(tx, graph, ranked, cached.filters) if ranked else []

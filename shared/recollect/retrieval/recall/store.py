@@ -66,7 +66,7 @@ from recollect.words.dates.ranges import DateRange
 queries = Queries(__package__)
 
 MAX_COUNTED_NOW = 500
-"""Passages that are looked at for the words of a question that few passages have, at most."""
+"""The maximum number of passages that are read to count those with the rare words of a question."""
 
 _SEARCH_WIDTHS = {"search_sizes": list(SEARCH_WIDTHS), "search_widths": list(SEARCH_WIDTHS.values())}
 
@@ -146,14 +146,14 @@ async def list_memories(scope: SearchScope, page: MemoryPage, subjects: Sequence
 
 
 def _listed(row: asyncpg.Record) -> Listed:
-    """A row as a hit without a score, and its place in the list."""
+    """A row as a hit without a score, and its position in the list."""
     known = {name: value for name, value in row.items() if name != "importance"}
     position = ListPosition(row["importance"], row["at"] or BEFORE_ALL, row["passage_id"])
     return Hit(**known, score=0.0, meaning=0.0, terms={}), position
 
 
 async def find_holdings(tx: Transaction, graph: Graph) -> Holdings:
-    """What a graph holds that recall may return, as far as it is counted."""
+    """Count the memories of a graph that recall may return, up to MAX_COUNTED."""
     [row] = await tx.fetch(
         queries.find_holdings, graph_id=graph.id, max_counted=MAX_COUNTED + 1, max_subjects=MAX_SUBJECTS
     )
@@ -219,7 +219,7 @@ async def find_state(tx: Transaction, graph: Graph) -> GraphState:
 
 
 async def find_basis(tx: Transaction, graph: Graph, questions: Sequence[Question]) -> Basis:
-    """What a recall reads of a graph before it searches for these questions."""
+    """Read the state of a graph and the words of these questions, before they are searched for."""
     asked = [await interleave(asked_words(question.text)) for question in questions]
     text_phrases = [phrases(question.asking_part) for question in questions]
     lowered = [in_small_letters(names) for names in text_phrases]
@@ -249,7 +249,7 @@ async def find_basis(tx: Transaction, graph: Graph, questions: Sequence[Question
 
 
 async def words_in_use(tx: Transaction, graph: Graph, words: Sequence[str]) -> set[str]:
-    """Those of the words that a live passage of the graph has."""
+    """The words that a live passage of the graph has."""
     rows = await tx.fetch(
         queries.words_in_use, graph_id=graph.id, words=words, queries=[query_of_word(word) for word in words]
     )
@@ -267,7 +267,7 @@ def _positions(groups: Sequence[Sequence[str]]) -> list[int]:
 async def reload_hits(
     tx: Transaction, graph: Graph, ranking: Sequence[RankedPassage], filters: RecallFilter
 ) -> list[Hit]:
-    """A cached ranking as hits, in its order, without hits that may no longer be shown."""
+    """The hits of a cached ranking, in its order, without those that may no longer be returned."""
     return await tx.fetch_objects(
         queries.reload_hits,
         Hit,
@@ -302,7 +302,7 @@ def _filter(scope: SearchScope) -> dict[str, Any]:
 
 
 def _tags(filters: RecallFilter) -> dict[str, Any]:
-    """The forms of the tags of a filter, which tag each is a form of, and how many of the tags a memory needs."""
+    """The parameters for tags: every form of each, the position of its tag, and how many tags a memory must have."""
     forms = [any_case([tag]) for tag in filters.tags]
     return {
         "tags": list(chain.from_iterable(forms)),
@@ -312,7 +312,7 @@ def _tags(filters: RecallFilter) -> dict[str, Any]:
 
 
 def _compared_below(scope: SearchScope, model: str) -> int | None:
-    """The number of passages that a filter leaves, below which each is compared; None: always, in views of the past."""
+    """The number of passages below which a recall with a filter compares each; None for a view of the past: always."""
     if scope.view.at is not None:
         return None
     return COMPARED_WHEN_NARROWED if scope.dimensions(model) is None else 0

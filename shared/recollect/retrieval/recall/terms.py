@@ -1,4 +1,4 @@
-"""The terms by which a question is searched and its candidates are ranked: chosen among its words."""
+"""Chooses the terms of a question: the words that are searched for, and by which candidates are ranked."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,29 +9,29 @@ from recollect.retrieval.recall.ranking import Term
 from recollect.words.analysis import AskedWord, passages_with, query_of
 
 MAX_TERMS = 32
-"""Terms of a question, at most: the rarest, by the frequencies of the graph."""
+"""The maximum number of terms of a question: the rarest ones in the graph."""
 
 PROMPT_WORDS = 16
-"""Words from which a question counts as a prompt. Of those words that no passage has, a short question loses nothing
-but its answer: they tell that there is none. A prompt has many that have nothing to do with what is asked."""
+"""The number of words from which a question counts as a prompt. In a short question, a word that no passage has shows
+that there is no answer. A prompt has many such words, which have nothing to do with what is asked."""
 
 MAX_EVIDENT = 10
-"""Passages in which an identifier occurs, at most, to be evidence whatever else the question says."""
+"""The maximum number of passages with an identifier for it to be evidence by itself."""
 
 SIGN_SHARE = 20
-"""One passage of so many is taken to have a single sign of a script without spaces; these are not counted."""
+"""One passage in this many is assumed to have a given sign of a script without spaces: signs are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedWord:
-    """A word of a question, and how many passages have it, about (0: none, or it is not known)."""
+    """A word of a question, and about how many passages have it (0: none, or not known)."""
 
     word: AskedWord
     passages: int
 
 
 def counted_words(words: Sequence[AskedWord], counts: Mapping[str, int]) -> list[CountedWord]:
-    """The words with their counts; where no passage has a whole word, its parts in its place."""
+    """Pair the words with the numbers of their passages. A compound that no passage has is followed by its parts."""
     counted: dict[str, CountedWord] = {}
     for word in words:
         found = CountedWord(word, passages_with(word, counts))
