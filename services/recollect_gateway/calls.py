@@ -49,7 +49,7 @@ class Services:
 
 
 Progress = Callable[[float, float | None], Awaitable[None]]
-"""Reports to the client how much is done, and of how much, if it asked for progress; else does nothing."""
+"""A function that reports to the client how much is done, and of how much. It does nothing unless the client asked."""
 
 
 async def _no_progress(_: float, __: float | None) -> None:
@@ -99,13 +99,13 @@ class Call:
         )
 
     def looking_up(self) -> AbstractAsyncContextManager[Transaction]:
-        """The call's one transaction, which looks up by ids what a computation has found."""
+        """The call's one transaction, to look up by their ids the nodes or relations that a computation found."""
         return self.transaction(plan=QueryPlan.ONCE)
 
     async def compute(self, slices: Slices[T], *, advice: str) -> T:
-        """The result of a computation, which the caller waits for outside any transaction.
+        """Run a computation and return its result. Call it outside of any transaction.
 
-        Raises TooLarge (too_costly) with the advice for one that takes too long.
+        Raises TooLarge (too_costly), with the advice, if it takes too long.
         """
         seconds = self.settings.compute_seconds
         return await compute(self.caller.tenant_id, slices, seconds=seconds, advice=advice)
@@ -117,9 +117,9 @@ class Call:
     def reading(self, graph: str | None, as_of: str | datetime | None = None) -> AbstractAsyncContextManager[GraphView]:
         """The call's one transaction, as a view of a graph as it is or (`as_of`, a revision or a time) as it was.
 
-        Everything is looked up by names and ids, except by queries that say that they search. Where there is no such
-        graph, nothing is found in it. It begins on the primary and, where `by_replica`, goes on at a replica that has
-        the same of the graph.
+        Its queries look rows up by names and ids, except those that say that they search. If there is no such graph,
+        the view is empty. It begins on the primary. With `by_replica`, it continues on a replica that has the graph at
+        the same revision.
         """
         return self._reading(graph, as_of, QueryPlan.ONCE)
 
@@ -143,7 +143,7 @@ class Call:
     async def _view(
         self, stack: AsyncExitStack, graph: str | None, as_of: str | datetime | None, plan: QueryPlan
     ) -> GraphView:
-        """A view of a graph in a transaction that the stack holds. A known graph is not looked up, but confirmed."""
+        """Open a view of a graph in a transaction that the stack closes. A known graph is confirmed, not looked up."""
         graph_cache, tenant_id, name = self.services.graph_cache, self.caller.tenant_id, self.graph_name(graph)
         known = graph_cache.find(tenant_id, name)
         if known is not None:
@@ -207,9 +207,9 @@ class Call:
     async def recalling(
         self, graph: str | None, questions: Sequence[Question], filters: RecallFilter, *, as_of: str | None = None
     ) -> AsyncIterator[tuple[GraphView, Lookup | None]]:
-        """The view that a recall reads, and what the search cache has for these questions; None: there is no cache.
+        """The view that a recall reads, and the entries of the search cache for these questions, if there is a cache.
 
-        The cache is asked before the transaction begins.
+        The entries are fetched before the transaction begins.
         """
         name, cache = self.graph_name(graph), self.services.recall_cache if questions else None
         async with (
@@ -219,32 +219,32 @@ class Call:
             yield view, lookup
 
     async def time_zone(self, graph: str | None) -> str | None:
-        """The time zone by which days are meant of a call that names none: the graph's, else its tenant's; None: UTC.
+        """The time zone of days in a call that names none: the graph's, or else its tenant's, or else UTC (None).
 
-        It takes a transaction of its own: call it only where there is a day without an offset.
+        It takes a transaction of its own, so call it only for a day without an offset.
         """
         async with self.looking_up() as tx:
             return await graphs.time_zone_of(tx, graph)
 
     async def questions(self, texts: Sequence[str], *, time_zone: str | None = None) -> list[Question]:
-        """Texts to ask for, with their vectors, in a time zone (None: the graph's). Call it before the transaction."""
+        """Make questions of texts, with vectors, in a time zone (None: the graph's). Call it before a transaction."""
         return await self.services.encoder.questions(self.caller, texts, time_zone=time_zone)
 
     async def embed_new_memories(
         self, texts: Sequence[str], memories: Iterable[Named] = ()
     ) -> tuple[list[Question], PreparedTexts]:
-        """The texts as questions for their near duplicates, and all vectors for `writing`. Call it before that."""
+        """Make questions that find the near duplicates of texts, and all vectors for `writing`. Call it before that."""
         return await self.services.encoder.embed_new_memories(self.caller, texts, memories)
 
     async def prepare(self, memories: Iterable[Named]) -> PreparedTexts:
-        """The vectors of new memories, for `writing`. Call it before the transaction."""
+        """Make the vectors of new memories, for `writing`. Call it before that."""
         return await self.services.encoder.prepare(memories)
 
 
 async def read_by_replica(call: Call, read: Callable[[Call], Awaitable[T]]) -> T:
-    """The result of `read` for a call: from a replica where the call only reads, and from the primary where that fails.
+    """Run `read` on a replica, if the call only reads, and again on the primary if the replica fails.
 
-    `read` may run twice: it changes nothing, and sends no answer before it ends.
+    Since it may run twice, `read` must change nothing, and send no answer before it ends.
     """
     try:
         return await read(replace(call, by_replica=call.read_only))

@@ -1,4 +1,4 @@
-"""What tools and routes share, a module for each verb: its request, its answer, and the call of the use case.
+"""The parts that tools and routes share. Each verb has a module: its request, its answer, and the call of its use case.
 
 `batches` is for routes only; `nodes`, `relations` and `plan` are answers that tools, resources and routes share.
 """

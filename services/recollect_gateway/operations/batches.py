@@ -29,10 +29,10 @@ from recollect_http.requests.argument_types import (
 from recollect_http.requests.parsing import utc
 
 MAX_BATCH = 500
-"""Items of one batch, at most."""
+"""The maximum number of items of one batch."""
 
 MAX_OBSERVATIONS = 20
-"""Observations of one item, at most."""
+"""The maximum number of observations of one item."""
 
 FAILED = "failed"
 
@@ -141,7 +141,7 @@ Fault = Annotated[ItemErrorBody | None, Meta(description="Why it was not written
 
 
 class WrittenNodeBody(Struct, frozen=True):
-    """What became of one node."""
+    """The outcome of one node."""
 
     status: Annotated[
         str, Meta(description="`new`, `updated`, `known` (it says that already), `conflict` or `failed` (see `error`)")
@@ -153,13 +153,13 @@ class WrittenNodeBody(Struct, frozen=True):
 
 
 class WrittenNodesBody(Struct, frozen=True):
-    """What became of each node."""
+    """The outcomes of all nodes, in order."""
 
     items: Annotated[list[WrittenNodeBody], Meta(description="One entry for each item, in their order")]
 
 
 class WrittenRelationBody(Struct, frozen=True):
-    """What became of one relation."""
+    """The outcome of one relation."""
 
     status: Annotated[
         str, Meta(description="`new`, `updated` (it had other metadata), `known` or `failed` (see `error`)")
@@ -169,7 +169,7 @@ class WrittenRelationBody(Struct, frozen=True):
 
 
 class WrittenRelationsBody(Struct, frozen=True):
-    """What became of each relation."""
+    """The outcomes of all relations, in order."""
 
     items: Annotated[list[WrittenRelationBody], Meta(description="One entry for each item, in their order")]
 

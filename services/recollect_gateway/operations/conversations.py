@@ -24,19 +24,19 @@ from recollect_http.requests.argument_types import Tag, Time, TimeZone
 from recollect_http.requests.parsing import utc
 
 MAX_MESSAGES = 500
-"""Messages of one call, and memories that a call makes of them, at most."""
+"""The maximum number of messages of one call, and of memories that it makes of them."""
 
 MAX_PARTS = 100
-"""Parts of a message's content, at most."""
+"""The maximum number of parts of a message's content."""
 
 MAX_MESSAGE = 100_000
-"""Characters of a message, at most."""
+"""The maximum length of a message, in characters."""
 
 MAX_TRANSCRIPT = 500_000
-"""Characters of a conversation in plain text, at most."""
+"""The maximum length of a conversation in plain text, in characters."""
 
 _PATH = "conversation"
-"""The argument in which a tool gets one."""
+"""The name of the argument that has a conversation."""
 
 Role = Annotated[str, Meta(max_length=64)]
 Speaker = Annotated[str, Meta(max_length=256)]
@@ -51,7 +51,7 @@ class ContentPart(Struct, frozen=True):
 
     @property
     def is_said(self) -> bool:
-        """Whether it is part of what was said, and not of what a model thought or a tool answered."""
+        """Whether the part was said, rather than thought by a model or answered by a tool."""
         return self.text is not None and self.type in ("text", "input_text", "output_text")
 
 
@@ -85,7 +85,10 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 
 class ConversationBody(Conversation, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A conversation to remember, in whichever graph."""
+    """A conversation to remember.
+
+    The graph is named apart: by an argument of the tool, or in the path of the route.
+    """
 
     tags: Annotated[list[Tag], Meta(max_length=50)] = []
     source: Annotated[str, Meta(max_length=256)] | None = None
@@ -93,7 +96,7 @@ class ConversationBody(Conversation, forbid_unknown_fields=True, kw_only=True, f
 
 
 class RememberedTurn(Struct, frozen=True):
-    """A memory of a conversation, and what became of it. `message`: the number of its message or turn, from 0."""
+    """A memory of a conversation, and its outcome. `message`: the number of its message or turn, from 0."""
 
     id: str
     message: int
@@ -101,7 +104,7 @@ class RememberedTurn(Struct, frozen=True):
 
 
 class RememberedConversation(Struct, frozen=True):
-    """What became of a conversation. `left_out`: the numbers, from 0, of messages in which nobody says anything."""
+    """The outcome of a conversation. `left_out`: the numbers, from 0, of messages without anything said."""
 
     thread: str
     memories: list[RememberedTurn]
@@ -110,24 +113,24 @@ class RememberedConversation(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StoredConversation:
-    """What became of each turn's memories, in order; none of turns in which nobody said anything."""
+    """The outcomes of each turn's memories, in order; none for turns without anything said."""
 
     thread: str
     turns: Sequence[Sequence[Remembered]]
 
     @property
     def memories(self) -> list[Remembered]:
-        """What became of all memories, in order."""
+        """The outcomes of all memories, in order."""
         return [memory for turn in self.turns for memory in turn]
 
     @property
     def left_out(self) -> list[int]:
-        """The numbers of turns that became no memory, from 0."""
+        """The numbers, from 0, of turns that became no memory."""
         return [number for number, turn in enumerate(self.turns) if not turn]
 
 
 async def parse_conversation(call: Call, graph: str | None, text: str, time_zone: str | None) -> Conversation:
-    """The conversation of a JSON text; raises InvalidInput for what is none. Threads decode and check it."""
+    """Parse a conversation in JSON, in threads beside the event loop; raises InvalidInput for any other text."""
     tenant_id = call.caller.tenant_id
     sent = await compute(tenant_id, in_one_slice(partial(_decoded, text)), seconds=inf, advice="")
     if time_zone is not None:
@@ -166,7 +169,7 @@ async def remember_conversation(
     source: str | None = None,
     time_zone: str | None = None,
 ) -> StoredConversation:
-    """Keep the turns of a conversation that are new; return what became of each.
+    """Store the turns of a conversation that are new; return the outcome of each turn.
 
     Raises InvalidInput for a conversation without a turn, for one with both messages and text, and for one that makes
     more than MAX_MESSAGES memories.
@@ -188,7 +191,7 @@ async def remember_conversation(
 
 
 async def _zone(call: Call, graph: str | None, conversation: Conversation, time_zone: str | None) -> tzinfo:
-    """The zone of times in a plain text; those of messages have offsets by now."""
+    """The zone of times in a plain text. Times of messages already have offsets here."""
     if time_zone is not None:
         return zone_of(require_zone(time_zone, FIELD))
     return zone_of(await call.time_zone(graph)) if conversation.text else UTC
@@ -220,7 +223,7 @@ def _require_a_few(memories: Sequence[NewMemory], path: str) -> None:
 
 
 def conversation_body(stored: StoredConversation) -> RememberedConversation:
-    """What became of a conversation, as the route answers it."""
+    """The outcome of a conversation, as the route answers it."""
     memories = [
         RememberedTurn(str(memory.id), number, memory.outcome)
         for number, turn in enumerate(stored.turns)
@@ -230,7 +233,7 @@ def conversation_body(stored: StoredConversation) -> RememberedConversation:
 
 
 def conversation_text(stored: StoredConversation) -> str:
-    """What became of a conversation, in a sentence."""
+    """The outcome of a conversation in a sentence."""
     outcomes = [memory.outcome for memory in stored.memories]
     new = outcomes.count(RememberOutcome.NEW)
     known = len(outcomes) - new

@@ -14,14 +14,17 @@ from recollect_gateway.calls import Call
 from recollect_http.requests.argument_types import AsOf, RelationType, as_text, hidden_status
 
 MAX_NODES = 30
-"""Nodes of an exploration, at most, if the caller does not say how many."""
+"""The maximum number of nodes of an exploration, if the caller gives none."""
 
 MAX_EXCERPT = 300
-"""Characters of the excerpt of a node's text, at most."""
+"""The maximum length of the excerpt of a node's text, in characters."""
 
 
 class ExploreBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """Where to look around, in whichever graph."""
+    """The node at which to begin, and how far to go.
+
+    The graph is named apart: by an argument of the tool, or in the path of the route.
+    """
 
     start: Annotated[str, Meta(min_length=1, max_length=512, description="Id or name")]
     to: (
@@ -46,7 +49,7 @@ class ExploreBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True)
 
 
 class ExploredNode(Struct, frozen=True, omit_defaults=True):
-    """A node, and what is known of it, shortened, the newest first.
+    """A node, with an excerpt of its texts, the newest first.
 
     `status`: outdated or archived, where it no longer holds. `version`: the number of its newest version, on which to
     base a revision.
@@ -79,7 +82,7 @@ class ExploredGraph(Struct, frozen=True):
 
 
 async def explore(call: Call, graph: str | None, body: ExploreBody) -> Explored:
-    """Find what lies around a node, or the paths to another."""
+    """Find the neighbourhood of a node, or the paths from it to another node."""
     start, walk = target_of(body.start), Walk(Direction(body.direction), tuple(body.predicates))
     if body.to is not None:
         return await _paths(call, graph, body, start, target_of(body.to), walk)
@@ -88,7 +91,7 @@ async def explore(call: Call, graph: str | None, body: ExploreBody) -> Explored:
 
 
 def explored_body(found: Explored, nodes: Sequence[NeighbourNode], cut: str | None) -> ExploredGraph:
-    """The first nodes of what was found, with the relations that touch none of the nodes left out."""
+    """The answer with the first nodes only, and without the relations of the others."""
     left_out = {node.id for node in found.nodes[len(nodes) :]}
     return ExploredGraph(
         [
@@ -118,7 +121,7 @@ async def _paths(
 
 
 def target_of(text: str) -> MemoryRef:
-    """The memory or node that a text names: by its id where the text is one, else by its name."""
+    """The memory or node that a text names, by its id if the text is one, or else by its name."""
     try:
         return MemoryRef(id=UUID(text))
     except ValueError:
@@ -126,7 +129,7 @@ def target_of(text: str) -> MemoryRef:
 
 
 def _excerpt(node: NeighbourNode) -> str | None:
-    """The beginning of what is known of a node: its own text, then what was said of it, the newest first."""
+    """An excerpt of a node's texts: its own text, then its observations, the newest first."""
     texts = node.observations[::-1]
     own = _shortened(node.content or "", MAX_EXCERPT // 2 if texts else MAX_EXCERPT)
     return _shortened("; ".join([*([own] if own else []), *texts]), MAX_EXCERPT) or None

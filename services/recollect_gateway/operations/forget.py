@@ -13,7 +13,10 @@ from recollect_http.requests.argument_types import MAX_ITEMS, Name, Reason
 
 
 class ForgetBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What to forget, in whichever graph."""
+    """The memories and nodes to forget.
+
+    The graph is named apart: by an argument of the tool, or in the path of the route.
+    """
 
     ids: Annotated[list[UUID], Meta(max_length=MAX_ITEMS)] = []
     names: Annotated[list[Name], Meta(max_length=MAX_ITEMS)] = []
@@ -27,7 +30,7 @@ class ForgetBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
 
 
 class ForgottenMemories(Struct, frozen=True, omit_defaults=True):
-    """Result of `forget`: what was there and is let go, and the ids and names that are unknown."""
+    """Result of `forget`: what was forgotten, and the ids and names that are unknown."""
 
     forgotten: list[str]
     not_found: list[str] = []

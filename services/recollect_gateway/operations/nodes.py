@@ -10,7 +10,7 @@ from recollect.graph.lineages.model import Version
 from recollect_http.requests.argument_types import OmittedObservations, omitted_observations
 
 EXCERPT = 500
-"""Characters of a node's text in a list, at most."""
+"""The maximum length of a node's text in a list, in characters."""
 
 
 class NodeItemBody(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from recollect.postgres.transactions import Transaction
 
 
 class QuotaBody(Struct, frozen=True):
-    """A quota by its name. `limit` null: none. `used` null: not for a key that is confined to some graphs to know."""
+    """A quota by its name. `limit` null: no limit. `used` null: hidden from a key that is confined to some graphs."""
 
     quota: str
     limit: int | None
@@ -17,7 +17,7 @@ class QuotaBody(Struct, frozen=True):
 
 
 class RatesBody(Struct, frozen=True):
-    """How much may be asked at once, of the tenant and of the key that asks; null is no limit."""
+    """The limits on requests a minute, of the tenant and of the asking key, and on concurrent calls; null: no limit."""
 
     requests_per_minute: int | None
     key_requests_per_minute: int | None

@@ -26,18 +26,21 @@ MAX_QUERIES = 8
 
 DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 1_500
-"""Memories that are recalled, and tokens of their texts, at most, if the caller does not say how many."""
+"""The maximum number of memories that are returned, and of tokens of their texts, if the caller gives none."""
 
 Query = Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION)]
 
 MAX_SHOWN_NAME = 60
-"""Characters of a name in a note on what a graph holds, at most."""
+"""The maximum length of a name in a note on what a graph holds, in characters."""
 
 _LIMIT = f"Maximum number of memories; default: {DEFAULT_LIMIT}, without those far less relevant than the best"
 
 
 class RecallBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What to recall, from whichever graph."""
+    """What to recall, and how much of it.
+
+    The graph is named apart: by an argument of the tool, or in the path of the route.
+    """
 
     query: Query | None = None
     queries: Annotated[list[Query], Meta(max_length=MAX_QUERIES, description="Phrasings of one question")] = []
@@ -163,11 +166,10 @@ def _recalled_memory(hit: Hit, attributes: MemoryAttributes, explain: bool, *, i
 
 
 async def recall(call: Call, graph: str | None, body: RecallBody, *, only_near_best: bool = True) -> Recalled:
-    """Find memories by words and meaning, or list what passes a filter.
+    """Find memories by words and meaning, or list those that pass a filter.
 
-    Where a query is mistyped, what it was meant to say is searched for instead. `only_near_best`: without those far
-    below the best. Raises InvalidInput for neither a query nor a filter, and for more than
-    MAX_QUERIES.
+    If a query has typing errors, the corrected query is searched for instead. `only_near_best`: without memories far
+    below the best. Raises InvalidInput if there is neither a query nor a filter, and for more than MAX_QUERIES.
     """
     queries = [*([body.query] if body.query else []), *body.queries]
     recalled = await _recall_once(
@@ -237,7 +239,7 @@ def recalled_body(recalled: Recalled, *, explain: bool) -> RecalledMemories:
 
 
 def note_of(holdings: Holdings | None) -> str | None:
-    """What a graph holds, in which nothing was found, in a sentence; None where that is not known."""
+    """A sentence on what a graph holds, for an answer in which nothing was found; None if that is not known."""
     if holdings is None:
         return None
     if not holdings.is_graph:

@@ -20,13 +20,16 @@ class Triple(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RelateBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What to relate, in whichever graph."""
+    """The relations to store.
+
+    The graph is named apart: by an argument of the tool, or in the path of the route.
+    """
 
     triples: Annotated[list[Triple], Meta(min_length=1, max_length=MAX_ITEMS)]
 
 
 class RelatedTriple(Struct, frozen=True):
-    """What became of one triple: `new`, `updated` (it had other metadata) or `known`."""
+    """The outcome of one triple: `new`, `updated` (it had other metadata) or `known`."""
 
     subject: str
     predicate: str
@@ -35,13 +38,13 @@ class RelatedTriple(Struct, frozen=True):
 
 
 class RelatedTriples(Struct, frozen=True):
-    """Result of `relate`, one entry a triple, in order."""
+    """Result of `relate`: one entry for each triple, in order."""
 
     relations: list[RelatedTriple]
 
 
 async def relate(call: Call, graph: str | None, body: RelateBody) -> RelatedTriples:
-    """Keep relations; answer which are new, and whose metadata has changed."""
+    """Store relations; return which are new, and which got other metadata."""
     for index, triple in enumerate(body.triples):
         check_metadata(triple.metadata, f"triples.{index}.metadata", call.settings.max_metadata_size)
     new_relations = [NewRelation(t.subject, t.object, t.predicate, t.metadata) for t in body.triples]
@@ -56,7 +59,7 @@ async def relate(call: Call, graph: str | None, body: RelateBody) -> RelatedTrip
 
 
 def status_of(upsert: EdgeUpsert) -> str:
-    """What became of a relation, in one word."""
+    """The outcome of a relation, in one word."""
     if upsert.created:
         return "new"
     return "updated" if upsert.updated else "known"

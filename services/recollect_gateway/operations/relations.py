@@ -13,7 +13,7 @@ from recollect.memory.model import NamedEdge
 
 
 class RelationEndBody(Struct, frozen=True):
-    """One end of a relation. `name` null: a fact, or gone. `graph` null: gone, or not the credential's to reach."""
+    """One end of a relation. `name` null: a fact, or deleted. `graph` null: deleted, or not for this credential."""
 
     id: str
     name: str | None
@@ -21,7 +21,7 @@ class RelationEndBody(Struct, frozen=True):
 
 
 class RelationBody(Struct, frozen=True, kw_only=True):
-    """A relation, as seen from the node that was asked about. `dangling`: nothing lives at its target any more."""
+    """A relation, as seen from the node that was asked about. `dangling`: its target was deleted."""
 
     id: str
     type: str

@@ -27,7 +27,7 @@ from recollect_http.requests.argument_types import (
 from recollect_http.requests.parsing import utc
 
 MAX_SUPERSEDED = 20
-"""Older memories that one item makes outdated, at most."""
+"""The maximum number of older memories that one item makes outdated."""
 
 
 class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
@@ -52,7 +52,10 @@ class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What to remember, in whichever graph."""
+    """The items to remember.
+
+    The graph is named apart: by an argument of the tool, or in the path of the route.
+    """
 
     items: Annotated[list[RememberItem], Meta(min_length=1, max_length=MAX_ITEMS)]
     time_zone: TimeZone | None = None
@@ -68,7 +71,7 @@ class CloseMemory(Struct, frozen=True, omit_defaults=True):
 
 
 class RememberedMemory(Struct, frozen=True):
-    """What became of one item."""
+    """The outcome of one item."""
 
     id: str
     node: str
@@ -77,7 +80,7 @@ class RememberedMemory(Struct, frozen=True):
 
 
 class RememberedMemories(Struct, frozen=True):
-    """Result of `remember`, one entry an item, in order."""
+    """Result of `remember`: one entry for each item, in order."""
 
     memories: list[RememberedMemory]
 
@@ -102,7 +105,7 @@ def _new_memory(item: RememberItem, index: int, max_metadata_size: int, clock: t
 
 
 def _offset(at: datetime | None, clock: tzinfo | None) -> int | None:
-    """The minutes by which the clock of who says it is ahead of UTC: that of the time, or else of the call's zone."""
+    """The offset of an item's clock from UTC, in minutes: that of its time, or else of the call's zone."""
     offset = None if at is None else offset_minutes(at)
     if offset is not None or clock is None:
         return offset
@@ -117,7 +120,7 @@ def _remembered_memory(memory: Remembered) -> RememberedMemory:
 
 
 async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Remembered]:
-    """Keep memories; return the outcome of each, and older memories close to it."""
+    """Store memories; return the outcome of each, with older memories close to it."""
     clock = None if body.time_zone is None else zone_of(require_zone(body.time_zone, FIELD))
     largest = call.settings.max_metadata_size
     memories = [_new_memory(item, index, largest, clock) for index, item in enumerate(body.items)]

@@ -13,7 +13,10 @@ from recollect_http.requests.argument_types import VISIBLE, Importance, Name, Re
 
 
 class ReviseBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """What to change of one memory or node, in whichever graph."""
+    """The changes to one memory or node.
+
+    The graph is named apart: by an argument of the tool, or in the path of the route.
+    """
 
     id: Annotated[UUID, Meta(description="A memory's or node's id")] | None = None
     name: Annotated[Name, Meta(description="Or an entity's name")] | None = None
@@ -59,7 +62,7 @@ async def revise(call: Call, graph: str | None, body: ReviseBody) -> Revised:
 
 
 def revised_body(revised: Revised) -> RevisedMemory:
-    """What became of the memory or node, as tool and route answer it."""
+    """The outcome of a revision, as tool and route answer it."""
     is_conflict = revised.refused or revised.conflict
     status = "conflict" if is_conflict else "unchanged" if revised.unchanged else "revised"
     return RevisedMemory(
