@@ -1,4 +1,4 @@
-"""Gives back the slot of a call while the call waits for its client, so that other calls have it."""
+"""Releases the slot of a call while the call waits for its client, so that another call can use it."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from recollect.fairness.slots import Slot
 
 
 class PacedExchange:
-    """Receives from a client and sends to it, without holding the call's slot.
+    """Receives from a client and sends to it, without the call's slot.
 
-    So a body or an answer in several parts takes turns with other calls, part by part.
+    So other calls are at work between the parts of a body or of an answer.
     """
 
     def __init__(self, slot: Slot, receive: Receive, send: Send) -> None:

@@ -148,12 +148,12 @@ class McpHandlers:
 
     async def _parse_arguments(self, request: McpRequest, tool: ToolSpec, arguments: dict[str, Any]) -> Any:
         """Parse the arguments into the tool's struct; those of a large body are parsed beside the event loop."""
-        parser = parse_leniently if tool.read_only else partial(parse_to_store, names_what_goes=tool.destructive)
+        parser = parse_leniently if tool.read_only else partial(parse_to_store, destructive=tool.destructive)
         if isinstance(request.sender, Unavailable):
             return parser(tool.arguments, arguments)
         call = Call(request.caller, self.services, tool.name, read_only=True)
         zone = await zone_of_call(call, arguments.get("graph"), tool.arguments, arguments)
-        if request.body.received < LARGE:
+        if request.body.bytes_received < LARGE:
             return parser(tool.arguments, arguments, zone=zone)
         return await parse_in_thread(request.caller.tenant_id, tool.arguments, arguments, partial(parser, zone=zone))
 
@@ -193,7 +193,7 @@ class McpHandlers:
         """
         if self.services.tally is not None and isinstance(request.sender, Caller):
             durations = () if seconds is None else count_duration(seconds)
-            counts = Counts(1, int(failed), bytes_received=request.body.received, durations=durations)
+            counts = Counts(1, int(failed), bytes_received=request.body.bytes_received, durations=durations)
             self.services.tally.count(request.sender.tenant_id, kind, name, counts)
 
 

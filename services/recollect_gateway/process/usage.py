@@ -48,17 +48,17 @@ async def _keep_flushing(databases: Databases, tally: UsageTally, seconds: float
 
 
 class CountedBody:
-    """A request's `receive` that counts the bytes of the body, as far as it was read."""
+    """A request's `receive` that counts the bytes of the body that were read."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self.received = 0
+        self.bytes_received = 0
 
     async def __call__(self) -> Any:
         """The next message of the request."""
         message = await self._receive()
         if message["type"] == "http.request":
-            self.received += len(message["body"])
+            self.bytes_received += len(message["body"])
         return message
 
 
@@ -91,5 +91,5 @@ class UsageMiddleware(ASGIMiddleware):
             failed = status >= 400 or not (is_whole or is_stream)
             name = f"{cast(HTTPScope, scope)['method']} {scope['path_template']}"
             durations = () if is_stream else count_duration(time.perf_counter() - started)
-            counts = Counts(calls=1, errors=int(failed), bytes_received=body.received, durations=durations)
+            counts = Counts(calls=1, errors=int(failed), bytes_received=body.bytes_received, durations=durations)
             tally.count(scope["user"].tenant_id, "route", name, counts)

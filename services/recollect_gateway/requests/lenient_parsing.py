@@ -1,7 +1,7 @@
-"""Arguments as models and clients send them: values in JSON text, empty texts, nulls, 5.0 for 5, days for times.
+"""Parses arguments as models and clients send them: JSON in texts, empty texts, nulls, 5.0 for 5, days for times.
 
-Clients send lists and objects as text, and fill in every argument; models know no other numbers. What is valid as it
-stands is taken as it stands.
+Some clients send lists and objects as texts, or fill in every argument; some models write every number with a point. A
+value that is valid is never changed.
 """
 
 import re
@@ -32,17 +32,17 @@ _JSON_TYPES: dict[Any, tuple[type, ...]] = {
     float: (int, float),
     NoneType: (NoneType,),
 }
-"""The types of JSON that a type takes, for those that take no text."""
+"""The types of JSON values that each type accepts. Types that accept texts are left out."""
 
 _MANY_DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 
 
 def parse_leniently(type_: type[T], arguments: Any, *, zone: tzinfo = UTC) -> T:
-    """As `parse`, for arguments of a model.
+    """Parse the arguments that a model sent. Raises InvalidInput as `parse` does.
 
-    Where a value is not valid as it stands: a text of JSON is read where no text is valid, null counts as left out,
-    5.0 counts as 5, and a day or a time without an offset is one of `zone`. An empty text counts as left out wherever
-    an argument may be left out, unless its type says otherwise.
+    A value that is not valid is interpreted, if possible: JSON in a text is decoded if the argument is no text, null
+    counts as left out, 5.0 as 5, and a day or a time without an offset as one of `zone`. An empty text counts as left
+    out if the argument may be left out, unless its type says otherwise.
     """
     try:
         if not any(_empty_texts(type_, arguments)):
@@ -54,7 +54,7 @@ def parse_leniently(type_: type[T], arguments: Any, *, zone: tzinfo = UTC) -> T:
 
 
 def has_local_times(type_: Any, value: Any) -> bool:
-    """Whether arguments have a day, or a time without an offset, where their type wants a time."""
+    """Whether arguments have a day, or a time without an offset, in place of a time."""
     if not _has_times(type_):
         return False
     inner, bounds = _meant(type_, value)
@@ -79,7 +79,7 @@ def _has_times(type_: Any) -> bool:
 
 
 def with_offsets(type_: Any, value: Any, zone: tzinfo) -> Any:
-    """A value with an offset at each day, and each time without one, where its type wants a time: those of a zone."""
+    """Add the offset of a zone to each day, and to each time without one, that stands in place of a time."""
     if not _has_times(type_):
         return value
     inner, bounds = _meant(type_, value)
@@ -96,11 +96,11 @@ def with_offsets(type_: Any, value: Any, zone: tzinfo) -> Any:
     return value
 
 
-def parse_to_store(type_: type[T], arguments: Any, *, names_what_goes: bool = False, zone: tzinfo = UTC) -> T:
-    """As `parse_leniently`, for what is stored: raises InvalidInput, too, for a key or a token of this service in it.
+def parse_to_store(type_: type[T], arguments: Any, *, destructive: bool = False, zone: tzinfo = UTC) -> T:
+    """Parse arguments to store, as `parse_leniently`. Raises InvalidInput also for a key or token of this service.
 
-    Left to the handler are the items of `read_one_by_one`, and files, whose reader reports the line. With
-    `names_what_goes`, lists are not looked at: they name what is taken away, as a secret that was stored before may be.
+    The handler checks the items of `read_one_by_one`, and files, whose reader reports the line. In calls that are
+    `destructive`, lists are not checked: they name what to delete, which may be a secret that was stored before.
     """
     parsed = parse_leniently(type_, arguments, zone=zone)
     apart = getattr(type_, "read_one_by_one", frozenset[str]()) | getattr(type_, "files", frozenset[str]())
@@ -109,7 +109,7 @@ def parse_to_store(type_: type[T], arguments: Any, *, names_what_goes: bool = Fa
         {
             name: part
             for name, part in values.items()
-            if name not in apart and not (names_what_goes and isinstance(part, list))
+            if name not in apart and not (destructive and isinstance(part, list))
         }
     )
     return parsed

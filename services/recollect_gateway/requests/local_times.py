@@ -1,4 +1,4 @@
-"""Days, and times without an offset, in arguments: of the zone that the call names, else of the graph's."""
+"""Finds the time zone for days, and times without an offset, in arguments: the call's, or else the graph's."""
 
 from datetime import UTC, tzinfo
 from typing import Any
@@ -16,7 +16,7 @@ FIELD = "time_zone"
 
 
 async def zone_of_call(call: Call, graph: Any, type_: type[Struct], arguments: Any) -> tzinfo:
-    """The zone of arguments that name days, or times without an offset; UTC where they name none.
+    """The zone of the days, and the times without an offset, in arguments; UTC if there are none.
 
     Raises InvalidInput for a name that no time zone has.
     """
@@ -29,7 +29,7 @@ async def zone_of_call(call: Call, graph: Any, type_: type[Struct], arguments: A
 
 
 def _graph_name(graph: Any) -> str | None:
-    """The name of a graph; of what is none, the parser says so afterwards."""
+    """The name of a graph; None for any other value, which the parser refuses later."""
     if not isinstance(graph, str) or not graph:
         return None
     try:

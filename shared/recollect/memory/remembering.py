@@ -200,13 +200,13 @@ def _merged(items: Iterable[NewMemory]) -> NewMemory:
         times = {
             name: value for name in ("at", "said_offset", "ttl_days") if (value := getattr(item, name)) is not None
         }
-        merged = replace(merged, **item.set_attributes(), **times)
+        merged = replace(merged, **item.given_attributes(), **times)
     return merged
 
 
 def _updated_fields(fields: NodeFields, item: NewMemory, now: datetime) -> NodeFields:
     """The fields of a known fact with the attributes of the item."""
-    changes = item.set_attributes()
+    changes = item.given_attributes()
     if item.at is not None:
         changes |= {"said_at": item.at, "said_offset": item.said_offset}
     if item.ttl_days is not None:
@@ -216,7 +216,7 @@ def _updated_fields(fields: NodeFields, item: NewMemory, now: datetime) -> NodeF
 
 def _updated_observation(observation: Observation, item: NewMemory, now: datetime) -> Observation:
     """A known observation with the attributes of the item."""
-    changes = item.set_attributes()
+    changes = item.given_attributes()
     if item.at is not None:
         changes |= {"said_at": item.at, "said_offset": item.said_offset}
     if item.ttl_days is not None:
@@ -232,7 +232,7 @@ def _fact(item: NewMemory, at: datetime) -> NewFact:
         said_offset=item.said_offset,
         ttl_days=item.ttl_days or None,
         expires_at=expiry(at, item.ttl_days),
-        **item.set_attributes(),
+        **item.given_attributes(),
     )
 
 
@@ -245,5 +245,5 @@ def _observation(item: NewMemory, entity: str, at: datetime) -> NewObservation:
         item.at,
         expires_at,
         said_offset=item.said_offset,
-        **item.set_attributes(),
+        **item.given_attributes(),
     )

@@ -23,9 +23,9 @@ async def outdate_superseded(
 ) -> None:
     """Mark the memories that items supersede as outdated, with the id of the new memory as the reason.
 
-    `named`: the entities that items are about, by name; `remembered`: what became of each item. What is outdated
-    already stays as it is. Raises NotFound for an id that no memory of the graph has, and InvalidInput for that of an
-    entity, and for that of a memory that an item of this call remembers.
+    `named`: the entities that items are about, by name; `remembered`: the outcome of each item. Memories that are
+    outdated already stay as they are. Raises NotFound for an id that no memory of the graph has, and InvalidInput for
+    the id of an entity, and for that of a memory that an item of this call remembers.
     """
     pairs = list(zip(items, remembered, strict=True))
     superseded = {old: new.id for item, new in reversed(pairs) for old in item.supersedes}  # The first one counts.

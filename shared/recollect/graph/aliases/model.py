@@ -27,9 +27,9 @@ class NamedEntity:
 class FoundEntity(NamedEntity):
     """An entity found by a name, the one that was asked for (`wanted`).
 
-    `silent`: it has no lasting text, so that search finds it by its name alone.
+    `found_by_name_only`: it has no lasting text by which search would find it.
     """
 
     wanted: str
-    silent: bool
+    found_by_name_only: bool
     status: str

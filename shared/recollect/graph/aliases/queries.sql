@@ -42,8 +42,8 @@ WHERE NOT EXISTS (
 
 -- fragment: found
 -- A live entity n by a name w that was asked for (`wanted`), and its aliases, as far as passages have their words (the
--- first 500 in order, 4,000 characters). `silent`: search finds the entity by its name alone, since it has no lasting
--- text. It is looked up by its id (ADR 32).
+-- first 500 in order, 4,000 characters). `found_by_name_only`: search finds the entity by its name alone, since it has no
+-- lasting text. It is looked up by its id (ADR 32).
 w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
     SELECT left(string_agg(a.name, ' ' ORDER BY a.name), 4000) FROM (
         SELECT name FROM aliases
@@ -54,7 +54,7 @@ w.name AS wanted, n.id, n.name, n.created_by, n.expires_at, n.status, (
     SELECT true FROM passages p
     WHERE p.tenant_id = :tenant_id AND same_key(p.memory_id, n.id) AND p.source = 'name' AND p.removed_revision IS NULL
     ORDER BY p.memory_id LIMIT 1
-), false) AS silent
+), false) AS found_by_name_only
 
 -- name: find_entities
 -- The entities of a graph that these names mean, each by the name that was asked for.

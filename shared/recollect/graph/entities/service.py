@@ -43,7 +43,7 @@ from recollect.ids import new_id
 from recollect.postgres.transactions import Transaction
 
 OBSERVATIONS_SHARE = Fraction(3, 4)
-"""The part of a reply that observations may take: names, texts, metadata and relations need room beside them."""
+"""The part of a reply that observations may fill: names, texts, metadata and relations need the rest."""
 ESCAPED = 6
 """The most bytes of a character in JSON: one that is escaped."""
 READ_NONE = -1
@@ -51,7 +51,7 @@ READ_NONE = -1
 MAX_READ_BYTES = 100_000_000
 """Bytes of observations that are read for a write, which has no bound, after newer ones."""
 MAX_SIMILAR_NAMES = 3
-"""Entities with a similar name that are reported for a new one, at most."""
+"""The maximum number of entities with a similar name that are reported for a new one."""
 
 
 async def create_entities(
@@ -62,13 +62,13 @@ async def create_entities(
     paths: Sequence[str] = (),
     bring_back: bool = True,
 ) -> list[tuple[UUID, NewEntity]]:
-    """Create entities with their observations, except where the name is taken; return the new ones, in order, with ids.
+    """Create entities with their observations, unless their names are taken; return the new ones with ids, in order.
 
-    A name is taken by another form of it, too (`name_key`), also by one of an earlier entity of the call.
+    A name is also taken if an entity, or an earlier one of the call, has another form of it (`name_key`).
 
-    `bring_back`: an outdated or archived entity counts as new: it gets these fields, under its id, and what was known
-    of it is outdated. Raises InvalidInput for a new entity of a kind that the graph's whitelist leaves out; `paths`:
-    for each entity, the argument that holds its kind (default: `entities.0.entityType` and so on).
+    `bring_back`: an outdated or archived entity counts as new: it gets these fields, under its id, and its former
+    observations become outdated. Raises InvalidInput for a new entity of a kind that is not on the graph's whitelist;
+    `paths`: for each entity, the argument that holds its kind (default: `entities.0.entityType` and so on).
     """
     distinct = unique_by(lambda entity: name_key(entity.name), entities)
     await nodes.release_names(tx, revision, [entity.name for entity in distinct])
@@ -110,7 +110,7 @@ async def _bring_back(
 
 
 def _renewed(head: NodeHead, entity: NewEntity) -> NodeFields:
-    """The fields of an entity that is created anew: those that the call says, and its place in the hierarchy."""
+    """The fields of an entity that is created again: those of the call, and its former parent."""
     return NodeFields(
         name=head.name,
         kind=entity.kind,
@@ -126,9 +126,9 @@ def _renewed(head: NodeHead, entity: NewEntity) -> NodeFields:
 async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequence[NewEntity]) -> list[UpsertResult]:
     """Create entities, or give those that exist the observations that they lack; return the outcomes in order.
 
-    An entity that exists keeps its kind, whatever the whitelist says; one that is outdated or archived is active
-    again, and what was known of it is outdated. Raises InvalidInput for the kind of a new entity that the graph's
-    whitelist leaves out.
+    An entity that exists keeps its kind, regardless of the whitelist. An outdated or archived one becomes active, and
+    its former observations outdated. Raises InvalidInput for a new entity of a kind that is not on the graph's
+    whitelist.
     """
     created = await create_entities(tx, revision, entities, bring_back=False)
     made = {entity.name: entity for _, entity in created}

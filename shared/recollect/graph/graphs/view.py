@@ -1,4 +1,4 @@
-"""One view for reading: a graph in a call's transaction, as it is or as it was."""
+"""The view that a call reads: a graph in the call's transaction, as it is or as it was at a past moment."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """What a call reads: a graph, now or (`at`) at a past moment. Where there is no such graph, nothing is found in it.
+    """A graph to read, now or (`at`) at a past moment. If there is no such graph, nothing is found in it.
 
-    The view adds the graph and the moment to the parameters of a query. In a view of the past, a query that has a twin
-    for the past, whose name ends in `_at`, is replaced by that twin.
+    The view adds the graph and the moment to the parameters of a query. A view of the past replaces a query by its twin
+    for the past, if there is one: that of the same name with `_at` at its end.
     """
 
     tx: Transaction

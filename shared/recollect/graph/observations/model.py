@@ -34,8 +34,8 @@ class Attributes:
         """The attributes alone, without the fields of a subclass."""
         return Attributes(**{name: getattr(self, name) for name in ATTRIBUTES})
 
-    def set_attributes(self) -> dict[str, Any]:
-        """The attributes that are set, by name."""
+    def given_attributes(self) -> dict[str, Any]:
+        """The attributes that have a value, by name."""
         attributes = {name: getattr(self, name) for name in ATTRIBUTES} | {"tags": each_tag_once(self.tags)}
         return {name: value for name, value in attributes.items() if value not in (None, (), {})}
 

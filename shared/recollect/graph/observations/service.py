@@ -68,7 +68,7 @@ async def add_observations(
     added = await attach(tx, revision, new_observations, across_threads=across_threads, known_as=known_as)
     if added:
         touched = unique(observation.node_id for observation in added)
-        found_by_name = [node_id for node_id in touched if known_as[node_id].silent or node_id in hidden]
+        found_by_name = [node_id for node_id in touched if known_as[node_id].found_by_name_only or node_id in hidden]
         await passages.hide_names(tx, revision, found_by_name)
     return added
 

@@ -21,7 +21,7 @@ from recollect.words.analysis import asked_words
 async def find_near_duplicates(
     tx: Transaction, graph: Graph, questions: Sequence[Question], node_ids: Sequence[UUID | None]
 ) -> list[list[NearDuplicate]]:
-    """For each new text, older memories that say nearly the same, nearest first."""
+    """Find, for each new text, older memories that say nearly the same, nearest first."""
     if any(question.older is not None for question in questions):
         serving_model = (await recall.find_state(tx, graph)).model
         questions = [question.for_model(serving_model) for question in questions]
