@@ -27,33 +27,34 @@ from recollect.words.dates.phrases import Language, SurroundingWords, TimePhrase
 from recollect.words.dates.ranges import DateRange
 
 MAX_DATED = 100
-"""Passages said on the days that a question names that become candidates, at most, and as many that tell of them."""
+"""The maximum number of candidates that were said on the days that a question names, and of those that name them."""
 
 MAX_SHORT = 31
-"""Days of a range within which everything comes that was said; in a longer one, other evidence is needed, too."""
+"""The maximum length, in days, of a range for which everything said in it is found. For a longer one, other evidence is
+needed, too."""
 
 MAX_RANGES = 8
-"""Ranges of days of one question that are looked for, at most."""
+"""The maximum number of ranges of days of one question."""
 
 LISTED_SCORE = 1.0
-"""The score of what is listed by its day alone: of such, none answers better than another."""
+"""The score of hits that are listed by their days alone: none of them answers better than another."""
 
 _LONGEST_QUESTION = 1_000
-"""Characters of a question in which times are looked for."""
+"""The number of characters of a question in which times are looked for."""
 
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’\u0300-\u036f\u0900-\u0963])*")
 
 _AND = frozenset({"and", "und", "et", "y", "e", "en", "i", "ve", "и", "和", "と", "과", "와", "و", "और"})
 _LONGEST_ARTICLE = 3
-"""Letters of a word that may stand between "since" and a time, at most: desde el lunes."""
+"""The maximum number of letters of a word between "since" and a time, which may be an article: desde el lunes."""
 
 _CLOCK = re.compile(r"[T ,]{0,2}\d{1,2}:\d{2}:\d{2}")
-"""The clock of a time stamp, with seconds, behind its day."""
+"""The time of day, with seconds, that follows the day in a time stamp."""
 
 _WEEK = 7
 
 _BETWEEN = frozenset({"between", "zwischen", "entre", "tra", "fra", "tussen", "między", "между", "بين"})
-"""Between two times, "and" makes a range of them only after one of these."""
+"""The words before two times without which "and" does not join them to a range."""
 
 
 def _any_context() -> SurroundingWords:
@@ -69,7 +70,7 @@ _ANY_CONTEXT = _any_context()
 
 @dataclass(frozen=True, slots=True)
 class NamedDays:
-    """The ranges of days that a question names, in the zone of who asks. `alone`: it asks for nothing else."""
+    """The ranges of days that a question names, in the zone of the caller. `alone`: it asks for nothing else."""
 
     ranges: Sequence[DateRange] = ()
     zone: tzinfo = UTC
@@ -77,7 +78,7 @@ class NamedDays:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the queries that look for them."""
+        """The parameters of the queries that find passages by these days."""
         return {
             "range_starts": [_moment(days.first, time.min, self.zone) for days in self.ranges],
             "range_ends": [_next_moment(days.last, self.zone) for days in self.ranges],
@@ -89,11 +90,11 @@ class NamedDays:
 
     @property
     def is_short(self) -> bool:
-        """Whether no range is longer than a month: then what was said within it is evidence, whatever its words."""
+        """Whether no range is longer than a month. Then any passage that was said in it is evidence."""
         return all(days.days <= MAX_SHORT for days in self.ranges)
 
     def members(self, candidates: Sequence[Candidate], evidence: dict[UUID, PassageEvidence]) -> Set[UUID]:
-        """The passages among candidates that were said on one of the days, or tell of one."""
+        """The ids of the candidates that were said on one of the days, or that name one."""
         if not self.ranges:
             return frozenset()
         asked = frozenset(asked_days(self.ranges))
@@ -107,10 +108,10 @@ class NamedDays:
     def answering(
         self, candidates: Sequence[Candidate], members: Set[UUID], min_best: float | None
     ) -> Sequence[Candidate]:
-        """The candidates that may answer a question that asks for all of the days: those of the days.
+        """The candidates that may answer a question for everything of these days: `members`.
 
-        Where there are none in a range of more than a month, those that mean what the question says: its words are
-        those of a date, which others share. For some days, nothing is the answer.
+        If a range of more than a month has none, those whose vectors are near to the question's: its words are those of
+        a date, which other candidates share. For a shorter range without any, the answer is empty.
         """
         if members or self.is_short:
             return [candidate for candidate in candidates if candidate.id in members]
@@ -125,11 +126,11 @@ class NamedDays:
 
 
 NO_DAYS = NamedDays()
-"""Of a question without times."""
+"""The value for a question without times."""
 
 
 def days_of(question: Question) -> NamedDays:
-    """The days that a question names, on the day on which and in the zone in which it is asked."""
+    """Find the days that a question names, given the day and the zone in which it is asked."""
     text = normalize("NFC", question.asking_part[:_LONGEST_QUESTION])
     times = _sure_times(text)
     if len(question.text) > SHORT_QUESTION:
@@ -145,18 +146,18 @@ def days_of(question: Question) -> NamedDays:
 
 
 def listed(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits that are listed by their day alone, newest first."""
+    """Sort hits that are listed by their days alone, newest first, and give them the same score."""
     newest_first = sorted(hits, key=lambda hit: (hit.at or FIRST, hit.memory_id), reverse=True)
     return [structs.replace(hit, score=LISTED_SCORE) for hit in newest_first]
 
 
 def is_listing(hits: Sequence[Hit]) -> bool:
-    """Whether hits are listed by their day."""
+    """Whether hits are listed by their days alone."""
     return bool(hits) and all(hit.score == LISTED_SCORE for hit in hits)
 
 
 def _sure_times(text: str) -> list[TimePhrase]:
-    """The times of a text that are surely times: by themselves, or as the beginning of a range ("Monday - Friday")."""
+    """The times of a text that can hardly be anything else, or that begin a range ("Monday - Friday")."""
     times = times_in(LANGUAGES, text)
     following = [*times[1:], None][: len(times)]
     return [
@@ -167,12 +168,12 @@ def _sure_times(text: str) -> list[TimePhrase]:
 
 
 def _is_stamp(text: str, found: TimePhrase) -> bool:
-    """Whether a time has the seconds of a clock, as lines of a log have: in a pasted log, nobody asks for its day."""
+    """Whether a time is a time stamp with seconds, as in a pasted log, whose days nobody asks for."""
     return _CLOCK.search(text, found.start, found.end) is not None or _CLOCK.match(text, found.end) is not None
 
 
 def _ranges(text: str, times: Sequence[TimePhrase], asked_on: date) -> Iterator[DateRange]:
-    """The ranges of the times: those between two are one, and that since one lasts until the day of asking.
+    """Yield the ranges of times. Two times may be the ends of one; "since" makes one up to `asked_on`.
 
     From one weekday to another means the last such days: what happened in them is asked for more often than what will.
     """
@@ -193,7 +194,7 @@ def _ranges(text: str, times: Sequence[TimePhrase], asked_on: date) -> Iterator[
 
 
 def _between(first: Sequence[DateRange], last: Sequence[DateRange]) -> Iterator[DateRange]:
-    """From the first of some ranges to the next range among others; all of them where none comes after it.
+    """The range from the first of some ranges to the next of others; all of these ranges if none comes after it.
 
     From one weekday to another there are less than seven days, also where the other is the day of asking.
     """
@@ -215,7 +216,7 @@ def _are_weekdays(ranges: Sequence[DateRange]) -> bool:
 
 
 def _joins(text: str, found: TimePhrase, later: TimePhrase) -> bool:
-    """Whether what stands between two times makes a range of them."""
+    """Whether the words between two times join them to a range."""
     between = _without_article(text[found.end : later.start].strip(" ,").casefold(), _context(found).to)
     if between not in _context(found).to:
         return False
@@ -226,7 +227,7 @@ def _joins(text: str, found: TimePhrase, later: TimePhrase) -> bool:
 
 
 def _without_article(between: str, to: Set[str]) -> str:
-    """What stands between two times, without a word that may be an article: "y el", "und dem"."""
+    """The words between two times, without a last word that may be an article: "y el", "und dem"."""
     words = between.rsplit(maxsplit=1)
     has_article = between not in to and len(words) == 2 and len(words[1]) <= _LONGEST_ARTICLE
     return words[0] if has_article else between
@@ -245,13 +246,13 @@ def _is_since(text: str, found: TimePhrase) -> bool:
 
 
 def _context(found: TimePhrase) -> SurroundingWords:
-    """What may stand around a time: in its language or, of one in digits alone, in any."""
+    """The words that may surround a time in its language or, if it has only digits, in any language."""
     language = found.language or ENGLISH
     return _ANY_CONTEXT if language in (ENGLISH, NUMBERS) and found.in_digits else language.context
 
 
 def _asks_for_nothing_else(text: str, times: Sequence[TimePhrase]) -> bool:
-    """Whether only words that say nothing about what is asked for remain beside the times."""
+    """Whether a text has, apart from its times, only words that do not say what is asked for."""
     languages = {found.language or ENGLISH for found in times} | {ENGLISH}
     languages |= {one for one in LANGUAGES if not one.spaced and one.may_have_times(text, frozenset())}
     fillers = _BETWEEN.union(*(language.context.fillers | language.context.to for language in languages))
@@ -287,7 +288,7 @@ def _without_fillers(text: str, language: Language) -> str:
 
 
 def _moment(day: date, at: time, zone: tzinfo) -> datetime:
-    """The moment at which a clock in a zone shows a day and a time; an end of the calendar where it is beyond."""
+    """The moment of a day and a time in a zone, or the first or last one of the calendar if it lies outside of that."""
     try:
         return min(max(datetime.combine(day, at, zone).astimezone(UTC), FIRST), LAST)
     except OverflowError:

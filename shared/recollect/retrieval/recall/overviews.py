@@ -1,8 +1,8 @@
-"""Questions that ask for everything rather than for something: "everything", "What do you know about Bob?".
+"""Recognises questions that ask for everything: "everything", "What do you know about Bob?".
 
-No memory matches their words, so they are answered by a list. A question is one of them if nothing is left of it but,
-at most, one name, once the words with which people ask for everything (`overviews.toml`) are taken away from both ends.
-At least one of these words must ask for it: "tell me about Bob" does, "who is Bob" does not.
+No memory matches their words, so they are answered by a list. The words with which people ask for everything
+(`overviews.toml`) are removed from both ends of a question. If at most one name is left, and one of the removed words
+asks by itself, the question is an overview: "tell me about Bob" is one, "who is Bob" is not.
 """
 
 import re
@@ -18,20 +18,20 @@ import msgspec
 from recollect.retrieval.recall.pages import Order
 
 MAX_OVERVIEW = 200
-"""Characters of a question that may ask for everything: a longer one asks for something."""
+"""The maximum length of a question that may ask for everything, in characters."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*", re.UNICODE)
 _ANYTHING = re.compile(r"\s*(?:\.?\*{1,3}|%|\*\.\*)?\s*")
-"""A pattern for anything, as other search tools have it, or nothing at all. Other punctuation asks for nothing."""
+"""A wildcard, as in other search tools, or nothing at all. Other punctuation does not ask for anything."""
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a question that asks for everything is about.
+    """The subject of a question that asks for everything.
 
-    `subjects`: the names that an entity may have of which it asks, none where it asks for all. `is_sure`: whether it
-    asks for everything even if no entity has such a name. `order`: the order that it asks for, if it does.
+    `subjects`: the possible names of the entity that it asks about; empty if it asks about all. `is_sure`: it asks for
+    everything even if no entity has such a name. `order`: the order that it asks for, if any.
     """
 
     subjects: tuple[str, ...] = ()
@@ -40,11 +40,11 @@ class Overview:
 
 
 class Vocabulary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The words of a language in questions for everything, in small letters.
+    """The words of a language in questions that ask for everything, in small letters.
 
-    `asks`: they ask for it; `weak`: they do beside a filter or a name; `around`: they may stand beside those; `about`:
-    they come before a name or after it. `important`, `newest`: beside another word they ask for everything in that
-    order. `joined`: words without spaces between them, which are taken from the ends of a text as they come.
+    `asks`: words that ask by themselves; `weak`: words that ask together with a filter or a name; `around`: words that
+    may accompany those; `about`: words before or after a name. `important`, `newest`: words that ask, together with
+    another word, for everything in that order. `joined`: the language puts no spaces between words.
     """
 
     asks: frozenset[str]

@@ -1,14 +1,14 @@
-"""Mistyped words of a question: each that nothing knows is replaced by the most likely word of the graph.
+"""Corrects mistyped words of a question: an unknown word is replaced by the most likely word of the graph.
 
-Nothing knows a word that no passage has and that is not English: a question may ask for a "release" where memories say
-"deployment", and must not be changed. Of the words that are one or two edits away, the nearest is taken: of equals one
-of the graph, and the most frequent. English words count where the question is English, and not for a word with a
-capital: an unknown one is a name. Four of five misspellings are one edit (Damerau 1964), and the first and the last
-letter are seldom both wrong.
+A word is unknown if no passage has it and it is not English. English words are never changed: a question may ask for a
+"release", while memories say "deployment". Of the words that are one or two edits away, the nearest is taken; of those
+that are equally near, one of the graph, and the most frequent. English words are suggested only in English questions,
+and not for a word with a capital, which is a name. Four of five misspellings are one edit (Damerau 1964), and the first
+and the last letter are seldom both wrong.
 
-Of other languages nothing tells which words are right. So in a question in one of them only words of six letters are
-corrected: the short ones are near to too much ("jour" to "hour"), most of all where memories are in English. Function
-words are known in the languages of `words/english_detection.py`.
+For other languages, there is no list of correct words. So in a question in another language only words of six letters
+or more are corrected: shorter ones are near to too many ("jour" to "hour"), above all if memories are in English.
+Function words are known in the languages of `words/english_detection.py`.
 """
 
 import re
@@ -23,20 +23,20 @@ from recollect.retrieval.recall.english_words import english
 from recollect.words.english_detection import is_english, is_function_word
 
 MAX_UNUSUAL = 4
-"""Words of the questions of a recall that are looked up, at most: the first ones that are not English."""
+"""The maximum number of words of one recall's questions that are looked up: the first ones that are not English."""
 
 MAX_SIMILAR = 1_000
-"""Words of the graph of one length and one first, or last, letter that one of these is compared with, at most: the
-most frequent. A word is compared with 10,000 at most, in 1 ms or so (measured)."""
+"""The maximum number of words of the graph, for each length and each first or last letter, with which a word is
+compared: the most frequent ones. So it is compared with 10,000 words at most, in about 1 ms (measured)."""
 
 _LONG = 8
-"""Letters from which a word may be two edits away."""
+"""The number of letters from which a word may be two edits away."""
 
 _MIN_LETTERS_IN_OTHER_SCRIPTS = 6
-"""Letters of a word of a question that is not English from which it may be mistyped."""
+"""The minimum length of a word that is corrected in a question that is not English, in letters."""
 
 _ENGLISH_SHARE = 0.6
-"""Share of the words of an English question that are English, at least."""
+"""The minimum share of English words in an English question."""
 
 _WORD = re.compile(r"(?<![\w.@/\\:#%+-])[A-Za-z\u00c0-\u058f]+(?![\w@/\\#%+]|[-.:][\w/\\]|['’](?!s\b)\w)")
 """A word of an alphabet with small letters (Latin, Greek, Cyrillic, Armenian), not a part of an identifier, an address,
@@ -44,7 +44,7 @@ a path, or of "hadn't" and the like."""
 
 
 def unusual_words(questions: Sequence[str]) -> list[str]:
-    """The words of questions, in small letters, that may be mistyped: those that English does not have."""
+    """Find the words of questions that may be mistyped, in small letters: those that are not English."""
     found = (match[0] for question in questions for match in _WORD.finditer(_composed(question)))
     words = dict.fromkeys(word.lower() for word in found if not any(letter.isupper() for letter in word[1:]))
     least = MIN_LETTERS if all(map(is_english, questions)) else _MIN_LETTERS_IN_OTHER_SCRIPTS
@@ -52,14 +52,14 @@ def unusual_words(questions: Sequence[str]) -> list[str]:
 
 
 def most_edits(word: str) -> int:
-    """The number of edits that a mistyped word is away from the right one, at most."""
+    """The maximum number of edits between a mistyped word and the correct one."""
     return 2 if len(word) >= _LONG else 1
 
 
 def nearest_words(similar: Mapping[str, Sequence[str]], questions: Sequence[str]) -> dict[str, str]:
-    """For each mistyped word of the questions that has a near one: the nearest, of equals the first.
+    """Find the correction of each unknown word of the questions, if any: the nearest word, of equals the first.
 
-    `similar`: for words that nothing knows, words of the graph of about their length, the most frequent first.
+    `similar`: for each unknown word, words of the graph of about its length, the most frequent first.
     """
     words = [match[0] for question in questions for match in _WORD.finditer(_composed(question))]
     in_english = set(words) if _are_english(words) else set()
@@ -68,7 +68,7 @@ def nearest_words(similar: Mapping[str, Sequence[str]], questions: Sequence[str]
 
 
 def correct(question: str, right: Mapping[str, str]) -> str:
-    """The question with its mistyped words, in small letters, replaced by the right ones."""
+    """Replace the mistyped words of a question. `right`: the correct words, by mistyped ones in small letters."""
     return _WORD.sub(lambda match: right.get(match[0].lower(), match[0]), _composed(question))
 
 

@@ -1,8 +1,8 @@
-"""Mentions of the user in a question, which say nothing: nearly all that an agent remembers is about the user.
+"""Removes mentions of the user from questions in English: nearly everything that an agent remembers is about the user.
 
-With the mention, "What is the name of the user's dentist?" is near to everything that begins with "User …"; without it,
-"What is the name of dentist?" is farther from "The user's name is …" than it should be. So what is searched for is the
-mean of both (measured: docs/adr/0006-embedders.md). In questions in English.
+With the mention, "What is the name of the user's dentist?" is near to everything that begins with "User …". Without it,
+"What is the name of dentist?" is farther from "The user's name is …" than it should be. So the mean of both vectors is
+searched for (measured: docs/adr/0006-embedders.md).
 """
 
 import re
@@ -21,14 +21,14 @@ _MENTION = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Not "the user table" nor "the user guide": it is a mention where no noun follows, as far as this can be told."""
+"""A mention of the user. In "the user table" and "the user guide" there is none: a noun follows."""
 
 _WORD = re.compile(r"\w+")
 _GAP = re.compile(r"\s+(?=[?.,;:!]|\s|$)")
 
 
 def without_user(question: str) -> str:
-    """A question without mentions of the user; as it is where nothing else would be left to ask for."""
+    """Remove mentions of the user from a question, unless nothing else would be left to ask for."""
     if "user" not in question.lower():
         return question
     rest = _GAP.sub("", _MENTION.sub(_name_of_mention, question)).strip()
