@@ -6,7 +6,7 @@ from recollect.settings import Settings
 from recollect.telemetry.logs import configure_logging
 from recollect_gateway.app import create_app
 from recollect_http.server.uvicorn_server import allow_open_files, server_config
-from tests.support.example_offer import with_examples
+from tests.support.example_catalogue import with_examples
 
 if __name__ == "__main__":
     chosen = Settings()

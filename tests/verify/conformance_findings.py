@@ -2,7 +2,7 @@
 
 A finding is `scenario: check` for a check that did not succeed: failed, warned, or was skipped. Scenarios without an
 entry succeed as a whole. SCENARIOS has the numbers of scenarios. The suite also needs tools that Recollect does not
-have: these are the examples in tests/support/example_offer.py, which are mounted beside ours.
+have: these are the examples in tests/support/example_catalogue.py, which are mounted beside ours.
 """
 
 TASKS = "io.modelcontextprotocol/tasks"

@@ -19,8 +19,8 @@ Results of the official MCP conformance suite (`@modelcontextprotocol/conformanc
 
 The gateway runs as in production, with authentication; a small proxy adds the API key, which the suite does not know.
 Tools that the suite expects and Recollect does not have, such as one that answers with an image, are added by the tests
-(`tests/support/example_offer.py`); a worker runs those that are [tasks](jobs.md#as-tasks). The suite runs at `/mcp`,
-and again at the address of a tenant.
+(`tests/support/example_catalogue.py`); a worker runs those that are [tasks](jobs.md#as-tasks). The suite runs at
+`/mcp`, and again at the address of a tenant.
 
 A check counts as held only if it succeeded, not if it warned or was skipped; the last column gives the reason. Messages
 that a revision does not define, such as batches, are answered by an error of the protocol
