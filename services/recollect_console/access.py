@@ -23,10 +23,10 @@ from recollect_console.visit import SentFile, Visit
 from recollect_gateway.callers.browser_sessions import active_membership, caller_of, signed_in
 from recollect_gateway.management.guards import serve_admitted
 from recollect_gateway.streaming.streams import Renew
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.urlencoded import FORM
 from recollect_http.web.forms import TOKEN_FIELD, read_form, require_form_token
 
-AnyRequest = Request[Any, Any, Any]
 T = TypeVar("T")
 
 SCOPE = "console_scope"

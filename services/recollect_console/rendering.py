@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from jinja2 import Environment
-from litestar import Request, Response
+from litestar import Response
 from litestar.response import Redirect
 
 from recollect_console.access import NotSignedIn, find_visit
@@ -15,12 +15,11 @@ from recollect_console.visit import DONE, Visit
 from recollect_gateway.web import pages
 from recollect_gateway.web.sessions import to_sign_in
 from recollect_http.problems import TITLES
+from recollect_http.requests import AnyRequest
 from recollect_http.server.public_edge import page_policy
 from recollect_http.web.forms import form_cookie, form_token
 from recollect_http.web.rendering import error_text, go_to, template_environment
 from recollect_http.web.styles import asset_address
-
-AnyRequest = Request[Any, Any, Any]
 
 PACKAGE = "recollect_console"
 UNDER = "console/"

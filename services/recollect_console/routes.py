@@ -1,8 +1,6 @@
 """The routes of the console, which the gateway serves."""
 
-from typing import Any
-
-from litestar import Request, Router
+from litestar import Router
 from litestar.di import Provide
 
 from recollect.settings import Settings
@@ -36,11 +34,10 @@ from recollect_console.pages.usage import UsagePages
 from recollect_console.pages.webhooks import WebhookPages
 from recollect_console.rendering import PACKAGE, UNDER, error_page, templates
 from recollect_console.visit import Visit
+from recollect_http.requests import AnyRequest
 from recollect_http.server.disconnects import DisconnectMiddleware, WholeRequestMiddleware
 from recollect_http.server.fresh_router import FreshRouter
 from recollect_http.web.styles import asset_routes
-
-AnyRequest = Request[Any, Any, Any]
 
 ASSETS = (
     "ask.css",

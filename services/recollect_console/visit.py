@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from litestar import Request
 from litestar.response import Redirect
 
 from recollect.accounts.deletion_requests import service as deletion_requests
@@ -20,9 +19,8 @@ from recollect.graph.graphs.view import GraphView
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.calls import Call, Services
+from recollect_http.requests import AnyRequest
 from recollect_http.web.rendering import go_to
-
-AnyRequest = Request[Any, Any, Any]
 
 DEFAULT_GRAPH = "default"
 """The graph that the first memory makes: until then it is empty, and no error."""

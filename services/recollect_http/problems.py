@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 import structlog
-from litestar import Request, Response
+from litestar import Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.typing import FieldDefinition
@@ -20,6 +20,7 @@ from recollect.errors import (
     WrongEndpoint,
 )
 from recollect_http.access_log import note_code
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.argument_types import plain_words
 
 STATUS = {
@@ -181,7 +182,7 @@ TAGGED_RESPONSES = RESPONSES | {304: SharedSpec(None, description=_UNCHANGED, ge
 """For a route that answers with one thing and its entity tag."""
 
 
-def problem_response(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
+def problem_response(error: Exception, request: AnyRequest) -> Response["Problem"]:
     """Any error as problem details. Server errors are logged in full and answered with one plain sentence."""
     answer = _answer_to(ungrouped(error), request)
     note_code(request.scope, answer.content.code)
@@ -196,7 +197,7 @@ def ungrouped(error: Exception) -> Exception:
     return error
 
 
-def _answer_to(error: Exception, request: Request[Any, Any, Any]) -> Response["Problem"]:
+def _answer_to(error: Exception, request: AnyRequest) -> Response["Problem"]:
     match error:
         case TooManyRequests():
             return _problem(429, error.code, error.message, None, {"Retry-After": str(error.seconds)})
@@ -240,7 +241,7 @@ def _allowed(error: MethodNotAllowedException) -> str:
     return ", ".join(sorted(method.strip() for method in methods.split(",")))
 
 
-def _validation(error: ValidationException, request: Request[Any, Any, Any]) -> tuple[str, str | None]:
+def _validation(error: ValidationException, request: AnyRequest) -> tuple[str, str | None]:
     """The faults that Litestar found in query or body, in one text, and the name of the first parameter at fault."""
     parameters = request.route_handler.parsed_fn_signature.parameters
     faults = [fault for fault in error.extra or [] if isinstance(fault, dict)] if isinstance(error.extra, list) else []

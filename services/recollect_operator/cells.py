@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
-from litestar import Request
 from litestar.datastructures import State
 
 from recollect.cells.directory import service as directory
@@ -16,7 +15,7 @@ from recollect.postgres.operator_sessions import Operator
 from recollect.settings import Settings
 from recollect.settings.cells import HOME
 from recollect_operator.database import OperatorDatabase
-from recollect_operator.operator_identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorIdentity, OperatorRequest
 
 T = TypeVar("T")
 
@@ -116,7 +115,7 @@ class OperatorCells:
             await directory.release_slug(operator, entry.id)
 
 
-async def operator_of_request(request: Request[OperatorIdentity, Any, State], state: State) -> AsyncIterator[Operator]:
+async def operator_of_request(request: OperatorRequest, state: State) -> AsyncIterator[Operator]:
     """A connection for one request, in the cell of its tenant, or else in the cell that its query names."""
     cells: OperatorCells = state.cells
     slug, tenant_id = request.path_params.get("slug"), request.path_params.get("tenant_id")

@@ -1,7 +1,11 @@
 """Who an operator is."""
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
+
+from litestar import Request
+from litestar.datastructures import State
 
 NO_TENANT = UUID(int=0)
 
@@ -17,3 +21,7 @@ class OperatorIdentity:
     address: str | None = None
     tenant_id: UUID = NO_TENANT
     name: str = ""
+
+
+OperatorRequest = Request[OperatorIdentity, Any, State]
+"""A request of an operator who has been identified."""

@@ -1,8 +1,8 @@
 """/operator/v1/plans: the limits of what tenants may store and request."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Controller, Request, get, put
+from litestar import Controller, get, put
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
@@ -13,10 +13,9 @@ from recollect_http.pages import Page
 from recollect_http.problems import RESPONSES
 from recollect_http.requests.validation import valid_body
 from recollect_operator import operations
-from recollect_operator.operator_identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorRequest
 from recollect_operator.shapes import ChangePlan, PlanTermsBody, plan_body
 
-AnyRequest = Request[OperatorIdentity, Any, State]
 PlanInPath = Annotated[
     str, PathParameter(description="Name of the plan, 1 to 63 of the characters a-z, 0-9 and -, and no - at its ends")
 ]
@@ -42,7 +41,7 @@ class PlanTermsController(Controller):
     )
     async def set_plan(
         self,
-        request: AnyRequest,
+        request: OperatorRequest,
         operator: NamedDependency[Operator],
         state: State,
         name: PlanInPath,

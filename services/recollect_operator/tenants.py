@@ -1,9 +1,9 @@
 """/operator/v1/tenants: create, read, suspend, resume, delete and restore tenants."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from litestar import Controller, Request, Response, delete, get, post, put
+from litestar import Controller, Response, delete, get, post, put
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
@@ -23,7 +23,7 @@ from recollect_http.problems import CHANGE_RESPONSES, RESPONSES, TAGGED_RESPONSE
 from recollect_http.requests.validation import valid_body
 from recollect_operator import operations
 from recollect_operator.cells import OperatorCells
-from recollect_operator.operator_identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorRequest
 from recollect_operator.shapes import (
     MAX_GRACE_DAYS,
     CreatedTenant,
@@ -36,7 +36,6 @@ from recollect_operator.shapes import (
     tenant_body,
 )
 
-AnyRequest = Request[OperatorIdentity, Any, State]
 GraceDays = Annotated[
     float | None,
     QueryParameter(
@@ -71,7 +70,7 @@ class TenantRecordController(Controller):
     @get("/", responses=RESPONSES, response_description="A page of tenants.", summary="List tenants")
     async def list_tenants(
         self,
-        request: AnyRequest,
+        request: OperatorRequest,
         state: State,
         search: Search = None,
         status: OfStatus = None,
@@ -95,7 +94,9 @@ class TenantRecordController(Controller):
         summary="Create a tenant",
         before_request=valid_body(CreateTenant),
     )
-    async def create_tenant(self, request: AnyRequest, state: State, data: JSONBody[CreateTenant]) -> CreatedTenant:
+    async def create_tenant(
+        self, request: OperatorRequest, state: State, data: JSONBody[CreateTenant]
+    ) -> CreatedTenant:
         """Create a tenant with its graph `default` and, if requested, an invitation of its first owner and a first key.
 
         Either all of it is created or nothing. The response is 409 `tenant_exists` if the slug is taken, so the request
@@ -116,7 +117,7 @@ class TenantRecordController(Controller):
 
     @get("/{slug:str}", responses=TAGGED_RESPONSES, response_description="The tenant.", summary="Get a tenant")
     async def get_tenant(
-        self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
+        self, request: OperatorRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> Response[TenantRecordBody]:
         """Return a tenant with its ETag."""
         return tagged(request, tenant_body(await tenants.find_tenant(operator, slug), operator.cell))
@@ -140,7 +141,7 @@ class TenantRecordController(Controller):
     )
     async def set_tenant_plan(
         self,
-        request: AnyRequest,
+        request: OperatorRequest,
         operator: NamedDependency[Operator],
         state: State,
         slug: TenantInPath,
@@ -163,7 +164,7 @@ class TenantRecordController(Controller):
     )
     async def suspend_tenant(
         self,
-        request: AnyRequest,
+        request: OperatorRequest,
         operator: NamedDependency[Operator],
         slug: TenantInPath,
         data: JSONBody[Suspension],
@@ -185,7 +186,7 @@ class TenantRecordController(Controller):
         status_code=200,
     )
     async def resume_tenant(
-        self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
+        self, request: OperatorRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> TenantRecordBody:
         """Accept a suspended tenant's credentials again, for reads and writes."""
         return tenant_body(
@@ -201,7 +202,7 @@ class TenantRecordController(Controller):
     )
     async def delete_tenant(
         self,
-        request: AnyRequest,
+        request: OperatorRequest,
         operator: NamedDependency[Operator],
         state: State,
         slug: TenantInPath,
@@ -226,7 +227,7 @@ class TenantRecordController(Controller):
         status_code=200,
     )
     async def restore_tenant(
-        self, request: AnyRequest, operator: NamedDependency[Operator], slug: TenantInPath
+        self, request: OperatorRequest, operator: NamedDependency[Operator], slug: TenantInPath
     ) -> TenantRecordBody:
         """Undo a tenant's deletion during its grace period. The tenant is active or suspended, as before."""
         return tenant_body(
@@ -234,7 +235,7 @@ class TenantRecordController(Controller):
         )
 
 
-def _unchanged(request: AnyRequest, operator: Operator) -> Callable[[Tenant], None]:
+def _unchanged(request: OperatorRequest, operator: Operator) -> Callable[[Tenant], None]:
     return unchanged(request, lambda tenant: tenant_body(tenant, operator.cell))
 
 

@@ -1,14 +1,13 @@
 """/app/components: every component in every state, for who makes pages. It exists on this machine alone."""
 
 from datetime import UTC, datetime
-from typing import Any
 
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Response, get
 
 from recollect_console.diffs import diff_words
 from recollect_console.rendering import answer
+from recollect_http.requests import AnyRequest
 
-AnyRequest = Request[Any, Any, Any]
 BEFORE, AFTER = "Ada likes tea, and deploys on Fridays.", "Ada likes green tea, and never deploys on Fridays."
 
 

@@ -1,8 +1,6 @@
 """/app: the organisations of a person, of whom one that has a single one goes on at once."""
 
-from typing import Any
-
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Response, get
 from litestar.params import FromPath
 from litestar.response import Redirect
 
@@ -11,9 +9,9 @@ from recollect_console.access import NotSignedIn
 from recollect_console.rendering import answer
 from recollect_console.visit import DEFAULT_GRAPH
 from recollect_gateway.callers.browser_sessions import signed_in
+from recollect_http.requests import AnyRequest
 from recollect_http.web.rendering import go_to
 
-AnyRequest = Request[Any, Any, Any]
 FIRST_PAGE = "memory"
 
 

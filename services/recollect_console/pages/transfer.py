@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from litestar.response import Redirect, Stream
@@ -19,8 +19,8 @@ from recollect_console.pages.jobs import file_headers
 from recollect_console.rendering import render
 from recollect_console.visit import Visit
 from recollect_gateway.management.memory.graph_jobs import WantedImport, announced_bytes, chunks_of, receive_import
+from recollect_http.requests import AnyRequest
 
-AnyRequest = Request[Any, Any, Any]
 MAX_NAME = 255
 """Characters of the name of a file."""
 

@@ -25,10 +25,12 @@ from recollect_gateway.callers.pacing import PacedExchange
 from recollect_gateway.mcp_endpoint.tools import TOOLS
 from recollect_gateway.streaming.streams import OPEN_STREAM, Renew, Stream, Streams
 from recollect_http.access_log import note_caller
+from recollect_http.requests import AnyRequest
 
 T = TypeVar("T")
 
-AnyRequest = Request[Caller, Any, State]
+CallerRequest = Request[Caller, Any, State]
+"""A request with a credential that was accepted."""
 
 TOOLSETS_OPT = "toolsets"
 SCOPE_OPT = "scope"
@@ -109,7 +111,7 @@ def _may_be_remembered(scope: ASGIScope) -> bool:
     return handler.opt.get(TOOLSETS_OPT) is not None and needed_scope(handler) is not Scope.TENANT_ADMIN
 
 
-async def open_stream(request: Request[Caller, Any, Any], renew: Renew) -> Stream:
+async def open_stream(request: CallerRequest, renew: Renew) -> Stream:
     """Open a stream as the answer, and release the request's permit; raises TooManyRequests."""
     streams: Streams = request.app.state.streams
     permit: AsyncExitStack = request.scope["state"][_PERMIT]
@@ -118,7 +120,7 @@ async def open_stream(request: Request[Caller, Any, Any], renew: Renew) -> Strea
     return permit.enter_context(streams.opened(request.user, renew, "sse"))
 
 
-def caller_renewal(request: Request[Caller, Any, Any]) -> Renew:
+def caller_renewal(request: CallerRequest) -> Renew:
     """A function that looks up a request's caller anew; it raises whatever would refuse the request now."""
     authenticator: Authenticator = request.app.state.authenticator
     handler = request.route_handler
@@ -135,7 +137,7 @@ def caller_renewal(request: Request[Caller, Any, Any]) -> Renew:
     return renew
 
 
-def while_authenticated(request: Request[Any, Any, Any], parts: AsyncIterator[T]) -> AsyncIterator[T]:
+def while_authenticated(request: AnyRequest, parts: AsyncIterator[T]) -> AsyncIterator[T]:
     """The parts of what is sent or received, as long as the request's credential holds; then Unauthenticated."""
     authenticator: Authenticator = request.app.state.authenticator
     return authenticator.while_valid(request, parts)

@@ -1,15 +1,14 @@
 """Errors of the endpoints that OAuth clients call, as error objects (RFC 6749, 5.2): they read no other form."""
 
-from typing import Any
-
-from litestar import Request, Response
+from litestar import Response
 from litestar.types import ExceptionHandlersMap
 
 from recollect_gateway.oauth.protocol import NOT_STORED
 from recollect_http.problems import problem_response
+from recollect_http.requests import AnyRequest
 
 
-def oauth_error(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, str]]:
+def oauth_error(request: AnyRequest, error: Exception) -> Response[dict[str, str]]:
     """An error that these endpoints do not answer themselves, such as too many requests, with its headers."""
     problem = problem_response(error, request)
     headers = {name: value for name, value in problem.headers.items() if name.lower() != "content-type"}

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from litestar import Request
 from litestar.connection import ASGIConnection
 
+from recollect_http.requests import AnyRequest
 from recollect_http.requests.urlencoded import MalformedParameters, form_parameters, parameters
 
 MAX_PARAMETERS = 100
@@ -13,7 +13,7 @@ MAX_VALUE = 4_000
 """Characters of one parameter."""
 
 
-async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
+async def read_form(request: AnyRequest) -> dict[str, str]:
     """The parameters of a body. Raises MalformedParameters."""
     return _single_values(await form_parameters(request, limit=MAX_PARAMETERS))
 

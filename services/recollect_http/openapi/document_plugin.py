@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from litestar import Litestar, Request
+from litestar import Litestar
 from litestar.openapi.plugins import JsonRenderPlugin
 
 from recollect_http.openapi.names import name_generic_schemas
+from recollect_http.requests import AnyRequest
 
 
 class DocumentPlugin(JsonRenderPlugin):
@@ -18,7 +19,7 @@ class DocumentPlugin(JsonRenderPlugin):
         self._complete = complete
         self._rendered: bytes | None = None
 
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+    def render(self, request: AnyRequest, openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
         if self._rendered is None:
             rendered = self.render_json(request, self._complete(openapi_schema, request.app))

@@ -5,3 +5,4 @@ from typing import Any
 from litestar import Request
 
 AnyRequest = Request[Any, Any, Any]
+"""A request of anybody, identified or not."""

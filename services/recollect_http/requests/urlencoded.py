@@ -5,12 +5,10 @@ parameters that may come several times, such as checked boxes, as `several`.
 """
 
 from collections.abc import Collection
-from typing import Any
 from urllib.parse import parse_qsl
 
-from litestar import Request
-
 from recollect.errors import InvalidInput
+from recollect_http.requests import AnyRequest
 
 FORM = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES = 32 * 1024
@@ -21,7 +19,7 @@ class MalformedParameters(InvalidInput):
 
 
 async def form_parameters(
-    request: Request[Any, Any, Any], *, limit: int, several: Collection[str] = (), most_bytes: int = MAX_FORM_BYTES
+    request: AnyRequest, *, limit: int, several: Collection[str] = (), most_bytes: int = MAX_FORM_BYTES
 ) -> dict[str, list[str]]:
     """The parameters of a body, as `parameters` reads them. Raises MalformedParameters."""
     kind = request.headers.get("content-type", "").split(";", 1)[0].strip().lower()

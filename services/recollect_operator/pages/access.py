@@ -16,11 +16,10 @@ from recollect.accounts.operator_keys.model import SessionKey
 from recollect.errors import Unauthenticated
 from recollect_http.access_log import note_operator
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import random_cookie, read_form
 from recollect_operator.identity import KeyIdentities
 from recollect_operator.operator_identity import OperatorIdentity
-
-AnyRequest = Request[Any, Any, Any]
 
 COOKIE = "operator_session"
 _FORM = "operator_form"

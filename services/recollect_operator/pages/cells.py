@@ -1,17 +1,13 @@
 """Cells with their loads, and the moves of tenants between them."""
 
-from typing import Any
-
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Response, get
 from litestar.datastructures import State
 
 from recollect.moves import service as moves
 from recollect.moves.model import Step
 from recollect_operator import operations
-from recollect_operator.operator_identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorRequest
 from recollect_operator.pages.rendering import render
-
-AnyRequest = Request[OperatorIdentity, Any, State]
 
 STEPS = {
     Step.PREPARE: "prepares: writes go on",
@@ -33,7 +29,7 @@ class CellPages(Controller):
     path = "/cells"
 
     @get("/")
-    async def show(self, request: AnyRequest, state: State) -> Response[str]:
+    async def show(self, request: OperatorRequest, state: State) -> Response[str]:
         """All cells, and the moves that are under way or were interrupted."""
         cells = await operations.list_cells(state.cells, request.user)
         async with state.cells.home.session(request.user) as home:

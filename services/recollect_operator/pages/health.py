@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Response, get
 from litestar.datastructures import State
 from redis.exceptions import RedisError
 
@@ -15,10 +15,8 @@ from recollect.errors import Unavailable
 from recollect.jobs.backlog import service as backlog
 from recollect.jobs.backlog.model import Backlog, FailedWork
 from recollect.postgres.operator_sessions import Operator
-from recollect_operator.operator_identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorIdentity, OperatorRequest
 from recollect_operator.pages.rendering import render
-
-AnyRequest = Request[OperatorIdentity, Any, State]
 
 LATELY = timedelta(days=1)
 """How far back failed jobs are counted."""
@@ -45,7 +43,7 @@ class HealthPages(Controller):
     path = "/health"
 
     @get("/")
-    async def show(self, request: AnyRequest, state: State) -> Response[str]:
+    async def show(self, request: OperatorRequest, state: State) -> Response[str]:
         """Every cell, Valkey, and the version of this process."""
         cells = [await _examine(state, name, request.user) for name in state.cells.names]
         return render(

@@ -1,8 +1,8 @@
 """The log of operators: who did what, on what, from where. Nobody can change it."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Controller, Request, Response, get
+from litestar import Controller, Response, get
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter
@@ -11,10 +11,8 @@ from recollect.accounts.operator_log import service as operator_log
 from recollect.postgres.operator_sessions import Operator
 from recollect.settings.cells import HOME
 from recollect_http.pages import Cursor, integer, position_of
-from recollect_operator.operator_identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorRequest
 from recollect_operator.pages.rendering import here, render
-
-AnyRequest = Request[OperatorIdentity, Any, State]
 
 PAGE = 50
 """Entries of a page."""
@@ -31,7 +29,7 @@ class LogPages(Controller):
     @get("/")
     async def show(
         self,
-        request: AnyRequest,
+        request: OperatorRequest,
         state: State,
         operator: NamedDependency[Operator],
         subject: Subject = "",

@@ -1,8 +1,6 @@
 """Plans: what each allows, and a form that makes or changes one."""
 
-from typing import Any
-
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath
@@ -14,11 +12,9 @@ from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.postgres.operator_sessions import Operator
 from recollect_http.web.refusals import SEEN, FormRefusal, mark_of, refusal_of, unchanged_since
 from recollect_operator import operations
-from recollect_operator.operator_identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorRequest
 from recollect_operator.pages.access import field
 from recollect_operator.pages.rendering import go, render
-
-AnyRequest = Request[OperatorIdentity, Any, State]
 
 DONE = {"saved": "The plan is saved. It applies from the next call of each tenant that has it."}
 
@@ -41,7 +37,7 @@ class PlanPages(Controller):
     path = "/"
 
     @get("/plans")
-    async def list_plans(self, request: AnyRequest, operator: NamedDependency[Operator]) -> Response[str]:
+    async def list_plans(self, request: OperatorRequest, operator: NamedDependency[Operator]) -> Response[str]:
         """All plans with their limits."""
         found = await plans.list_plans(operator)
         return render(
@@ -55,13 +51,13 @@ class PlanPages(Controller):
         )
 
     @get("/new-plan")
-    async def ask_for_new(self, request: AnyRequest) -> Response[str]:
+    async def ask_for_new(self, request: OperatorRequest) -> Response[str]:
         """The form of a new plan."""
         return _form(request, None, {})
 
     @get("/plans/{name:str}")
     async def ask_for_change(
-        self, request: AnyRequest, operator: NamedDependency[Operator], name: FromPath[str]
+        self, request: OperatorRequest, operator: NamedDependency[Operator], name: FromPath[str]
     ) -> Response[str]:
         """The form of a plan."""
         plan = await _find(operator, name)
@@ -69,7 +65,7 @@ class PlanPages(Controller):
 
     @post("/new-plan")
     async def create(
-        self, request: AnyRequest, state: State, operator: NamedDependency[Operator]
+        self, request: OperatorRequest, state: State, operator: NamedDependency[Operator]
     ) -> Response[str] | Redirect:
         """Make a plan, unless there is one of that name."""
         name = field(request, "name")
@@ -82,7 +78,7 @@ class PlanPages(Controller):
 
     @post("/plans/{name:str}")
     async def change(
-        self, request: AnyRequest, state: State, operator: NamedDependency[Operator], name: FromPath[str]
+        self, request: OperatorRequest, state: State, operator: NamedDependency[Operator], name: FromPath[str]
     ) -> Response[str] | Redirect:
         """Change all limits of a plan, in every cell, unless it was changed after the form was made."""
         await _find(operator, name)
@@ -107,7 +103,7 @@ def _require_new(plan: Plan | None) -> None:
 
 
 def _form(
-    request: AnyRequest, plan: Plan | None, entered: dict[str, str], refusal: FormRefusal | None = None
+    request: OperatorRequest, plan: Plan | None, entered: dict[str, str], refusal: FormRefusal | None = None
 ) -> Response[str]:
     """The form, with what was entered. `plan` None: of a new one. Next to an outdated entry is the present value."""
     is_outdated = refusal is not None and refusal.is_outdated
@@ -130,11 +126,11 @@ def _texts(plan: Plan) -> dict[str, str]:
     return {limit: "" if value is None else str(value) for limit, value in limits.items()}
 
 
-def _entered(request: AnyRequest) -> dict[str, str]:
+def _entered(request: OperatorRequest) -> dict[str, str]:
     return {name: field(request, name) for name in ("name", *LIMITS)}
 
 
-def _limits(request: AnyRequest) -> dict[str, int | None]:
+def _limits(request: OperatorRequest) -> dict[str, int | None]:
     """The limits of the form; an empty one is none. Raises InvalidInput."""
     limits: dict[str, int | None] = {}
     for limit in LIMITS:

@@ -6,10 +6,11 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment
-from litestar import Request, Response
+from litestar import Response
 from litestar.response import Redirect
 
 from recollect_http.problems import TITLES
+from recollect_http.requests import AnyRequest
 from recollect_http.server.public_edge import page_policy
 from recollect_http.web import rendering
 from recollect_http.web.forms import form_cookie, form_token
@@ -17,8 +18,6 @@ from recollect_http.web.rendering import error_text, template_environment
 from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.pages.access import NoOperatorSession
 from recollect_operator.pages.navigation import ENTRIES, ROOT
-
-AnyRequest = Request[Any, Any, Any]
 
 PACKAGE = "recollect_operator.pages"
 POLICY = f"{page_policy()}; require-trusted-types-for 'script'; trusted-types 'none'"

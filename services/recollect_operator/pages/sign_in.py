@@ -1,8 +1,8 @@
 """Signing in to the pages of operators by a key, and out."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.params import QueryParameter
 from litestar.response import Redirect
 
@@ -11,6 +11,7 @@ from recollect.accounts.operator_keys import service as operator_keys
 from recollect.accounts.operator_keys.model import KIND, SESSION_LIFETIME, SUBJECT, IssuedOperatorSession
 from recollect.errors import Unauthenticated
 from recollect_http.client_addresses import site_of_client
+from recollect_http.requests import AnyRequest
 from recollect_http.web.forms import own_cookie, random_cookie
 from recollect_http.web.rendering import go_to
 from recollect_operator.cells import OperatorCells
@@ -19,8 +20,6 @@ from recollect_operator.operator_identity import OperatorIdentity
 from recollect_operator.pages.access import COOKIE, field
 from recollect_operator.pages.navigation import ROOT
 from recollect_operator.pages.rendering import MAX_NEXT, SIGN_IN, address, render_alone
-
-AnyRequest = Request[Any, Any, Any]
 
 Next = Annotated[str, QueryParameter(max_length=MAX_NEXT)]
 NOT_VALID = "This key is not valid. `recollect operator keys create` makes one."

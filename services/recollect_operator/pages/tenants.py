@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
@@ -29,12 +29,10 @@ from recollect_http.pages import Cursor
 from recollect_http.web.quotas import QuotaRow
 from recollect_http.web.refusals import SEEN, FormRefusal, mark_of, refusal_of, unchanged_since
 from recollect_operator import operations
-from recollect_operator.operator_identity import OperatorIdentity
+from recollect_operator.operator_identity import OperatorRequest
 from recollect_operator.pages.access import field
 from recollect_operator.pages.rendering import go, here, render
 from recollect_operator.shapes import TenantRecordBody, tenant_body
-
-AnyRequest = Request[OperatorIdentity, Any, State]
 
 PAGE = 50
 """Tenants of a page of the list."""
@@ -85,7 +83,7 @@ class TenantPages(Controller):
     @get("/")
     async def list_tenants(
         self,
-        request: AnyRequest,
+        request: OperatorRequest,
         state: State,
         search: Search = "",
         of_state: InState = "",
@@ -118,14 +116,14 @@ class TenantPages(Controller):
 
     @get("/{slug:str}")
     async def show(
-        self, request: AnyRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: OperatorRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str]:
         """One tenant."""
         return await _show(request, state, operator, slug)
 
     @post("/{slug:str}/plan")
     async def set_plan(
-        self, request: AnyRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: OperatorRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str] | Redirect:
         """Give it another plan."""
         check, plan = _unchanged(request, operator), field(request, "plan")
@@ -137,14 +135,14 @@ class TenantPages(Controller):
 
     @get("/{slug:str}/suspend")
     async def ask_to_suspend(
-        self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: OperatorRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str]:
         """What a suspension does, and the form for it."""
         return await _ask(request, operator, slug, "tenants/suspend.html")
 
     @post("/{slug:str}/suspend")
     async def suspend(
-        self, request: AnyRequest, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: OperatorRequest, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str] | Redirect:
         """Suspend it as a whole or read-only, where its slug was typed."""
         kind = field(request, "kind")
@@ -161,7 +159,7 @@ class TenantPages(Controller):
 
     @post("/{slug:str}/resume")
     async def resume(
-        self, request: AnyRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: OperatorRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str] | Redirect:
         """Accept its credentials again."""
         try:
@@ -172,7 +170,7 @@ class TenantPages(Controller):
 
     @post("/{slug:str}/restore")
     async def restore(
-        self, request: AnyRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: OperatorRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str] | Redirect:
         """Undo its deletion, and take back an owner's request for it."""
         try:
@@ -183,14 +181,14 @@ class TenantPages(Controller):
 
     @get("/{slug:str}/delete")
     async def ask_to_delete(
-        self, request: AnyRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: OperatorRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str]:
         """What goes with the tenant, and the form for its deletion."""
         return await _ask(request, operator, slug, "tenants/delete.html", days=_days(request, state))
 
     @post("/{slug:str}/delete")
     async def delete(
-        self, request: AnyRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
+        self, request: OperatorRequest, state: State, operator: NamedDependency[Operator], slug: FromPath[str]
     ) -> Response[str] | Redirect:
         """Delete it with a grace of a day or more, where its slug was typed. Only the command erases at once."""
         try:
@@ -205,7 +203,7 @@ class TenantPages(Controller):
 
 
 async def _show(
-    request: AnyRequest, state: State, operator: Operator, slug: str, refusal: FormRefusal | None = None
+    request: OperatorRequest, state: State, operator: Operator, slug: str, refusal: FormRefusal | None = None
 ) -> Response[str]:
     tenant = tenant_body(await tenants.find_tenant(operator, slug), operator.cell)
     tenant_id = UUID(tenant.id)
@@ -228,7 +226,7 @@ async def _show(
 
 
 async def _ask(
-    request: AnyRequest,
+    request: OperatorRequest,
     operator: Operator,
     slug: str,
     template: str,
@@ -269,18 +267,18 @@ def _quota_rows(plan: Plan, use: TenantUse) -> Sequence[QuotaRow]:
     return [QuotaRow(quota.name, quota.used or 0, quota.limit) for quota in quotas_used(plan, use)]
 
 
-def _unchanged(request: AnyRequest, operator: Operator) -> Callable[[Tenant], None]:
+def _unchanged(request: OperatorRequest, operator: Operator) -> Callable[[Tenant], None]:
     """A check that the tenant is as it was when the form was made."""
     check = unchanged_since(field(request, SEEN))
     return lambda tenant: check(tenant_body(tenant, operator.cell))
 
 
-def _require_typed(request: AnyRequest, slug: str) -> None:
+def _require_typed(request: OperatorRequest, slug: str) -> None:
     if field(request, "typed") != slug:
         raise InvalidInput(f"Type {slug} to confirm", path="typed")
 
 
-def _days(request: AnyRequest, state: State) -> str:
+def _days(request: OperatorRequest, state: State) -> str:
     """What the form has as days of grace: what was entered, or the deployment's setting."""
     return field(request, "days") or f"{max(state.settings.tenant_deletion_grace_days, 1):g}"
 

@@ -164,6 +164,21 @@ def test_no_two_classes_have_the_same_name() -> None:
     assert {name for name, found in files.items() if len(found) > 1} == SHARED_NAMES.keys(), files
 
 
+def test_each_type_of_request_has_one_name() -> None:
+    """`AnyRequest` was a request of anybody in one module, of an operator in another, and of a caller in a third."""
+    aliases = sorted(
+        found
+        for path in _files()
+        if path.suffix == ".py"
+        for found in re.findall(r"^(\w+ = Request\[.*\])$", path.read_text(), re.MULTILINE)
+    )
+    assert aliases == [
+        "AnyRequest = Request[Any, Any, Any]",
+        "CallerRequest = Request[Caller, Any, State]",
+        "OperatorRequest = Request[OperatorIdentity, Any, State]",
+    ]
+
+
 def _summaries(path: Path) -> Iterator[str]:
     """The first sentences of a file's docstrings, those of variables too, but not of private things."""
     for node in ast.walk(ast.parse(path.read_text())):

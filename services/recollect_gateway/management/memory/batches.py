@@ -6,7 +6,7 @@ from litestar.params import JSONBody
 
 from recollect.caller import Scope
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.management.guards import AnyRequest, mirrors
+from recollect_gateway.management.guards import CallerRequest, mirrors
 from recollect_gateway.operations import batches
 from recollect_gateway.operations.batches import NodesIn, RelationsIn, WrittenNodesBody, WrittenRelationsBody
 from recollect_gateway.requests.validation import valid_body
@@ -29,7 +29,7 @@ class BatchController(Controller):
         before_request=valid_body(NodesIn, stored=True),
     )
     async def write_nodes(
-        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[NodesIn]
+        self, request: CallerRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[NodesIn]
     ) -> WrittenNodesBody:
         """Create nodes, or change those that exist, in one revision. What an item omits stays as it is.
 
@@ -50,7 +50,11 @@ class BatchController(Controller):
         before_request=valid_body(RelationsIn, stored=True),
     )
     async def write_relations(
-        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[RelationsIn]
+        self,
+        request: CallerRequest,
+        services: NamedDependency[Services],
+        name: GraphInPath,
+        data: JSONBody[RelationsIn],
     ) -> WrittenRelationsBody:
         """Create relations, or replace the metadata of those that exist, in one revision. The request may be repeated.
 

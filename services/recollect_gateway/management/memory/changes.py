@@ -21,7 +21,7 @@ from recollect.graph.graphs.model import Change
 from recollect.notifications import service as notifications
 from recollect.notifications.model import ChangeFilter, FoundChanges
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.management.guards import AnyRequest, caller_renewal, mirrors, open_stream
+from recollect_gateway.management.guards import CallerRequest, caller_renewal, mirrors, open_stream
 from recollect_gateway.management.memory.nodes import Kinds, Tags
 from recollect_gateway.streaming import server_sent_events
 from recollect_gateway.streaming.streams import DRAINING, PollResult, Renew, Stream
@@ -99,7 +99,7 @@ class ChangeController(Controller):
     )
     async def list_changes(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         after_revision: Revision = None,
@@ -185,7 +185,7 @@ class ChangeStream:
 
 
 async def open_changes(
-    request: AnyRequest, services: Services, name: str, filters: ChangeFilter, after: ResumePoint, renew: Renew
+    request: CallerRequest, services: Services, name: str, filters: ChangeFilter, after: ResumePoint, renew: Renew
 ) -> ChangeStream:
     """A stream of a graph's changes after a position, as long as `renew` finds the caller; raises as `open_stream`
     does.
@@ -202,7 +202,7 @@ async def open_changes(
     return ChangeStream(stream, services, graph.id, filters, reached, is_lost)
 
 
-def _last_event(request: AnyRequest) -> ResumePoint | None:
+def _last_event(request: CallerRequest) -> ResumePoint | None:
     """The position that a client read last: the id of an earlier event, or a revision; raises InvalidInput."""
     event_id = request.headers.get(LAST_EVENT, "").strip()
     if not event_id:

@@ -15,7 +15,7 @@ from recollect.curation.dismissals.model import Dismissal
 from recollect.curation.duplicates import proposals
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import AnyRequest, belongs_to, mirrors
+from recollect_gateway.management.guards import CallerRequest, belongs_to, mirrors
 from recollect_http.fields import SUBJECT, GraphInPath
 from recollect_http.openapi.routes import delete, get, put
 from recollect_http.pages import Cursor, Limit, Page, integer, position_of
@@ -49,7 +49,7 @@ class DismissalController(Controller):
     )
     async def list_dismissals(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         cursor: Cursor = None,
@@ -72,7 +72,7 @@ class DismissalController(Controller):
     )
     async def set_dismissal(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         node_id: NodeId,
@@ -93,7 +93,7 @@ class DismissalController(Controller):
     )
     async def delete_dismissal(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         node_id: NodeId,

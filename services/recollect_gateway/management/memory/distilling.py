@@ -17,7 +17,7 @@ from recollect.distilling.threads import service as threads
 from recollect.outbound.http_client import MAX_URL_LENGTH, Outbound
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.settings import Settings
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, mirrors, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, mirrors, requires_admin
 from recollect_gateway.management.memory.jobs import JobBody, job_body
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import GraphInPath
@@ -102,7 +102,7 @@ class DistillingController(Controller):
     )
     async def distil_thread(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         name: GraphInPath,
@@ -127,7 +127,7 @@ class DistillingController(Controller):
     )
     async def revoke_distilled(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         name: GraphInPath,
@@ -154,7 +154,7 @@ class LanguageModelController(Controller):
 
     @get("/", response_description="The language model, without its key.", summary="Get the language model")
     async def get_language_model(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State
     ) -> LanguageModelBody:
         """Return the language model that distils the tenant's conversations, without its key."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -167,7 +167,11 @@ class LanguageModelController(Controller):
         before_request=valid_body(SetLanguageModel),
     )
     async def set_language_model(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[SetLanguageModel]
+        self,
+        request: CallerRequest,
+        db: NamedDependency[TenantDatabase],
+        state: State,
+        data: JSONBody[SetLanguageModel],
     ) -> LanguageModelBody:
         """Set a language model of the tenant's own, in place of the operator's and of the one before, with its key.
 
@@ -182,7 +186,7 @@ class LanguageModelController(Controller):
     @delete(
         "/", response_description="The tenant has no language model of its own.", summary="Remove the language model"
     )
-    async def remove_language_model(self, request: AnyRequest, db: NamedDependency[TenantDatabase]) -> None:
+    async def remove_language_model(self, request: CallerRequest, db: NamedDependency[TenantDatabase]) -> None:
         """Remove the tenant's own language model with its key. Facts that it found stay."""
         async with db.transaction(request.user) as tx:
             await language_models.remove_model(tx)

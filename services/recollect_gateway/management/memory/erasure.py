@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.retention.erasure import service as erasure
 from recollect.retention.erasure.model import Receipt
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, mirrors, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, mirrors, requires_admin
 from recollect_gateway.management.memory.graphs import configuration
 from recollect_gateway.requests.idempotency import KEEPS_NO_ANSWER
 from recollect_gateway.requests.validation import valid_body
@@ -81,7 +81,11 @@ class ErasureController(Controller):
         before_request=valid_body(ErasePerson),
     )
     async def erase_person(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath, data: JSONBody[ErasePerson]
+        self,
+        request: CallerRequest,
+        db: NamedDependency[TenantDatabase],
+        name: GraphInPath,
+        data: JSONBody[ErasePerson],
     ) -> ReceiptBody:
         """Erase an entity with its history, everything that names it, and everything that a subject wrote.
 
@@ -102,7 +106,7 @@ class ErasureController(Controller):
         guards=[requires_admin],
     )
     async def erase_graph(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath, dry_run: DryRun = False
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], name: GraphInPath, dry_run: DryRun = False
     ) -> ReceiptBody:
         """Delete a graph with its history, its log and its jobs. This cannot be undone.
 

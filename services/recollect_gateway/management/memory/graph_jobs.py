@@ -22,7 +22,7 @@ from recollect.postgres.tenant_database import TenantDatabase
 from recollect.transfer import exports, file_jobs
 from recollect.transfer.formats import FormatName
 from recollect.transfer.model import MAX_KIND, ExportSelection, Strategy
-from recollect_gateway.management.guards import SCOPE_OPT, AnyRequest, mirrors, while_authenticated
+from recollect_gateway.management.guards import SCOPE_OPT, CallerRequest, mirrors, while_authenticated
 from recollect_gateway.management.memory.jobs import JobBody, job_body
 from recollect_gateway.management.memory.transfer import (
     UNREAD,
@@ -133,7 +133,7 @@ class GraphJobController(Controller):
         status_code=202,
     )
     async def deduplicate_graph(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], name: GraphInPath
     ) -> JobBody:
         """Start a job that compares what changed since the last such job. If one is under way, that job is returned.
 
@@ -152,7 +152,7 @@ class GraphJobController(Controller):
         status_code=202,
     )
     async def reindex_graph(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], name: GraphInPath
     ) -> JobBody:
         """Start a job that rebuilds the search index of a graph. If one is under way, that job is returned."""
         request.user.require(Scope.MEMORY_WRITE)
@@ -169,7 +169,7 @@ class GraphJobController(Controller):
     )
     async def reembed_graph(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         data: JSONBody[ReembedRequest | None] = None,
@@ -193,7 +193,7 @@ class GraphJobController(Controller):
     )
     async def start_export(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         name: GraphInPath,
@@ -223,7 +223,7 @@ class GraphJobController(Controller):
     )
     async def start_import(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         name: GraphInPath,
@@ -272,7 +272,7 @@ async def receive_import(
         raise
 
 
-def announced_bytes(request: AnyRequest) -> int:
+def announced_bytes(request: CallerRequest) -> int:
     """The length of the body, where the sender says it: what has no room is refused before it is sent."""
     return int(request.headers.get("content-length", 0))
 

@@ -16,7 +16,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, GraphHead, GraphPatch, NewGraph
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import MAX_ZONE
-from recollect_gateway.management.guards import AnyRequest, mirrors, requires_admin
+from recollect_gateway.management.guards import CallerRequest, mirrors, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     OF_METADATA,
@@ -126,7 +126,7 @@ class GraphController(Controller):
 
     @get("/", response_description="A page of graphs.", summary="List graphs", opt=mirrors("list_graphs", tokens=True))
     async def list_graphs(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], cursor: Cursor = "", limit: Limit = 50
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[GraphBody]:
         """List the graphs that the credential may access, sorted by name."""
         request.user.require(Scope.MEMORY_READ)
@@ -142,7 +142,7 @@ class GraphController(Controller):
         opt=mirrors("get_graph", "graph_stats", "get_stats", tokens=True),
     )
     async def get_graph(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], name: GraphInPath, as_of: AsOf = None
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], name: GraphInPath, as_of: AsOf = None
     ) -> Response[GraphDetailBody]:
         """Return a graph's configuration, its newest revision, exact counts of its contents, and its ETag.
 
@@ -165,7 +165,7 @@ class GraphController(Controller):
         before_request=valid_body(CreateGraphBody, stored=True),
     )
     async def create_graph(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[CreateGraphBody]
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[CreateGraphBody]
     ) -> GraphBody:
         """Create an empty graph and return it. The response is 409 `graph_exists` if the name is taken."""
         check_metadata(data.metadata, "metadata", state.settings.max_metadata_size)
@@ -186,7 +186,7 @@ class GraphController(Controller):
     )
     async def update_graph(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         name: GraphInPath,

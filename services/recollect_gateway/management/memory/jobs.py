@@ -20,7 +20,7 @@ from recollect.jobs.model import Job, JobBounds, JobFilter, Status
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.transfer import file_jobs
 from recollect.transfer.formats import FORMATS
-from recollect_gateway.management.guards import SCOPE_OPT, AnyRequest, mirrors, while_authenticated
+from recollect_gateway.management.guards import SCOPE_OPT, CallerRequest, mirrors, while_authenticated
 from recollect_gateway.management.memory.transfer import file_content
 from recollect_http.fields import CreatedAt, CreatedBy, JobInPath
 from recollect_http.openapi.headers import DISPOSITION, disposition_of
@@ -94,7 +94,7 @@ class JobController(Controller):
     @get("/", response_description="A page of jobs.", summary="List jobs", opt=mirrors("list_jobs"))
     async def list_jobs(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         graph: GraphFilter = None,
         kind: KindFilter = None,
@@ -118,7 +118,7 @@ class JobController(Controller):
         opt=mirrors("get_job"),
     )
     async def get_job(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
     ) -> Response[JobBody]:
         """Return a job's progress and result. Use the ETag to fetch it again only when it has changed."""
         request.user.require(Scope.MEMORY_READ)
@@ -133,7 +133,7 @@ class JobController(Controller):
         status_code=200,
     )
     async def cancel_job(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, job_id: JobInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, job_id: JobInPath
     ) -> JobBody:
         """Cancel a job after its current step. What it has done stays. A job that has ended is left as it is.
 
@@ -150,7 +150,7 @@ class JobController(Controller):
         operation_class=OutputOperation,
     )
     async def get_job_output(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
     ) -> Stream:
         """Return the output of a job that succeeded.
 
@@ -178,7 +178,7 @@ class JobController(Controller):
         status_code=200,
     )
     async def delete_job_output(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], job_id: JobInPath
     ) -> JobBody:
         """Delete a job's output after fetching it, to free storage for other jobs. Deleting it again changes nothing.
 

@@ -6,7 +6,7 @@ from litestar.params import JSONBody
 
 from recollect.caller import Scope
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.management.guards import AnyRequest, mirrors
+from recollect_gateway.management.guards import CallerRequest, mirrors
 from recollect_gateway.operations.conversations import (
     ConversationBody,
     RememberedConversation,
@@ -41,7 +41,7 @@ class MemoryController(Controller):
     )
     async def store_memories(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         data: JSONBody[RememberBody],
@@ -63,7 +63,7 @@ class MemoryController(Controller):
     )
     async def store_conversation(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         data: JSONBody[ConversationBody],
@@ -90,7 +90,7 @@ class MemoryController(Controller):
         before_request=valid_body(RecallBody),
     )
     async def recall_memories(
-        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[RecallBody]
+        self, request: CallerRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[RecallBody]
     ) -> RecalledMemories:
         """Find memories by words and by meaning. For a graph that does not exist, nothing is found."""
         request.user.require(Scope.MEMORY_READ)
@@ -107,7 +107,7 @@ class MemoryController(Controller):
         before_request=valid_body(RelateBody, stored=True),
     )
     async def relate_entities(
-        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[RelateBody]
+        self, request: CallerRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[RelateBody]
     ) -> RelatedTriples:
         """Store how entities relate, as triples, in one revision. The request may be repeated.
 
@@ -125,7 +125,7 @@ class MemoryController(Controller):
         before_request=valid_body(ReviseBody, stored=True),
     )
     async def revise_memory(
-        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[ReviseBody]
+        self, request: CallerRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[ReviseBody]
     ) -> RevisedMemory:
         """Change one memory or node. Omitted fields stay, and the earlier version stays in history.
 
@@ -144,7 +144,7 @@ class MemoryController(Controller):
         before_request=valid_body(ForgetBody, removes=True),
     )
     async def forget_memories(
-        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[ForgetBody]
+        self, request: CallerRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[ForgetBody]
     ) -> ForgottenMemories:
         """Mark memories or nodes as outdated, or delete them, in one revision. Both stay in history.
 
@@ -163,7 +163,11 @@ class MemoryController(Controller):
         before_request=valid_body(ExploreBody),
     )
     async def explore_graph(
-        self, request: AnyRequest, services: NamedDependency[Services], name: GraphInPath, data: JSONBody[ExploreBody]
+        self,
+        request: CallerRequest,
+        services: NamedDependency[Services],
+        name: GraphInPath,
+        data: JSONBody[ExploreBody],
     ) -> ExploredGraph:
         """Show what surrounds a node, or the paths between two nodes."""
         request.user.require(Scope.MEMORY_READ)

@@ -16,7 +16,7 @@ from recollect.graph.relations.model import Direction, EdgePosition, Walk
 from recollect.memory import exploring, reading
 from recollect.memory.model import NamedEdge
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.management.guards import AnyRequest, mirrors
+from recollect_gateway.management.guards import CallerRequest, mirrors
 from recollect_gateway.operations.nodes import (
     NodeBody,
     NodeItemBody,
@@ -83,7 +83,7 @@ class NodeController(Controller):
     )
     async def list_nodes(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         kind: Kinds = None,
@@ -116,7 +116,7 @@ class NodeController(Controller):
     )
     async def get_node(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         node: NodeInPath,
@@ -144,7 +144,7 @@ class NodeController(Controller):
     )
     async def list_node_versions(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         node: NodeInPath,
@@ -169,7 +169,7 @@ class NodeController(Controller):
     )
     async def list_node_relations(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         node: NodeInPath,
@@ -197,7 +197,7 @@ class NodeController(Controller):
 
 
 async def _read(
-    request: AnyRequest,
+    request: CallerRequest,
     services: Services,
     operation: str,
     graph: str,

@@ -12,7 +12,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.graph.passages import service as passages
 from recollect.graph.passages.model import RefusedPassage
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import AnyRequest, belongs_to
+from recollect_gateway.management.guards import CallerRequest, belongs_to
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.routes import get
 from recollect_http.pages import IdCursor, Limit, Page, page_of
@@ -45,7 +45,7 @@ class PassageController(Controller):
     )
     async def list_refused_passages(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         cursor: IdCursor = None,

@@ -13,7 +13,7 @@ from recollect.memory.searching import NodeMatch
 from recollect.retrieval.recall.model import RecallFilter
 from recollect.retrieval.recall.prompts import MAX_QUESTION
 from recollect_gateway.calls import Call, Services, read_by_replica
-from recollect_gateway.management.guards import AnyRequest, mirrors
+from recollect_gateway.management.guards import CallerRequest, mirrors
 from recollect_gateway.management.memory.nodes import Kinds, StatusFilter, Tags
 from recollect_gateway.operations.nodes import NodeItemBody, node_item
 from recollect_http.fields import GraphInPath
@@ -57,7 +57,7 @@ class SearchController(Controller):
     )
     async def search_nodes(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         q: Words,

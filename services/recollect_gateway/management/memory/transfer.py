@@ -34,7 +34,7 @@ from recollect.transfer.model import (
     Strategy,
 )
 from recollect_gateway.calls import Call, Services
-from recollect_gateway.management.guards import AnyRequest, mirrors, while_authenticated
+from recollect_gateway.management.guards import CallerRequest, mirrors, while_authenticated
 from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.fields import GraphInPath
 from recollect_http.openapi.headers import header_of
@@ -168,7 +168,7 @@ class TransferController(Controller):
     )
     async def import_graph(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         services: NamedDependency[Services],
         name: GraphInPath,
         format: ReadAs = None,
@@ -197,7 +197,7 @@ class TransferController(Controller):
     )
     async def export_graph(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         name: GraphInPath,
         format: Written = "jsonl",
@@ -230,7 +230,7 @@ class TransferController(Controller):
         return Stream(parts, media_type=media_type, headers=headers)
 
 
-def read_format(request: AnyRequest, format: str | None) -> str:
+def read_format(request: CallerRequest, format: str | None) -> str:
     """The format of a request's body: `format` if given, else the one of its type. Raises 415 for other types.
 
     Where a format is given, the type of a form is ignored: curl sends it with any body.
@@ -254,7 +254,7 @@ def changed_within(since: datetime | None, until: datetime | None, path: str = "
     return utc(since, f"{path}since"), utc_through(until, f"{path}until")
 
 
-async def _body(request: AnyRequest) -> bytes:
+async def _body(request: CallerRequest) -> bytes:
     """The request's body; raises TooLarge, which names the alternative, for one longer than any request may be."""
     try:
         return await request.body()

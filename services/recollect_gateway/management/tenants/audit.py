@@ -19,7 +19,7 @@ from recollect.caller import Caller
 from recollect.errors import InvalidInput
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import NEEDED
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin, while_authenticated
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin, while_authenticated
 from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.fields import ActDetails, ClientAddress, TraceId
 from recollect_http.openapi.headers import DISPOSITION, disposition_of
@@ -89,7 +89,7 @@ class AuditController(Controller):
     @get("/", response_description="A page of the audit log.", summary="Read the audit log")
     async def list_audit_entries(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         actor: ByActor = None,
         action: OfAction = None,
@@ -114,7 +114,7 @@ class AuditController(Controller):
     )
     async def export_audit_entries(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         actor: ByActor = None,
         action: OfAction = None,

@@ -14,7 +14,7 @@ from recollect.accounts.email_domains import service as domains
 from recollect.accounts.email_domains.model import MAX_DOMAIN, EmailDomain
 from recollect.caller import Role
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy
 from recollect_http.openapi.routes import delete, get, patch, post
@@ -68,7 +68,7 @@ class EmailDomainController(Controller):
     opt = BY_SCOPE
 
     @get("/", response_description="All e-mail domains that the tenant claims.", summary="List e-mail domains")
-    async def list_email_domains(self, request: AnyRequest, db: NamedDependency[TenantDatabase]) -> Page[DomainBody]:
+    async def list_email_domains(self, request: CallerRequest, db: NamedDependency[TenantDatabase]) -> Page[DomainBody]:
         """List the e-mail domains that the tenant claims. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
             return Page([_body(claim) for claim in await domains.list_domains(tx)], None)
@@ -80,7 +80,7 @@ class EmailDomainController(Controller):
         before_request=valid_body(ClaimDomain),
     )
     async def claim_email_domain(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], data: JSONBody[ClaimDomain]
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], data: JSONBody[ClaimDomain]
     ) -> DomainBody:
         """Claim an e-mail domain. Returns the TXT record to set in the DNS.
 
@@ -96,7 +96,7 @@ class EmailDomainController(Controller):
         status_code=200,
     )
     async def verify_email_domain(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, domain_id: DomainInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, domain_id: DomainInPath
     ) -> DomainBody:
         """Look up the claim's TXT record in the DNS and verify the domain.
 
@@ -112,7 +112,7 @@ class EmailDomainController(Controller):
     )
     async def update_email_domain(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         domain_id: DomainInPath,
         data: JSONBody[DomainRole],
@@ -123,7 +123,7 @@ class EmailDomainController(Controller):
 
     @delete("/{domain_id:uuid}", response_description="The claim was deleted.", summary="Delete an e-mail domain")
     async def delete_email_domain(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], domain_id: DomainInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], domain_id: DomainInPath
     ) -> None:
         """Delete the claim to a domain. People who joined by it stay members."""
         async with db.transaction(request.user) as tx:

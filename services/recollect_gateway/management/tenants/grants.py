@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from recollect.accounts.oauth.grants import service as grants
 from recollect.accounts.oauth.grants.model import Grant
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_http.fields import (
     CreatedAt,
     CreatedBy,
@@ -74,7 +74,7 @@ class GrantController(Controller):
     @get("/", response_description="A page of the tenant's grants.", summary="List grants")
     async def list_grants(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         person: OfPerson = None,
         cursor: IdCursor = None,
@@ -92,7 +92,7 @@ class GrantController(Controller):
         status_code=200,
     )
     async def revoke_grant(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], grant_id: GrantInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], grant_id: GrantInPath
     ) -> GrantBody:
         """Revoke a grant and all its tokens at once. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:

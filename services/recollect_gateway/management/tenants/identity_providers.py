@@ -22,7 +22,7 @@ from recollect.accounts.identity_providers.model import (
 )
 from recollect.accounts.token_issuers import ALGORITHMS
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_gateway.web.providers import callback_of
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt
@@ -96,7 +96,7 @@ class IdentityProviderController(Controller):
 
     @get("/", response_description="All identity providers of the tenant.", summary="List identity providers")
     async def list_identity_providers(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State
     ) -> Page[ProviderBody]:
         """List the tenant's identity providers. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -109,7 +109,7 @@ class IdentityProviderController(Controller):
         before_request=valid_body(AddProvider),
     )
     async def create_identity_provider(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[AddProvider]
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[AddProvider]
     ) -> ProviderBody:
         """Set up an OpenID Connect provider. The response is 409 `provider_exists` if one with this issuer exists."""
         state.issuers.require_address(data.issuer, path="issuer")
@@ -125,7 +125,7 @@ class IdentityProviderController(Controller):
     )
     async def update_identity_provider(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         provider_id: ProviderInPath,
@@ -145,7 +145,7 @@ class IdentityProviderController(Controller):
         summary="Delete an identity provider",
     )
     async def delete_identity_provider(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], provider_id: ProviderInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], provider_id: ProviderInPath
     ) -> None:
         """Delete an identity provider. Its sessions end, and nobody can sign in by it. Members stay members."""
         async with db.transaction(request.user) as tx:

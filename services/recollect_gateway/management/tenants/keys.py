@@ -16,7 +16,7 @@ from recollect.graph.graphs import service as graphs
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
 from recollect_gateway.callers.rate_limits import by_address
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_gateway.mcp_endpoint.tools import known_toolsets
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.client_addresses import site_of_client
@@ -145,7 +145,7 @@ class KeyController(Controller):
     @get("/", response_description="A page of the tenant's API keys.", summary="List keys")
     async def list_keys(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         cursor: IdCursor = None,
         limit: Limit = 50,
@@ -162,7 +162,7 @@ class KeyController(Controller):
         summary="Get a key",
     )
     async def get_key(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], key_id: KeyInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], key_id: KeyInPath
     ) -> Response[KeyBody]:
         """Return an API key with its ETag. Revoked and expired keys are returned, too."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -175,7 +175,7 @@ class KeyController(Controller):
         before_request=valid_body(CreateKey),
     )
     async def create_key(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[CreateKey]
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[CreateKey]
     ) -> IssuedKeyBody:
         """Create an API key. Its secret is only in this response and cannot be retrieved later."""
         async with db.transaction(request.user) as tx:
@@ -191,7 +191,7 @@ class KeyController(Controller):
     )
     async def rotate_key(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         key_id: KeyInPath,
@@ -216,7 +216,9 @@ class KeyController(Controller):
         summary="Revoke a key",
         status_code=200,
     )
-    async def revoke_key(self, request: AnyRequest, db: NamedDependency[TenantDatabase], key_id: KeyInPath) -> KeyBody:
+    async def revoke_key(
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], key_id: KeyInPath
+    ) -> KeyBody:
         """Revoke an API key at once. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:
             key = await identity.revoke_key(tx, key_id, check=unchanged(request, _lasting_of))

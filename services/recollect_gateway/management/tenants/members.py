@@ -16,7 +16,7 @@ from recollect.accounts.members.sending import invite_and_send
 from recollect.accounts.people.model import MAX_EMAIL
 from recollect.caller import Role
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     CreatedAt,
@@ -99,7 +99,7 @@ class MemberController(Controller):
     @get("/", response_description="A page of the tenant's members.", summary="List members")
     async def list_members(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         cursor: IdCursor = None,
         limit: Limit = 50,
@@ -111,7 +111,7 @@ class MemberController(Controller):
 
     @get("/{person_id:uuid}", responses=TAGGED_RESPONSES, response_description="The member.", summary="Get a member")
     async def get_member(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], person_id: PersonInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], person_id: PersonInPath
     ) -> Response[MemberBody]:
         """Return a member with its ETag."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -126,7 +126,7 @@ class MemberController(Controller):
     )
     async def update_member(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         person_id: PersonInPath,
         data: JSONBody[RoleBody],
@@ -146,7 +146,7 @@ class MemberController(Controller):
         summary="Remove a member",
     )
     async def remove_member(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], person_id: PersonInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], person_id: PersonInPath
     ) -> None:
         """Remove a person from the tenant. The response is 409 `last_owner` if no owner would be left."""
         async with db.transaction(request.user) as tx:
@@ -164,7 +164,7 @@ class InvitationController(Controller):
     @get("/", response_description="A page of the tenant's invitations.", summary="List invitations")
     async def list_invitations(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         cursor: IdCursor = None,
         limit: Limit = 50,
@@ -181,7 +181,7 @@ class InvitationController(Controller):
         before_request=valid_body(InviteBody),
     )
     async def create_invitation(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[InviteBody]
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[InviteBody]
     ) -> IssuedInvitationBody:
         """Invite somebody by e-mail address. The invitation is valid for a week.
 
@@ -201,7 +201,7 @@ class InvitationController(Controller):
         status_code=200,
     )
     async def revoke_invitation(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], invitation_id: InvitationInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], invitation_id: InvitationInPath
     ) -> InvitationBody:
         """Revoke an invitation. Revoking it again changes nothing."""
         async with db.transaction(request.user) as tx:

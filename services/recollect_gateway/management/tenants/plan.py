@@ -1,15 +1,12 @@
 """/v1/plan: the limits of the tenant's plan, and how much of them is used."""
 
 from datetime import UTC, datetime
-from typing import Any
 
-from litestar import Controller, Request, Response
-from litestar.datastructures import State
+from litestar import Controller, Response
 from litestar.di import NamedDependency
 
-from recollect.caller import Caller
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import BY_SCOPE
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest
 from recollect_gateway.operations import plan
 from recollect_gateway.operations.plan import PlanBody
 from recollect_http.openapi.routes import get
@@ -30,9 +27,7 @@ class PlanController(Controller):
         summary="Get the plan",
         opt=BY_SCOPE,
     )
-    async def get_plan(
-        self, request: Request[Caller, Any, State], db: NamedDependency[TenantDatabase]
-    ) -> Response[PlanBody]:
+    async def get_plan(self, request: CallerRequest, db: NamedDependency[TenantDatabase]) -> Response[PlanBody]:
         """Return the limits of the tenant's plan, and how much of each is used now."""
         async with db.transaction(request.user, read_only=True) as tx:
             return tagged(request, await plan.read_plan(tx, datetime.now(UTC)))

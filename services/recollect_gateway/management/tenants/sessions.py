@@ -18,7 +18,7 @@ from recollect.accounts.people.model import ListedSession, PersonSession
 from recollect.cells.databases import Databases
 from recollect.errors import ErrorCode, NotFound
 from recollect_gateway.callers.browser_sessions import signed_in
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest
 from recollect_gateway.requests.idempotency import NEEDS_NO_KEY
 from recollect_http.client_addresses import site_of_client
 from recollect_http.openapi.routes import delete, get
@@ -51,7 +51,7 @@ class SessionController(Controller):
     @get("/", response_description="A page of the person's valid sessions.", summary="List your sessions")
     async def list_sessions(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         databases: NamedDependency[Databases],
         cursor: IdCursor = None,
         limit: Limit = 50,
@@ -72,7 +72,7 @@ class SessionController(Controller):
         status_code=200,
     )
     async def end_session(
-        self, request: AnyRequest, databases: NamedDependency[Databases], session_id: SessionInPath
+        self, request: CallerRequest, databases: NamedDependency[Databases], session_id: SessionInPath
     ) -> SessionBody:
         """End one of the caller's sessions, which signs out that browser. Ending it again changes nothing.
 
@@ -87,7 +87,7 @@ class SessionController(Controller):
         return _body(ended, own)
 
 
-async def _own(request: AnyRequest) -> PersonSession | None:
+async def _own(request: CallerRequest) -> PersonSession | None:
     """The session of the request; None where a key called, whatever cookie came with it."""
     return None if request.user.role is None else await signed_in(request)
 

@@ -12,7 +12,7 @@ from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import MAX_NAME, MAX_RETENTION_DAYS, Tenant, TenantPatch
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import MAX_ZONE
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, TenantId, TenantName, TenantPlan, TenantSlug
 from recollect_http.openapi.routes import get, patch
@@ -79,7 +79,7 @@ class TenantController(Controller):
 
     @get("/", responses=TAGGED_RESPONSES, response_description="The tenant.", summary="Get the tenant")
     async def get_tenant(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State
     ) -> Response[TenantBody]:
         """Return the tenant of the credential with its settings, and its ETag."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -94,7 +94,7 @@ class TenantController(Controller):
         before_request=valid_body(ChangeTenant),
     )
     async def update_tenant(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[ChangeTenant]
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[ChangeTenant]
     ) -> TenantBody:
         """Change the tenant's name or settings. Omitted fields stay.
 

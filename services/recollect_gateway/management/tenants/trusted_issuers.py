@@ -31,7 +31,7 @@ from recollect.caller import Caller, Scope
 from recollect.graph.graphs import service as graphs
 from recollect.postgres.tenant_database import TenantDatabase
 from recollect.postgres.transactions import Transaction
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import CreatedAt, CreatedBy, DisabledAt, GraphIds, GraphNames
 from recollect_http.openapi.routes import delete, get, patch, post
@@ -130,7 +130,7 @@ class TrustedIssuerController(Controller):
 
     @get("/", response_description="All issuers that the tenant trusts.", summary="List trusted issuers")
     async def list_trusted_issuers(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State
     ) -> Page[IssuerBody]:
         """List the issuers whose access tokens the tenant accepts. There are few, so all are on one page."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -143,7 +143,7 @@ class TrustedIssuerController(Controller):
         before_request=valid_body(TrustIssuer),
     )
     async def create_trusted_issuer(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[TrustIssuer]
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[TrustIssuer]
     ) -> IssuerBody:
         """Accept access tokens of an issuer, with the scopes and graphs that the rules give.
 
@@ -164,7 +164,7 @@ class TrustedIssuerController(Controller):
     )
     async def update_trusted_issuer(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         issuer_id: IssuerInPath,
@@ -180,7 +180,7 @@ class TrustedIssuerController(Controller):
         "/{issuer_id:uuid}", response_description="The issuer is no longer trusted.", summary="Delete a trusted issuer"
     )
     async def delete_trusted_issuer(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], issuer_id: IssuerInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], issuer_id: IssuerInPath
     ) -> None:
         """Stop accepting tokens of an issuer."""
         async with db.transaction(request.user) as tx:

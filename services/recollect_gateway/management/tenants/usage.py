@@ -21,7 +21,7 @@ from recollect.accounts.usage.model import (
 )
 from recollect.caller import Scope
 from recollect.postgres.tenant_database import TenantDatabase
-from recollect_gateway.management.guards import AnyRequest, mirrors
+from recollect_gateway.management.guards import CallerRequest, mirrors
 from recollect_gateway.management.memory.graphs import Cursor
 from recollect_gateway.management.memory.times import require_written_times
 from recollect_http.openapi.routes import get
@@ -77,7 +77,7 @@ class UsageController(Controller):
     @get("/", response_description="A page of the sums of calls.", summary="List calls", opt=mirrors("usage"))
     async def list_usage(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         since: Since = None,
         until: Until = None,
@@ -104,7 +104,7 @@ class UsageController(Controller):
     )
     async def get_usage_series(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         since: SeriesSince = None,
         until: Until = None,
@@ -129,7 +129,7 @@ class UsageController(Controller):
         opt=mirrors("usage"),
     )
     async def list_stored_counts(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], cursor: Cursor = "", limit: Limit = 50
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], cursor: Cursor = "", limit: Limit = 50
     ) -> Page[StoredCounts]:
         """List what is stored in each graph that the credential may access, sorted by the graph's name.
 

@@ -14,7 +14,7 @@ from recollect.postgres.tenant_database import TenantDatabase
 from recollect.times import storable
 from recollect.webhooks.deliveries.model import Delivery, DeliveryStatus
 from recollect.webhooks.endpoints import service as webhooks
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     CreatedAt,
@@ -92,7 +92,7 @@ class DeliveryController(Controller):
         status_code=202,
     )
     async def test_webhook(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
     ) -> DeliveryBody:
         """Send a `webhook.test` event to a webhook, whichever events it receives.
 
@@ -104,7 +104,7 @@ class DeliveryController(Controller):
     @get("/deliveries", response_description="A page of deliveries to the webhook.", summary="List deliveries")
     async def list_deliveries(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         webhook_id: WebhookInPath,
         status: OfStatus = None,
@@ -124,7 +124,7 @@ class DeliveryController(Controller):
     )
     async def replay_delivery(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         webhook_id: WebhookInPath,
         delivery_id: DeliveryInPath,
@@ -142,7 +142,7 @@ class DeliveryController(Controller):
     )
     async def replay_failed_deliveries(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         webhook_id: WebhookInPath,
         data: JSONBody[ReplayFailed],

@@ -17,7 +17,7 @@ from recollect.postgres.transactions import Transaction
 from recollect.webhooks.endpoints import service as webhooks
 from recollect.webhooks.endpoints.model import MAX_DESCRIPTION, MAX_GRAPHS, NewWebhook, Webhook, WebhookPatch
 from recollect.webhooks.events.model import EventType
-from recollect_gateway.management.guards import BY_SCOPE, AnyRequest, requires_admin
+from recollect_gateway.management.guards import BY_SCOPE, CallerRequest, requires_admin
 from recollect_gateway.requests.validation import valid_body
 from recollect_http.fields import (
     CreatedAt,
@@ -122,7 +122,7 @@ class WebhookController(Controller):
     @get("/", response_description="A page of the tenant's webhooks.", summary="List webhooks")
     async def list_webhooks(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         cursor: IdCursor = None,
         limit: Limit = 50,
@@ -139,7 +139,7 @@ class WebhookController(Controller):
         before_request=valid_body(CreateWebhook),
     )
     async def create_webhook(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[CreateWebhook]
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], state: State, data: JSONBody[CreateWebhook]
     ) -> IssuedWebhookBody:
         """Create a webhook, which receives events from now on.
 
@@ -153,7 +153,7 @@ class WebhookController(Controller):
 
     @get("/{webhook_id:uuid}", response_description="The webhook, without its secret.", summary="Get a webhook")
     async def get_webhook(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
     ) -> WebhookBody:
         """Return a webhook without its secret."""
         async with db.transaction(request.user, read_only=True) as tx:
@@ -167,7 +167,7 @@ class WebhookController(Controller):
     )
     async def update_webhook(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         webhook_id: WebhookInPath,
@@ -184,7 +184,7 @@ class WebhookController(Controller):
 
     @delete("/{webhook_id:uuid}", response_description="The webhook was deleted.", summary="Delete a webhook")
     async def delete_webhook(
-        self, request: AnyRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
+        self, request: CallerRequest, db: NamedDependency[TenantDatabase], webhook_id: WebhookInPath
     ) -> None:
         """Delete a webhook and all its deliveries, including those not yet sent."""
         async with db.transaction(request.user) as tx:
@@ -198,7 +198,7 @@ class WebhookController(Controller):
     )
     async def rotate_webhook_secret(
         self,
-        request: AnyRequest,
+        request: CallerRequest,
         db: NamedDependency[TenantDatabase],
         state: State,
         webhook_id: WebhookInPath,

@@ -1,16 +1,14 @@
 """Redirects people who open an address of MCP in a browser to the home page."""
 
-from typing import Any
-
-from litestar import Request
 from litestar.response.base import ASGIResponse
 
 from recollect_gateway.streaming import server_sent_events
+from recollect_http.requests import AnyRequest
 
 PAGE, JSON = "text/html", "application/json"
 
 
-def is_visitor(request: Request[Any, Any, Any]) -> bool:
+def is_visitor(request: AnyRequest) -> bool:
     """Whether a browser asks for a page, which no client of MCP does: it sends a key, or accepts answers of MCP."""
     if request.method != "GET" or "authorization" in request.headers:
         return False
