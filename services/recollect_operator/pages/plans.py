@@ -8,7 +8,7 @@ from litestar.response import Redirect
 
 from recollect.accounts.plans import service as plans
 from recollect.accounts.plans.model import LIMITS, UNLIMITED, Plan
-from recollect.errors import InvalidInput, NotFound, RecollectError
+from recollect.errors import Conflict, ErrorCode, InvalidInput, NotFound, RecollectError
 from recollect.postgres.operator_sessions import Operator
 from recollect_http.web.refusals import SEEN, FormRefusal, mark_of, refusal_of, unchanged_since
 from recollect_operator import operations
@@ -67,7 +67,7 @@ class PlanPages(Controller):
     async def create(
         self, request: OperatorRequest, state: State, operator: NamedDependency[Operator]
     ) -> Response[str] | Redirect:
-        """Make a plan, unless there is one of that name."""
+        """Make a plan, unless there is one of that name, which another operator may be making at this moment."""
         name = field(request, "name")
         try:
             limits = _limits(request)
@@ -99,7 +99,11 @@ async def _find(operator: Operator, name: str) -> Plan:
 
 def _require_new(plan: Plan | None) -> None:
     if plan is not None:
-        raise InvalidInput(f"There is already a plan {plan.name!r}. Change that one.", path="name")
+        raise Conflict(
+            f"There is already a plan {plan.name!r}. Change that one, or choose another name.",
+            code=ErrorCode.NAME_TAKEN,
+            path="name",
+        )
 
 
 def _form(

@@ -1,5 +1,6 @@
 """The pages of operators: who may see them, and what they show and change."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
@@ -14,6 +15,8 @@ import pytest
 from recollect import __version__
 from recollect.accounts.identity.model import generate_secret
 from recollect.accounts.operator_keys import service as operator_keys
+from recollect.accounts.plans import service as plans
+from recollect.accounts.plans.model import Plan
 from recollect.accounts.tenants import service as tenants
 from recollect.accounts.tenants.model import Tenant
 from recollect.postgres.operator_sessions import Operator
@@ -23,11 +26,16 @@ from recollect_operator.pages import log
 from recollect_operator.pages import tenants as tenant_pages
 from tests.support.clocks import clock_ahead
 from tests.support.console import Page, PageReader
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import RunningGateway, eventually
 
 HOSTILE = '<script>document.title="gone"</script><img src=x onerror=alert(1)>'
 SESSION = "recollect_operator_session"
 SLUG = "acme"
+WAITS = """SELECT EXISTS (
+        SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0
+    )"""
+"""Whether a session waits for a lock of another."""
 
 
 async def sign_in(http: httpx2.AsyncClient, key: str) -> httpx2.Response:
@@ -362,8 +370,28 @@ class TestPlans:
         await reader.send(shown, name, graphs="", observations="7")
         changed = (await reader.open_address(f"/operator/plans/{name}")).form(name).fields
         assert (changed["graphs"], changed["observations"]) == ("", "7")
-        again = await reader.send(await reader.open_address("/operator/new-plan"), "new-plan", status=400, name=name)
+        again = await reader.send(await reader.open_address("/operator/new-plan"), "new-plan", status=409, name=name)
         assert "There is already a plan" in again.text
+
+    async def test_of_two_who_make_a_plan_of_one_name_at_once_the_second_is_refused(
+        self, reader: PageReader, operator: Operator, owner: asyncpg.Connection
+    ) -> None:
+        name = f"plan-{token_hex(4)}"
+        form = await reader.open_address("/operator/new-plan")
+
+        async def waits_or_is_done() -> bool:
+            return sending.done() or bool(await owner.fetchval(WAITS))
+
+        async with operator.transaction():
+            await plans.set_plan(operator, name, {"graphs": 3})
+            sending = asyncio.create_task(
+                reader.send(form, "new-plan", status=409, name=name, graphs="4", observations="5")
+            )
+            await eventually(waits_or_is_done)
+        refused = await sending
+        assert f"There is already a plan '{name}'" in refused.text
+        assert refused.form("new-plan").fields["observations"] == "5", "what was entered is shown again"
+        assert Plan(name, graphs=3) in await plans.list_plans(operator)
 
     async def test_the_plan_without_limits_has_no_form(self, reader: PageReader) -> None:
         page = await reader.open_address("/operator/plans/unlimited")

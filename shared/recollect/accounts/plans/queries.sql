@@ -14,6 +14,10 @@ FROM plans WHERE name = :name FOR NO KEY UPDATE;
 -- Whether there is a plan of that name.
 SELECT EXISTS (SELECT 1 FROM plans WHERE name = :name);
 
+-- name: insert_plan
+-- Make a plan without limits, unless there is one of that name. It waits for another transaction that makes one.
+INSERT INTO plans (name) VALUES (:name) ON CONFLICT (name) DO NOTHING RETURNING true;
+
 -- name: set_plan
 -- Make a plan, or change the limits that :limits (JSON as text) names; null removes a limit.
 INSERT INTO plans AS p

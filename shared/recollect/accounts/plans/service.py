@@ -26,7 +26,9 @@ async def set_plan(
     """
     checked = checked_limits(name, limits)
     async with operator.transaction():
-        check(await store.lock_plan(operator, name))
+        # A plan that does not exist cannot be locked: whoever inserts it first makes it, and others wait and see it.
+        is_new = await store.insert_plan(operator, name)
+        check(None if is_new else await store.lock_plan(operator, name))
         plan = await store.set_plan(operator, name, checked)
         operator.note_act(EVERYBODY)
         await operator_log.record(operator, OperatorAction.PLAN_SET, f"plan:{name}", limits=checked)

@@ -26,6 +26,11 @@ async def has_plan(operator: Operator, name: str) -> bool:
     return await operator.fetchval(queries.has_plan, name=name)
 
 
+async def insert_plan(operator: Operator, name: str) -> bool:
+    """Make a plan without limits; False if there is one of that name."""
+    return await operator.fetchval(queries.insert_plan, name=name) is not None
+
+
 async def set_plan(operator: Operator, name: str, limits: Mapping[str, int | None]) -> Plan:
     """Make a plan with these limits, or change these limits of an existing plan."""
     row = await operator.fetchrow(queries.set_plan, name=name, limits=msgspec.json.encode(limits).decode())
