@@ -63,12 +63,17 @@ class OperatorCells:
         async with self.home.session() as operator:
             return await directory.find_cell(operator, slug=slug, tenant_id=tenant_id)
 
-    async def query_all(self, identity: OperatorIdentity, query: Callable[[Operator], Awaitable[T]]) -> dict[str, T]:
-        """The results of `query` in every cell, by the cell's name. Raises Unavailable where one is unreachable."""
+    async def query_all(
+        self, identity: OperatorIdentity, query: Callable[[Operator], Awaitable[T]]
+    ) -> dict[str, T | Unavailable]:
+        """The results of `query` in every cell, by the cell's name; an error for a cell that is unreachable."""
 
-        async def query_cell(name: str) -> T:
-            async with self._databases[name].session(identity) as operator:
-                return await query(operator)
+        async def query_cell(name: str) -> T | Unavailable:
+            try:
+                async with self._databases[name].session(identity) as operator:
+                    return await query(operator)
+            except Unavailable as error:
+                return error
 
         return dict(zip(self.names, await asyncio.gather(*map(query_cell, self.names)), strict=True))
 

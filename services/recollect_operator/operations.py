@@ -24,13 +24,34 @@ from recollect_operator.shapes import CellBody, TenantRecordBody, tenant_body
 async def list_tenants(
     cells: OperatorCells, identity: OperatorIdentity, only: TenantFilter, *, after: str, limit: int
 ) -> list[TenantRecordBody]:
-    """Tenants of all cells that pass the filter, by slug, after the slug `after`. Raises Unavailable."""
-    lists = await cells.query_all(
+    """Tenants of all cells that pass the filter, by slug, after the slug `after`.
+
+    Raises Unavailable, which names the cells that do not answer where there are several.
+    """
+    found, failures = await list_reachable_tenants(cells, identity, only, after=after, limit=limit)
+    if not failures:
+        return found
+    first = next(iter(failures.values()))
+    if len(cells.names) == 1:
+        raise first
+    raise Unavailable(" ".join(f"Cell {cell}: {error.message}" for cell, error in failures.items()), code=first.code)
+
+
+async def list_reachable_tenants(
+    cells: OperatorCells, identity: OperatorIdentity, only: TenantFilter, *, after: str, limit: int
+) -> tuple[list[TenantRecordBody], dict[str, Unavailable]]:
+    """The same of the cells that answer, and the error of each other cell, by its name."""
+    answers = await cells.query_all(
         identity, lambda operator: tenants.list_tenants(operator, only=only, after=after, limit=limit)
     )
-    found = [tenant_body(tenant, cell) for cell, listed in lists.items() for tenant in listed]
+    found, failures = list[TenantRecordBody](), dict[str, Unavailable]()
+    for cell, answer in answers.items():
+        if isinstance(answer, Unavailable):
+            failures[cell] = answer
+        else:
+            found += [tenant_body(tenant, cell) for tenant in answer]
     found.sort(key=lambda body: body.slug)
-    return found[:limit]
+    return found[:limit], failures
 
 
 async def list_use(

@@ -90,8 +90,8 @@ class TenantPages(Controller):
         plan: OfPlan = "",
         cursor: Cursor = None,
     ) -> Response[str]:
-        """One page of the tenants that pass the filters, by their slugs."""
-        found = await operations.list_tenants(
+        """One page of the tenants that pass the filters, by their slugs. It names cells whose tenants it lacks."""
+        found, failures = await operations.list_reachable_tenants(
             state.cells, request.user, _filter(search.strip(), of_state, plan), after=cursor or "", limit=PAGE + 1
         )
         async with state.cells.home.session(request.user) as home:
@@ -103,6 +103,7 @@ class TenantPages(Controller):
             request,
             "tenants/list.html",
             done=DONE,
+            unreachable=list(failures),
             rows=[TenantRow(tenant, _fullest(by_name.get(tenant.plan), use[tenant.slug])) for tenant in shown],
             search=search,
             chosen=of_state,

@@ -142,4 +142,7 @@ async def test_cells_are_listed_even_if_one_is_away(
             [home, other] = (await done(http, "GET", "/cells"))["items"]
             assert (home["answers"], other["answers"], other["tenants"]) == (True, False, None)
             assert (await code_of(http, "PUT", "/plans/of-cells", {"graphs": 8}))[0] == 503
+            refused = await http.get("/tenants")
+            assert (refused.status_code, refused.json()["code"]) == (503, "database_unavailable")
+            assert refused.json()["detail"] == f"Cell {OTHER}: The database is unavailable. Try again in a moment."
             assert (await done(http, "POST", "/tenants", {"slug": new_slug()}))["cell"] == "home"

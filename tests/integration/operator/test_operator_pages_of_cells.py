@@ -7,6 +7,7 @@ from secrets import token_hex
 import asyncpg
 
 from recollect.accounts.tenants import service as tenants
+from recollect.accounts.tenants.model import Tenant
 from recollect.postgres.connections import OWNER_ROLE
 from recollect.settings import Settings
 from recollect_operator.app import create_app
@@ -52,12 +53,17 @@ async def test_a_tenant_is_found_and_changed_in_its_cell(
         await reader.open_address("/operator/log", status=400, cell="nowhere")
 
 
-async def test_a_cell_that_is_away_is_shown_as_such(celled: Settings, operator_key: str) -> None:
+async def test_a_cell_that_is_away_is_shown_as_such(celled: Settings, operator_key: str, tenant: Tenant) -> None:
     away = celled.model_copy(update={"cells": {OTHER: AWAY}, "database_acquire_seconds": 1.0})
     async with reading(away, operator_key) as reader:
         for page in ("cells", "health"):
             shown = await reader.open_address(f"/operator/{page}")
             assert "does not answer" in shown.text
         assert "Waiting in home" in shown.text
-        refused = await reader.open_address("/operator/tenants", status=503)
-        assert refused.all("h1")[0].text == "Unavailable"
+        listed = await reader.open_address("/operator/tenants", search=tenant.slug)
+        assert f"the cells do not answer: {OTHER}." in listed.text
+        assert tenant.slug in listed.links()
+        none = await reader.open_address("/operator/tenants", cursor="zzz")
+        assert "There is no tenant yet" not in none.text
+    async with reading(celled, operator_key) as reader:
+        assert "do not answer" not in (await reader.open_address("/operator/tenants")).text
