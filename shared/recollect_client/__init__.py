@@ -9,6 +9,7 @@ with Recollect() as memory:  # RECOLLECT_URL and RECOLLECT_API_KEY
 
 from recollect_client.answers.graphs import (
     Change,
+    Dismissal,
     FoundNode,
     Graph,
     GraphDetail,
@@ -85,6 +86,7 @@ __all__ = [
     "ConfigurationError",
     "ConflictError",
     "ConnectionError",
+    "Dismissal",
     "Explored",
     "ExploredNode",
     "ExploredRelation",

@@ -1,14 +1,14 @@
-"""What a client reads of a graph: nodes, their history and relations, and changes."""
+"""What a client reads of a graph: nodes, their history and relations, changes, and pairs that are no duplicates."""
 
 from typing import Literal
 from uuid import UUID
 
-from recollect_client.answers.graphs import Change, FoundNode, Node, NodeItem, NodeVersion, Relation
+from recollect_client.answers.graphs import Change, Dismissal, FoundNode, Node, NodeItem, NodeVersion, Relation
 from recollect_client.answers.pages import Page
 from recollect_client.changes import FOLLOWING, ChangeFeed
 from recollect_client.memories import AsOf, MemoryOperations, moment_of
 from recollect_client.operations import following, listing, operation
-from recollect_client.requests import MAX_PAGE, Names, PagedRequest, Request, get, given, listed
+from recollect_client.requests import MAX_PAGE, Names, PagedRequest, Request, get, given, listed, write
 from recollect_client.retries import Retries
 
 
@@ -93,6 +93,23 @@ class GraphOperations(MemoryOperations):
         """The nodes for a question or a few words, best first; about a hundred at most."""
         query = given(q=q, kind=listed(kind), tag=listed(tag), status=status, as_of=moment_of(as_of), limit=limit)
         return PagedRequest(get(self._path(graph, "search"), Page[FoundNode], **query))
+
+    @listing
+    def dismissals(self, *, limit: int = MAX_PAGE, graph: str | None = None) -> PagedRequest[Dismissal]:
+        """The pairs of entities that somebody said are different, the latest first."""
+        return PagedRequest(get(self._path(graph, "dismissals"), Page[Dismissal], limit=limit))
+
+    @operation
+    def dismiss_pair(self, node_id: str | UUID, other_id: str | UUID, *, graph: str | None = None) -> Request[None]:
+        """Record that two entities are different: they are neither proposed nor merged as duplicates."""
+        return write("PUT", self._path(graph, "dismissals", node_id, other_id), None)
+
+    @operation
+    def take_back_dismissal(
+        self, node_id: str | UUID, other_id: str | UUID, *, graph: str | None = None
+    ) -> Request[None]:
+        """Take back that two entities are different. If they were proposed as duplicates, they are again."""
+        return write("DELETE", self._path(graph, "dismissals", node_id, other_id), None)
 
     @listing
     def change_log(

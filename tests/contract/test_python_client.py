@@ -35,6 +35,7 @@ ANSWERS: dict[type[Struct], str] = {
     graphs.Relation: "RelationBody",
     graphs.RelationEnd: "RelationEndBody",
     graphs.Change: "ChangeBody",
+    graphs.Dismissal: "DismissalBody",
     graphs.Receipt: "ReceiptBody",
     tenants.Tenant: "TenantBody",
     tenants.TenantSettings: "TenantSettingsBody",

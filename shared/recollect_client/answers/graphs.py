@@ -131,6 +131,17 @@ class Relation(Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+class Dismissal(Struct, frozen=True, kw_only=True):
+    """Two entities that somebody (`dismissed_by`) said are different, with the names that they have or had."""
+
+    node_id: str
+    other_id: str
+    name: str | None
+    other: str | None
+    dismissed_by: str
+    dismissed_at: datetime
+
+
 class Change(Struct, frozen=True, kw_only=True):
     """One revision of a graph: what was done (`operation`), by whom (`actor`), on which `ids`; never a text.
 

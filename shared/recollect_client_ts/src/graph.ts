@@ -7,6 +7,7 @@ import type {
   CallOptions,
   Change,
   ConversationArguments,
+  Dismissal,
   ExploreArguments,
   ExploredGraph,
   ForgetArguments,
@@ -96,6 +97,26 @@ export class Graph {
   /** Every change, as it is made, without end; it connects again by itself, and misses nothing. */
   changes(options: ChangesOptions = {}): AsyncGenerator<Change, void, undefined> {
     return changesOf(this.connection, this.name, options);
+  }
+
+  /** Every pair of entities that somebody said are different, the latest first. */
+  dismissals(options?: CallOptions): Pages<Dismissal> {
+    return this.connection.list("/v1/graphs/{name}/dismissals", { path: { name: this.name } }, options);
+  }
+
+  /** Record, by their ids, that two entities are different: they are neither proposed nor merged as duplicates. */
+  async dismissPair(id: string, otherId: string, options?: WriteOptions): Promise<void> {
+    await this.connection.api.PUT("/v1/graphs/{name}/dismissals/{node_id}/{other_id}", this.#pair(id, otherId, options));
+  }
+
+  /** Take back that two entities are different. If they were proposed as duplicates, they are again. */
+  async takeBackDismissal(id: string, otherId: string, options?: WriteOptions): Promise<void> {
+    const call = this.#pair(id, otherId, options);
+    await this.connection.api.DELETE("/v1/graphs/{name}/dismissals/{node_id}/{other_id}", call);
+  }
+
+  #pair(id: string, otherId: string, options: WriteOptions | undefined) {
+    return { ...this.connection.call(options), params: { path: { name: this.name, node_id: id, other_id: otherId } } };
   }
 
   #write(options: WriteOptions | undefined) {

@@ -64,6 +64,9 @@ export type ExploredGraph = Answer<"/v1/graphs/{name}/explore">;
 /** One revision of a graph: what was done, by whom, on which ids. `id`: go on after it, with `after`. */
 export type Change = Schemas["ChangeBody"] & { id: string };
 
+/** Two entities that somebody said are different. */
+export type Dismissal = Schemas["DismissalBody"];
+
 /** The configuration of a graph. */
 export type GraphConfiguration = Schemas["GraphBody"];
 /** The configuration of a graph, its newest revision and its counts. */

@@ -15,6 +15,24 @@ test("graphs are made, listed, changed and deleted", async () => {
   assert.ok(!(await Array.fromAsync(graphs.list())).some((graph) => graph.name === name));
 });
 
+test("a pair is dismissed, and that is taken back", async () => {
+  const memory = newClient();
+  const { memories } = await memory.remember([
+    { text: "Ada writes programs.", about: ["Ada Lovelace"] },
+    { text: "Ada is her cousin.", about: ["Ada Lovelac"] },
+  ]);
+  const [one = "", other = ""] = memories.map(({ node }) => node);
+  await memory.dismissPair(one, other);
+  const pairs = await Array.fromAsync(memory.dismissals());
+  assert.deepEqual(
+    pairs.map((pair) => new Set([pair.node_id, pair.other_id])),
+    [new Set([one, other])],
+  );
+  assert.deepEqual(new Set([pairs[0]?.name, pairs[0]?.other]), new Set(["Ada Lovelace", "Ada Lovelac"]));
+  await memory.takeBackDismissal(other, one);
+  assert.deepEqual(await Array.fromAsync(memory.dismissals()), []);
+});
+
 test("a graph is read as it was", async () => {
   const memory = newClient();
   await memory.remember("The first.");

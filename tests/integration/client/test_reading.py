@@ -1,6 +1,7 @@
 """What the Python client reads and administers, against the gateway."""
 
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -20,6 +21,23 @@ async def test_nodes_and_their_histories(client: Recollect, aclient: AsyncRecoll
     with pytest.raises(NotFoundError) as missing:
         client.node("Grace")
     assert missing.value.code in ("entity_not_found", "node_not_found")
+
+
+async def test_a_pair_is_dismissed_and_taken_back(client: Recollect, aclient: AsyncRecollect) -> None:
+    client.remember("They are cousins", about=["Ada Lovelace", "Ada Lovelac"])
+    ada, cousin = sorted(client.nodes(prefix="Ada"), key=lambda node: node.name or "")
+    client.dismiss_pair(ada.id, cousin.id)
+    client.dismiss_pair(cousin.id, ada.id)
+    [pair] = list(client.dismissals())
+    assert {(pair.node_id, pair.name), (pair.other_id, pair.other)} == {
+        (ada.id, "Ada Lovelac"),
+        (cousin.id, "Ada Lovelace"),
+    }
+    assert pair.dismissed_at <= datetime.now(UTC) + timedelta(minutes=1)
+    await aclient.take_back_dismissal(ada.id, cousin.id)
+    assert [pair async for pair in aclient.dismissals()] == []
+    with pytest.raises(NotFoundError):
+        await aclient.dismiss_pair(ada.id, uuid4())
 
 
 async def test_a_graph_is_changed_only_as_it_was_read(admin: AsyncRecollect) -> None:
