@@ -1,8 +1,8 @@
 """How far the clock of this process is from that of its database, which says what has ended.
 
 Gateways and workers use their own clock for what they do by themselves: the days and hours in which usage counts, what
-"yesterday" means in a question, the time in a token or a signature for others. A difference that others notice is
-reported (`/health/ready`, and a line in the log).
+"yesterday" means in a question, the time in a token for others. A difference that others notice is reported
+(`/health/ready`, and a line in the log).
 """
 
 from datetime import datetime, timedelta

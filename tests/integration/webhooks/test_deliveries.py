@@ -19,6 +19,7 @@ from recollect.settings import Settings
 from recollect.webhooks.deliveries.model import RETRY_WAITS
 from recollect.webhooks.endpoints import service as webhooks
 from recollect_workers.jobs import webhooks as worker
+from tests.support.clocks import clock_ahead
 from tests.support.web_server import plain
 from tests.support.webhooks import OK, Receiver, WebhookDesk, at_desk, headers_of, receiving
 
@@ -40,6 +41,17 @@ class TestSignatures:
         assert headers["webhook-timestamp"].isdecimal()
         assert made.secret.startswith("whsec_")
         assert Verifier(made.secret).verify(body, headers)["data"] == {"webhook": str(made.webhook.id)}
+
+    @pytest.mark.parametrize("hours", [1, -1])
+    async def test_a_worker_with_a_wrong_clock_signs_by_that_of_the_database(
+        self, desk: WebhookDesk, receiver: Receiver, hours: int
+    ) -> None:
+        """Receivers refuse what is signed some minutes before or after their own time."""
+        made = await desk.make(receiver.url)
+        with clock_ahead(timedelta(hours=hours)):
+            await desk.test(made.webhook.id)
+            await desk.tell()
+        assert [event["type"] for event in receiver.events(made.secret)] == ["webhook.test"]
 
     @pytest.mark.proves("security: webhook-signatures")
     @pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body", "secret"])

@@ -29,9 +29,22 @@ CIPHER = Cipher.of(b"a secret", purpose=PURPOSE)
 
 
 def claimed(*, secret: bytes = b"", previous: bytes | None = None) -> ClaimedDelivery:
-    at = datetime(2026, 11, 20, tzinfo=UTC)
+    at, claimed_at = datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 20, 1, 2, 3, 999_999, tzinfo=UTC)
     return ClaimedDelivery(
-        UUID(int=7), WEBHOOK, "webhook.test", at, None, None, None, {}, 1, uuid4(), "https://x", secret, previous
+        UUID(int=7),
+        WEBHOOK,
+        "webhook.test",
+        at,
+        None,
+        None,
+        None,
+        {},
+        1,
+        uuid4(),
+        claimed_at,
+        "https://x",
+        secret,
+        previous,
     )
 
 
@@ -90,15 +103,14 @@ def test_a_signature_equals_that_of_the_specification() -> None:
 
 def test_a_message_is_signed_with_each_valid_secret() -> None:
     secrets = [CIPHER.encrypt(secret, bound_to=secret_binding(TENANT, WEBHOOK)) for secret in (b"new", b"old")]
-    at = datetime(2026, 11, 20, 1, 2, 3, 999_999, tzinfo=UTC)
     message = DeliveryContent(claimed(secret=secrets[0], previous=secrets[1]), b"{}")
-    headers = signed_headers(message, CIPHER, TENANT, at)
+    headers = signed_headers(message, CIPHER, TENANT)
     signed = f"{UUID(int=7)}.1795136523.{{}}".encode()
     assert headers["webhook-timestamp"] == "1795136523"
     assert headers["webhook-signature"] == f"{signature(b'new', signed)} {signature(b'old', signed)}"
     for cipher, tenant in ((CIPHER, uuid4()), (Cipher.of(b"another", purpose=PURPOSE), TENANT)):
         with pytest.raises(ValueError, match="not of this secret"):
-            signed_headers(message, cipher, tenant, at)
+            signed_headers(message, cipher, tenant)
     assert Cipher.of(b"a secret", purpose="signing keys") != CIPHER
 
 

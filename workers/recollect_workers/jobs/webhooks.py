@@ -7,7 +7,7 @@ delivery is sent again when its lease ends, under the same id.
 """
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
@@ -101,7 +101,7 @@ async def attempt(context: WorkerContext, tenant_id: UUID, message: DeliveryCont
     assert context.outbound is not None
     cipher = cipher_of(context.settings.pepper)
     try:
-        headers = signed_headers(message, cipher, tenant_id, datetime.now(UTC))
+        headers = signed_headers(message, cipher, tenant_id)
     except ValueError:
         log.error("cannot decrypt webhook secret with RECOLLECT_KEY_SECRET", tenant=str(tenant_id))
         return Outcome(error=AttemptError.SECRET_UNREADABLE)

@@ -125,7 +125,10 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDelivery:
-    """A delivery that a worker has claimed for one attempt, with its address and the encrypted signing secrets."""
+    """A delivery that a worker has claimed for one attempt, with its address and the encrypted signing secrets.
+
+    `claimed_at` is by the clock of the database.
+    """
 
     id: UUID
     webhook_id: UUID
@@ -137,6 +140,7 @@ class ClaimedDelivery:
     data: dict[str, Any] | None
     attempts: int
     lease: UUID
+    claimed_at: datetime
     url: str
     secret: bytes = field(repr=False)
     previous_secret: bytes | None = field(repr=False)
@@ -144,7 +148,7 @@ class ClaimedDelivery:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryContent:
-    """The content of an attempt, without the signature, which depends on the time."""
+    """The content of an attempt, without the signature."""
 
     delivery: ClaimedDelivery
     body: bytes
@@ -205,12 +209,13 @@ def changes_data(graph_id: UUID, after_revision: int, revision: int, changes: Se
     return {"graph": graph_id, "after_revision": after_revision, "revision": revision, "changes": entries}
 
 
-def signed_headers(message: DeliveryContent, cipher: Cipher, tenant_id: UUID, at: datetime) -> dict[str, str]:
-    """The headers of an attempt at a time, signed by the previous secret, too, while that is valid.
+def signed_headers(message: DeliveryContent, cipher: Cipher, tenant_id: UUID) -> dict[str, str]:
+    """The headers of an attempt, signed by the previous secret, too, while that is valid.
 
+    Its time is that of the claim, moments ago: receivers refuse what a worker signs by its own clock if that is wrong.
     Raises ValueError where a secret cannot be decrypted: it was encrypted under another RECOLLECT_KEY_SECRET.
     """
-    delivery, seconds = message.delivery, str(int(at.timestamp()))
+    delivery, seconds = message.delivery, str(int(message.delivery.claimed_at.timestamp()))
     bound_to = secret_binding(tenant_id, delivery.webhook_id)
     content = b".".join([str(delivery.id).encode(), seconds.encode(), message.body])
     secrets = [secret for secret in (delivery.secret, delivery.previous_secret) if secret is not None]

@@ -94,8 +94,8 @@ FROM webhooks webhook
 WHERE delivery.tenant_id = :tenant_id AND delivery.id = ANY (ARRAY(SELECT id FROM due)) AND webhook.tenant_id = :tenant_id
     AND webhook.id = delivery.webhook_id
 RETURNING delivery.id, delivery.webhook_id, delivery.event_type, delivery.occurred_at, delivery.graph_id,
-    delivery.after_revision, delivery.revision, delivery.data, delivery.attempts, delivery.lease, webhook.url,
-    webhook.secret, CASE WHEN webhook.previous_secret_ends_at > clock_timestamp()
+    delivery.after_revision, delivery.revision, delivery.data, delivery.attempts, delivery.lease,
+    clock_timestamp() AS claimed_at, webhook.url, webhook.secret, CASE WHEN webhook.previous_secret_ends_at > clock_timestamp()
         THEN webhook.previous_secret END AS previous_secret;
 
 -- name: lock_claims
