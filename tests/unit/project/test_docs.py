@@ -64,6 +64,17 @@ def test_the_first_pages_of_the_site_link_to_the_pages_for_operators(page: str) 
     assert {"deploy.md", "image.md", "operations.md"} <= links
 
 
+def test_the_first_page_of_the_site_leads_to_what_operators_use() -> None:
+    links = set(re.findall(r"\]\(([\w.-]+)", (ROOT / "docs" / "index.md").read_text()))
+    assert {"operators.md", "cells.md", "replicas.md"} <= links
+
+
+def test_the_readme_lists_each_page_of_the_documentation() -> None:
+    pages = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    assert len(pages) > 40
+    assert pages - set(links_of(ROOT / "README.md")) == set()
+
+
 def test_the_page_of_limits_has_the_actual_defaults() -> None:
     """Each row that names a setting names its default first."""
     rows = [line for line in (ROOT / "docs" / "limits.md").read_text().splitlines() if line.startswith("| ")]
