@@ -9,9 +9,12 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -52,6 +55,23 @@ OPERATORS_QUERIES = {"accounts.quotas.use_of_tenants", "jobs.backlog.failed_work
 """Queries of the operator API alone in capabilities whose other queries run as the application."""
 
 
+DRIVER_TYPES: Mapping[str, set[Any]] = {
+    "bool": {bool},
+    "bytea": {bytes},
+    "float8": {float},
+    "int2": {int},
+    "int4": {int},
+    "int8": {int},
+    "jsonb": {dict[str, int], str},  # As it is where the connection has no codec.
+    "text": {str},
+    "text[]": {list[str]},
+    "timestamptz": {datetime},
+    "uuid": {UUID},
+    "uuid[]": {list[UUID]},
+}
+"""What the driver makes of a value of each type of PostgreSQL."""
+
+
 @dataclass(frozen=True)
 class Filling:
     """A store's function that makes `value` of each row of `query`; `whole`: of every column; `in_order`: by
@@ -72,7 +92,7 @@ async def test_each_query_can_be_run_by_its_role_and_fits_its_store(
         _connected(settings, settings.database_url, APP_ROLE) as app,
     ):
         for capability in CAPABILITIES:
-            fillings = list(_fillings(capability))
+            fillings, values = list(_fillings(capability)), dict(_values(capability))
             for name, query in Queries(f"recollect.{capability}").by_name.items():
                 is_operators = capability in OPERATORS_CAPABILITIES or f"{capability}.{name}" in OPERATORS_QUERIES
                 connection = owner if is_operators else app
@@ -80,6 +100,9 @@ async def test_each_query_can_be_run_by_its_role_and_fits_its_store(
                     columns = await _columns(connection, query.with_types(vector="halfvec").text)
                     for filled in [filling for filling in fillings if filling.query == name]:
                         _require_fit(columns, filled)
+                    if name in values:
+                        column, *_ = (await connection.prepare(query.text)).get_attributes()
+                        assert values[name] in DRIVER_TYPES.get(column.type.name, set()), column.type.name
 
 
 @asynccontextmanager
@@ -160,6 +183,11 @@ def test_fillings_are_found_in_the_stores() -> None:
     assert len([f for capability in CAPABILITIES for f in _fillings(capability) if f.whole]) >= filled
 
 
+def test_values_are_found_in_the_stores() -> None:
+    """This guards the reading of the stores, too."""
+    assert len([query for capability in CAPABILITIES for query, _ in _values(capability)]) > 70
+
+
 @cache
 def _store(capability: str) -> Any:
     return importlib.import_module(f"recollect.{capability}.store")
@@ -199,6 +227,21 @@ def _asked(capability: str) -> Iterator[tuple[str, set[str], set[str], bool]]:
                 given = {keyword.arg for keyword in call.keywords if keyword.arg is not None} - OF_THE_SESSION
                 known = {"tenant_id"} | (VIEW_PARAMETERS if "view." in ast.unparse(call.func) else set())
                 yield query.attr, given, known, all(keyword.arg is not None for keyword in call.keywords)
+
+
+def _values(capability: str) -> Iterator[tuple[str, Any]]:
+    """(query, type) for each `return await ….fetchval(queries.<name>)`: the type that it states, without None.
+
+    mypy does not check it, since the driver has no types (`warn_return_any` in pyproject.toml).
+    """
+    for function in _functions(capability):
+        for returned in [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]:
+            call = returned.value if isinstance(returned, ast.Await) else None
+            if isinstance(call, ast.Call) and ".fetchval(queries." in ast.unparse(call):
+                query = ast.unparse(call.args[0]).removeprefix("queries.")
+                stated = inspect.get_annotations(getattr(_store(capability), function.name))["return"]
+                is_optional = NoneType in get_args(stated)
+                yield query, next(part for part in get_args(stated) if part is not NoneType) if is_optional else stated
 
 
 def _fillings(capability: str) -> Iterator[Filling]:
