@@ -31,8 +31,8 @@ from recollect.retrieval.recall.questions import QuestionEncoder
 from recollect.settings import Settings
 from recollect.settings.database import server_of
 from recollect.valkey.caller_changes import caller_change_notifier
-from recollect.valkey.change_bus import BLOCK_SECONDS, ChangeBus
-from recollect.valkey.change_stream import ChangePublisher
+from recollect.valkey.change_bus import ChangeBus
+from recollect.valkey.change_channel import ChangePublisher
 from recollect.valkey.client import connect_redis
 from recollect.valkey.rate_limits.limiter import RateLimiter
 from recollect.valkey.shared_cache import SharedCache
@@ -250,7 +250,8 @@ async def _open(state: State, settings: Settings, catalogue: ServerCatalogue, st
     encoder, recall_cache = _question_encoder(embedder, settings, stack), _recall_cache(redis, settings, stack)
     if settings.embedder == OPENAI:
         await stack.enter_async_context(checked_embedder(embedder))
-    bus = await _change_bus(settings, stack)
+    bus = ChangeBus(settings)
+    await stack.enter_async_context(bus.running())
     callers = stack.enter_context(remembered_callers(bus, settings.remember_callers_seconds))
     publisher = ChangePublisher(redis)
     stack.push_async_callback(publisher.aclose)
@@ -319,14 +320,6 @@ def _open_databases(
         publish_caller_change(tenant_id)
 
     return Databases.open(settings, redis, publisher.publish, on_callers_changed)
-
-
-async def _change_bus(settings: Settings, stack: AsyncExitStack) -> ChangeBus:
-    redis = connect_redis(settings, block_seconds=BLOCK_SECONDS, connections=2)
-    stack.push_async_callback(redis.aclose)
-    bus = ChangeBus(redis)
-    await stack.enter_async_context(bus.running())
-    return bus
 
 
 def _rate_limiter(redis: Redis, settings: Settings) -> RateLimiter:

@@ -24,7 +24,7 @@ from recollect.telemetry.logs import configure_logging, warn_of_unknown_settings
 from recollect.telemetry.metrics import begin_failed_jobs
 from recollect.telemetry.tracing import configure_tracing
 from recollect.valkey.caller_changes import caller_change_notifier
-from recollect.valkey.change_stream import ChangePublisher
+from recollect.valkey.change_channel import ChangePublisher
 from recollect.valkey.client import connect_redis
 from recollect.valkey.wakeups import Wakeups
 from recollect_workers.configuration import warn_of_missing_indexes, warn_of_other_secret

@@ -105,7 +105,7 @@ class CallerListener(Listener):
         self._callers = callers
 
     def wake(self, graph_id: UUID | None = None) -> None:
-        """Forget the callers of a tenant, whose id stands where other entries have a graph's; None: of all tenants."""
+        """Forget the callers of a tenant, whose id stands where other messages have a graph's; None: of all tenants."""
         self._callers.forget(EVERYBODY if graph_id is None else graph_id)
 
 

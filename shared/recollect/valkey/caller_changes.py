@@ -1,7 +1,7 @@
 """Notices of changes to callers and their rights, for processes that remember callers. Best effort.
 
-They go by a stream of changes that belongs to no tenant; its entries name tenants where those of tenants name graphs.
-Processes remember a caller for a few seconds at most: nothing depends on an entry's arrival.
+They go by a channel of changes that belongs to no tenant; its messages name tenants where others name graphs. Processes
+remember a caller for a few seconds at most: nothing depends on a message's arrival.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from recollect.settings import Settings
-from recollect.valkey.change_stream import ChangePublisher
+from recollect.valkey.change_channel import ChangePublisher
 from recollect.valkey.client import connect_redis
 
 EVERYBODY = UUID(int=0)
-"""The owner of that stream; also the tenant in an entry that concerns all tenants, such as a change of a plan."""
+"""The owner of that channel; also the tenant in a message that concerns all tenants, such as a change of a plan."""
 
 OnCallersChanged = Callable[[UUID], None]
 """Called after the commit with the tenant, or EVERYBODY, whose callers may have changed. Returns at once and never
@@ -28,7 +28,7 @@ _SECONDS = 2.0
 
 def caller_change_notifier(publisher: ChangePublisher) -> OnCallersChanged:
     """A function that notifies every process, in the background."""
-    return lambda tenant_id: publisher.publish(EVERYBODY, {tenant_id: 0})
+    return lambda tenant_id: publisher.publish(EVERYBODY, [tenant_id])
 
 
 @asynccontextmanager
@@ -50,7 +50,7 @@ async def _publish(settings: Settings, acted: Collection[UUID]) -> None:
     with suppress(RedisError, OSError, TimeoutError):
         async with asyncio.timeout(_SECONDS):
             publisher = ChangePublisher(redis)
-            publisher.publish(EVERYBODY, dict.fromkeys(acted, 0))
+            publisher.publish(EVERYBODY, acted)
             await publisher.aclose()
     with suppress(RedisError, OSError):
         await redis.aclose()

@@ -1,35 +1,35 @@
 """The bus of one process: wakes listeners when any process has written a graph of their tenant.
 
-One connection reads the streams of all tenants that have listeners. An entry only says which graph to look at, and a
-listener that was woken and has not looked yet need not be woken again: so nothing is ever queued for a listener. After
-Redis was unreachable, or when a stream is read for the first time, all listeners of the tenants concerned are woken:
-entries may have been missed.
+One connection is subscribed to the channels of all tenants that have listeners. A message only says which graph to look
+at, and a listener that was woken and has not looked yet need not be woken again: so nothing is ever queued for a
+listener. Redis confirms each subscription, also after it was unreachable. Then all listeners of the tenant are woken:
+messages may have been missed until then, and none are from then on.
 """
 
 import asyncio
+import random
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
 import structlog
-from opentelemetry.instrumentation.utils import suppress_instrumentation
-from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
+from recollect.settings import Settings
 from recollect.telemetry import metrics
-from recollect.valkey.change_stream import graph_of_entry, stream_of, time_of_entry
+from recollect.valkey.change_channel import channel_of, decode_change, tenant_of
+from recollect.valkey.client import connect_redis
 
-BLOCK_SECONDS = 5.0
-"""How long one read waits for entries."""
+SILENCE_SECONDS = 5.0
+"""How long Redis may send nothing before the bus asks whether it is there; and how long it may take to answer."""
 
 RETRY_SECONDS = 0.5
-"""How long the bus waits before it asks Redis again after it was unreachable."""
+"""How long the bus waits, on average, before it connects again. Gateways that were cut off together come one by one."""
 
-_HURRY_SECONDS = 0.05
-_AT_ONCE = 500
-_BEGINNING = b"0-0"
+_CANCEL_SECONDS = 0.1
 _FAILURES = (RedisError, OSError, TimeoutError)
 
 log = structlog.get_logger(__name__)
@@ -60,28 +60,22 @@ class Listener:
 
 
 class ChangeBus:
-    """The listeners of this process. `redis` must wait for answers longer than BLOCK_SECONDS, on two connections."""
+    """The listeners of this process."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._listeners: dict[UUID, set[Listener]] = {}
-        self._positions: dict[UUID, bytes] = {}
-        self._is_wanted = asyncio.Event()
-        self._client_id: int | None = None
-        self._hurrying: asyncio.Task[None] | None = None
+        self._followed: set[UUID] = set()
+        self._is_outdated = asyncio.Event()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Read streams inside."""
-        reading = asyncio.create_task(self._read(), name="changes")
+        """Receive messages inside."""
+        running = asyncio.create_task(self._run(), name="changes")
         try:
             yield
         finally:
-            for task in (reading, self._hurrying):
-                if task is not None:
-                    task.cancel()
-                    with suppress(asyncio.CancelledError):
-                        await task
+            await _end(running)
 
     @contextmanager
     def listening(self, tenant_id: UUID, graphs: frozenset[UUID] | None = None) -> Iterator[Listener]:
@@ -95,8 +89,7 @@ class ChangeBus:
         """Wake this listener on changes while the block lasts."""
         tenant_id = listener.tenant_id
         self._listeners.setdefault(tenant_id, set()).add(listener)
-        self._is_wanted.set()
-        self._hurry()
+        self._is_outdated.set()
         try:
             yield
         finally:
@@ -104,83 +97,91 @@ class ChangeBus:
             remaining.discard(listener)
             if not remaining:
                 del self._listeners[tenant_id]
-                self._positions.pop(tenant_id, None)
+                self._is_outdated.set()
 
     def is_following(self, tenant_id: UUID) -> bool:
-        """Whether the tenant's stream is being read; False while Redis is unreachable and before the first read."""
-        return tenant_id in self._positions
+        """Whether the tenant's changes are received; False while Redis is unreachable or has not confirmed it."""
+        return tenant_id in self._followed
 
     def wake_all(self) -> None:
         """Wake every listener."""
-        self._wake(self._listeners)
+        for tenant_id in self._listeners:
+            self._wake(tenant_id)
 
-    def _wake(self, tenants: Iterable[UUID]) -> None:
-        for tenant_id in list(tenants):
-            for listener in self._listeners.get(tenant_id, ()):
-                listener.wake()
+    def _wake(self, tenant_id: UUID, graph_id: UUID | None = None) -> None:
+        for listener in self._listeners.get(tenant_id, ()):
+            listener.wake(graph_id)
 
-    def _unread(self) -> list[UUID]:
-        return [tenant_id for tenant_id in self._listeners if tenant_id not in self._positions]
+    async def _run(self) -> None:
+        """Connect, and connect again whenever the connection is lost."""
+        while True:
+            try:
+                async with connect_redis(self._settings) as redis, redis.pubsub() as channels:
+                    await channels.connect()
+                    await self._follow(channels)
+            except _FAILURES as error:
+                log.debug("changes not received, will retry", reason=type(error).__name__)
+            finally:
+                self._followed.clear()
+            await asyncio.sleep(RETRY_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - spreads load, guards nothing
 
-    async def _read(self) -> None:
-        with suppress_instrumentation():
-            while True:
-                await self._is_wanted.wait()
-                try:
-                    async with self._redis.client() as connection:
-                        self._client_id = await connection.client_id()
-                        await self._follow(connection)
-                except _FAILURES as error:
-                    log.debug("change stream not read, will retry", reason=type(error).__name__)
-                    self._client_id = None
-                    self._positions.clear()
-                    await asyncio.sleep(RETRY_SECONDS)
+    async def _follow(self, channels: PubSub) -> None:
+        """Keep the tenants that have listeners subscribed, and receive messages; raises the errors of Redis."""
+        receiving = asyncio.create_task(self._receive(channels))
+        receiving.add_done_callback(lambda _: self._is_outdated.set())
+        requested: set[UUID] = set()
+        try:
+            while not receiving.done():
+                self._is_outdated.clear()
+                requested = await self._request(channels, requested)
+                await self._is_outdated.wait()
+        finally:
+            await _end(receiving)
 
-    async def _follow(self, connection: Redis) -> None:
-        """Read as long as there are listeners; raises the errors of Redis."""
-        while self._listeners:
-            await self._begin(connection)
-            streams: dict[Any, Any] = {stream_of(tenant_id): last_id for tenant_id, last_id in self._positions.items()}
-            tenants = {stream_of(tenant_id).encode(): tenant_id for tenant_id in self._positions}
-            if not streams:  # The last listener left meanwhile.
-                continue
-            found = await connection.xread(streams, count=_AT_ONCE, block=round(BLOCK_SECONDS * 1000))
-            for key, entries in found or ():
-                self._wake_by_entries(tenants.get(key), entries)
-        self._is_wanted.clear()
-        self._client_id = None
+    async def _request(self, channels: PubSub, requested: set[UUID]) -> set[UUID]:
+        """Change the subscriptions from those that were requested to those that are wanted now; returns the latter."""
+        wanted = set(self._listeners)
+        if missing := wanted - requested:
+            await channels.subscribe(*map(channel_of, missing))
+        if unwanted := requested - wanted:
+            await channels.unsubscribe(*map(channel_of, unwanted))
+        return wanted
 
-    async def _begin(self, connection: Redis) -> None:
-        """Begin to read new streams at their ends, and wake their listeners for the entries before that."""
-        unread = self._unread()
-        if not unread:
+    async def _receive(self, channels: PubSub) -> None:
+        """Handle what Redis sends; raises its errors, and TimeoutError once it answers no more."""
+        while True:
+            message = await channels.get_message(timeout=SILENCE_SECONDS)
+            if message is None:
+                await channels.ping()
+                message = await channels.get_message(timeout=SILENCE_SECONDS)
+                if message is None:
+                    raise TimeoutError
+            self._handle(message)
+            await asyncio.sleep(0)  # Messages that are here already are read without waiting: others go in between.
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        """Wake whom a message, or the confirmation of a subscription, concerns."""
+        kind = message["type"]
+        if kind == "pong":
             return
-        async with connection.pipeline(transaction=False) as pipe:
-            for tenant_id in unread:
-                pipe.xrevrange(stream_of(tenant_id), count=1)
-            for tenant_id, last in zip(unread, await pipe.execute(), strict=True):
-                if tenant_id in self._listeners:
-                    self._positions[tenant_id] = last[0][0] if last else _BEGINNING
-        self._wake(unread)
+        tenant_id = tenant_of(message["channel"])
+        if kind == "subscribe":
+            self._followed.add(tenant_id)
+            self._wake(tenant_id)
+        elif kind == "unsubscribe":
+            self._followed.discard(tenant_id)
+        elif (change := decode_change(message["data"])) is not None:
+            metrics.record_notification_lag(max(0.0, time.time() - change.published_at))
+            self._wake(tenant_id, change.graph_id)
 
-    def _wake_by_entries(self, tenant_id: UUID | None, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
-        if tenant_id is None or tenant_id not in self._listeners or not entries:
-            return
-        self._positions[tenant_id] = entries[-1][0]
-        metrics.record_notification_lag(max(0.0, time.time() - time_of_entry(entries[0][0])))
-        for graph_id in {graph_of_entry(fields) for _, fields in entries}:
-            for listener in self._listeners[tenant_id]:
-                if graph_id is not None:
-                    listener.wake(graph_id)
 
-    def _hurry(self) -> None:
-        """Interrupt the waiting read, where it leaves out the stream of a tenant that has listeners."""
-        if self._unread() and (self._hurrying is None or self._hurrying.done()):
-            self._hurrying = asyncio.create_task(self._unblock())
+async def _end(task: asyncio.Task[None]) -> None:
+    """Cancel a task, wait until it has ended, and raise what it raised.
 
-    async def _unblock(self) -> None:
-        # Repeatedly: it has no effect on a read that has not begun to wait.
-        with suppress_instrumentation(), suppress(*_FAILURES):
-            while self._unread() and self._client_id is not None:
-                await self._redis.client_unblock(self._client_id)
-                await asyncio.sleep(_HURRY_SECONDS)
+    Repeatedly: a cancellation that comes just when something was sent is lost (`asyncio.wait_for` of Python 3.11).
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=_CANCEL_SECONDS)
+    with suppress(asyncio.CancelledError):
+        task.result()

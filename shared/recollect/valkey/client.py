@@ -9,13 +9,13 @@ from recollect.settings import Settings
 MAX_CONNECTIONS = 50
 
 
-def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections: int = MAX_CONNECTIONS) -> Redis:
+def connect_redis(settings: Settings) -> Redis:
     """A client with short timeouts, for redis://, rediss:// or unix://; it connects when it is first used.
 
     Calls raise redis.exceptions.RedisError while Redis is unreachable, after two or three times
-    `redis_timeout_seconds` at most; `block_seconds` later for a client whose commands wait for something. Raises
-    InvalidInput when the address cannot be parsed. A rediss:// server must have a certificate for its name: by default,
-    the library accepts any certificate of an authority, and so it does with `ssl_check_hostname=false` in the address.
+    `redis_timeout_seconds` at most. Raises InvalidInput when the address cannot be parsed. A rediss:// server must have
+    a certificate for its name: by default, the library accepts any certificate of an authority, and so it does with
+    `ssl_check_hostname=false` in the address.
     """
     seconds = settings.redis_timeout_seconds
     tls_options = {"ssl_check_hostname": True} if settings.redis_url.startswith("rediss://") else {}
@@ -24,9 +24,9 @@ def connect_redis(settings: Settings, *, block_seconds: float = 0.0, connections
         # that hangs, the hundredth caller would wait a hundred timeouts.
         pool = BlockingConnectionPool.from_url(
             settings.redis_url,
-            max_connections=connections,
+            max_connections=MAX_CONNECTIONS,
             timeout=seconds,
-            socket_timeout=seconds + block_seconds,
+            socket_timeout=seconds,
             socket_connect_timeout=seconds,
             **tls_options,
         )

@@ -724,7 +724,7 @@ async def test_a_client_that_left_before_its_message_was_read_is_not_answered(
         Authenticator(Databases(db), settings.key_secret.get_secret_value().encode()),
         admission,
         Resources.of_settings(settings),
-        Streams(ChangeBus(connect_redis(settings)), admission, settings),
+        Streams(ChangeBus(settings), admission, settings),
         RECOLLECT,
     )
     messages = [{"type": "http.request", "body": part, "more_body": True} for part in sent]

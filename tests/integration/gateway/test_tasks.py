@@ -18,7 +18,7 @@ from recollect.jobs.kinds import FORGET_STATISTICS
 from recollect.postgres.database import Database
 from recollect.retention.compaction import service as compaction
 from recollect.settings import Settings
-from recollect.valkey.change_stream import ChangePublisher
+from recollect.valkey.change_channel import ChangePublisher
 from recollect.valkey.client import connect_redis
 from recollect_gateway.mcp_endpoint.confirmation import MAX_UNCONFIRMED
 from recollect_gateway.mcp_endpoint.errors import ERROR_META

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from recollect.caller import Caller
 from recollect.postgres.database import Database
 from recollect.settings import Settings
-from recollect.valkey.change_stream import stream_of
+from recollect.valkey.change_channel import channel_of
 from recollect_gateway.app import create_app
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import MODERN, RunningGateway, eventually, revision_of, serving
@@ -167,18 +167,18 @@ async def test_listeners_that_reconnect_miss_nothing_during_faults_of_redis(
     assert await revision_of(db, caller) == writes + 1
 
 
-@pytest.mark.proves("security: change-entries")
-async def test_forged_entries_in_the_change_stream_mislead_no_listener(
+@pytest.mark.proves("security: change-messages")
+async def test_forged_messages_in_the_channel_of_changes_mislead_no_listener(
     gateways: tuple[RunningGateway, RunningGateway], key: str, valkey: LocalValkey, agent: Agent, caller: Caller
 ) -> None:
     """Others who can write to Redis can make listeners read, but not deceive them."""
     one, two = gateways
     async with listening(two, key) as stream, one.http(key) as http, Redis.from_url(valkey.url) as redis:
-        await redis.set(stream_of(caller.tenant_id), "no stream")
-        await write(http)  # Redis refuses what is to be told.
-        await redis.delete(stream_of(caller.tenant_id))
-        for fields in ({"g": b"x" * 16, "r": "9" * 40}, {"other": "thing"}):
-            await redis.xadd(stream_of(caller.tenant_id), fields)
+        await redis.acl_setuser("default", enabled=True, reset_channels=True)
+        await write(http)  # Redis refuses what is to be published, and has cut the listeners off.
+        await redis.acl_setuser("default", enabled=True, channels=["*"])
+        for message in (b"x" * 24, b"\xff" * 24, b"another thing"):
+            await redis.publish(channel_of(caller.tenant_id), message)
         await write(http)
         assert [await next_revision(stream), await next_revision(stream)] == [2, 3]
 
