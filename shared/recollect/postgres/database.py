@@ -8,7 +8,7 @@ import asyncio
 import copy
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from typing import Protocol, Self
@@ -53,9 +53,8 @@ from recollect.valkey.caller_changes import OnCallersChanged
 OnCommit = Callable[[UUID, frozenset[str]], None]
 """Called after a commit with the tenant and the jobs to wake. Returns at once and never raises."""
 
-OnWritten = Callable[[UUID, Mapping[UUID, int]], None]
-"""Called after a commit with the tenant and the newest revision of each graph that was written. Returns at once and
-never raises."""
+OnWritten = Callable[[UUID, Collection[UUID]], None]
+"""Called after a commit with the tenant and the graphs that were written. Returns at once and never raises."""
 
 _SET_PERSON = "SELECT set_config('recollect.person_id', $1, true)"
 _SET_PERSON_WITHIN = f"{_SET_PERSON}, require_served($2)"

@@ -169,7 +169,7 @@ class Transaction(Session):
         self.prepared: PreparedTexts | None = None
         self.embedded = 0
         self.jobs: set[str] = set()
-        self.written: dict[UUID, int] = {}
+        self.written: set[UUID] = set()
         self.acted = False
         self.undoes_act = False
 
@@ -216,12 +216,9 @@ class Transaction(Session):
         """Wake the worker for `job` once this transaction has committed (best effort: the work is in the tables)."""
         self.jobs.add(job)
 
-    def announce(self, graph_id: UUID, revision: int = 0) -> None:
-        """Notify listeners that this graph was written, once this transaction has committed (best effort).
-
-        `revision` 0: it was made or deleted.
-        """
-        self.written[graph_id] = max(revision, self.written.get(graph_id, 0))
+    def announce(self, graph_id: UUID) -> None:
+        """Notify listeners that this graph was written, once this transaction has committed (best effort)."""
+        self.written.add(graph_id)
 
     def undo_act(self) -> None:
         """Mark this transaction as one that takes the requested act back, or records that it was not done.
@@ -245,7 +242,7 @@ class Transaction(Session):
     @asynccontextmanager
     async def dry_run(self) -> AsyncIterator[None]:
         """Roll back the writes of the block and release their locks: a dry run, which finds the result by doing it."""
-        jobs, written, plans = set(self.jobs), dict(self.written), (self.plan, self._current_plan)
+        jobs, written, plans = set(self.jobs), set(self.written), (self.plan, self._current_plan)
         await self._connection.execute("SAVEPOINT trial")
         try:
             yield

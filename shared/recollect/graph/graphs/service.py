@@ -320,7 +320,7 @@ async def _record(tx: Transaction, revision: Revision, *, is_new: bool = False) 
     Raises QuotaExceeded where the plan does not allow it.
     """
     written = await store.record_revision(tx, revision)
-    tx.announce(revision.graph.id, revision.number)
+    tx.announce(revision.graph.id)
     quotas.require_nodes(tx, written.quotas, nodes=written.nodes, added=revision.nodes_added)
     stored = written.stored_bytes - revision.stored_bytes
     if revision.removes or stored <= ROW_BYTES["changes"]:  # It adds at most its row in the log.
