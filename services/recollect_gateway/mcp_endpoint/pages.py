@@ -30,16 +30,18 @@ def paged(
     limit: int | None,
     offset: int = 0,
     next_offset: int | None = None,
+    related_items: int = 0,
 ) -> PagedReply:
     """List the rows that fit a page, or all of them where a limit was given.
 
     `reply` renders some rows and the offset of the next page, which is `next_offset` after the last of all rows.
+    `related_items`: how many relations or the like come with all rows.
     """
 
     def render(count: int) -> Reply:
         return reply(list(rows[:count]), next_offset if count == len(rows) else offset + count)
 
-    return PagedReply(len(rows), render, pages=_pages(limit))
+    return PagedReply(len(rows), render, pages=_pages(limit), related_items=related_items)
 
 
 def cut_short(

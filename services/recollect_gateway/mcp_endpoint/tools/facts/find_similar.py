@@ -20,7 +20,7 @@ from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     OwnedReadArguments,
     Passed,
     Threshold,
-    edges_out,
+    edge_out,
     graph_of,
     node_fields,
     node_id,
@@ -69,12 +69,16 @@ async def find_similar(call: Call, arguments: FindSimilar) -> Reply | PagedReply
             edges=arguments.include_relations,
         )
         owner_id = await graphs.name_of(view.tx, graph)
+    page = found[offset:end]
     return paged(
-        [await _similar_out(similar, owner_id) for similar in found[offset:end]],
-        lambda rows, next_offset: Reply(SimilarNodes(True, rows, next_offset)),
+        page,
+        lambda rows, next_offset: Reply(
+            SimilarNodes(True, [_similar_out(similar, owner_id) for similar in rows], next_offset)
+        ),
         limit=arguments.limit,
         offset=offset,
         next_offset=end if len(found) > end < MAX_FOUND else None,
+        related_items=sum(len(similar.edges) for similar in page),
     )
 
 
@@ -86,7 +90,7 @@ FIND_SIMILAR = facts_tool(
 )
 
 
-async def _similar_out(similar: SimilarFact, owner_id: str) -> SimilarNode:
+def _similar_out(similar: SimilarFact, owner_id: str) -> SimilarNode:
     """A similar fact."""
-    relations = await edges_out(similar.edges)
+    relations = [edge_out(edge) for edge in similar.edges]
     return SimilarNode(**node_fields(similar.node, owner_id), score=round(similar.score, 4), relations=relations)

@@ -16,7 +16,7 @@ from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     NodeId,
     NodeOut,
     OwnedReadArguments,
-    edges_out,
+    edge_out,
     graph_of,
     node_id,
     node_out,
@@ -56,15 +56,13 @@ async def get_context(call: Call, arguments: GetContext) -> Reply | PagedReply:
         )
         owner_id = await graphs.name_of(view.tx, graph)
     nodes = [node_out(node, owner_id) for node in found.nodes]
-    edges = await edges_out(found.edges)
 
     def reply(page: list[NodeOut], cut: str | None) -> Reply:
-        ids = {node.id for node in page}
-        return Reply(
-            NodeContext(True, page, [edge for edge in edges if edge.from_id in ids and edge.to_id in ids], cut)
-        )
+        ids = {node.node_id for node in found.nodes[: len(page)]}
+        edges = [edge_out(edge) for edge in found.edges if edge.from_node in ids and edge.to_node in ids]
+        return Reply(NodeContext(True, page, edges, cut))
 
-    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
+    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(found.edges))
 
 
 GET_CONTEXT = facts_tool(

@@ -1,13 +1,15 @@
 """The tool `get_trace`."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated
+from uuid import UUID
 
 from msgspec import Meta, Struct
 
 from recollect.graph.graphs import service as graphs
+from recollect.graph.relations.model import Edge
 from recollect.memory import exploring
-from recollect.memory.exploring import Neighbourhood
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
 from recollect_gateway.mcp_endpoint.tool import PagedReply, Reply
@@ -17,7 +19,7 @@ from recollect_gateway.mcp_endpoint.tools.facts.shapes import (
     NodeId,
     NodeOut,
     OwnedReadArguments,
-    edges_out,
+    edge_out,
     graph_of,
     node_id,
     node_out,
@@ -61,11 +63,13 @@ async def get_trace(call: Call, arguments: GetTrace) -> Reply | PagedReply:
     async with call.transaction() as tx:
         found = await exploring.traced(tx, search, paths)
         owner_id = await graphs.name_of(tx, graph)
+    nodes = {node.node_id: node_out(node, owner_id) for node in found.nodes}
     return cut_short(
-        await _paths_out(found, owner_id),
-        lambda paths, cut: Reply(Trace(True, paths, cut)),
+        found.paths,
+        lambda paths, cut: Reply(Trace(True, [_path_out(path, nodes, found.edges) for path in paths], cut)),
         limit=arguments.max_paths,
         cut=found.cut,
+        related_items=len(found.paths) * len(found.edges),
     )
 
 
@@ -77,12 +81,8 @@ GET_TRACE = facts_tool(
 )
 
 
-async def _paths_out(found: Neighbourhood, owner_id: str) -> list[PathOut]:
-    """Paths, each with its own nodes and relations."""
-    nodes = {node.node_id: node_out(node, owner_id) for node in found.nodes}
-    paths = []
-    for path in found.paths:
-        steps = {frozenset(step) for step in pairwise(path)}
-        edges = [edge for edge in found.edges if frozenset((edge.from_node, edge.to_node)) in steps]
-        paths.append(PathOut([nodes[node] for node in path], await edges_out(edges), len(path) - 1))
-    return paths
+def _path_out(path: Sequence[UUID], nodes: Mapping[UUID, NodeOut], edges: Iterable[Edge]) -> PathOut:
+    """A path with its own nodes and relations."""
+    steps = {frozenset(step) for step in pairwise(path)}
+    own = [edge_out(edge) for edge in edges if frozenset((edge.from_node, edge.to_node)) in steps]
+    return PathOut([nodes[node] for node in path], own, len(path) - 1)

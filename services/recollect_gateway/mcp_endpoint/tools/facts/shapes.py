@@ -3,7 +3,6 @@
 Times are integer milliseconds since 1970; vectors are not part of answers.
 """
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -11,7 +10,6 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from recollect.errors import ErrorCode, InvalidInput, NotFound, require_none
-from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs import service as graphs
 from recollect.graph.lineages.model import Version
 from recollect.graph.relations.model import Edge
@@ -159,12 +157,8 @@ def node_out(node: Version, owner_id: str, *, versioned: bool = False) -> NodeOu
     return NodeOut(**node_fields(node, owner_id), version=node.version if versioned else None)
 
 
-async def edges_out(edges: Iterable[Edge]) -> list[EdgeOut]:
-    """Relations in the contract's shape."""
-    return await map_yielding(edges, _edge_out)
-
-
-def _edge_out(e: Edge) -> EdgeOut:
+def edge_out(e: Edge) -> EdgeOut:
+    """A relation in the contract's shape."""
     return EdgeOut(str(e.id), str(e.from_node), str(e.to_node), e.type, e.metadata, milliseconds(e.created_at))
 
 

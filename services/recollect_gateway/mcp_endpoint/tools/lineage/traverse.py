@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.relations.model import Direction, Walk
 from recollect.memory import exploring
 from recollect_gateway.calls import Call
@@ -77,14 +76,13 @@ async def traverse(call: Call, arguments: Traverse) -> Reply | PagedReply:
             max_nodes=arguments.max_nodes or MAX_NODES,
         )
     nodes = [TraversedNode(node_out(node, found.graphs[node.graph_id]), depth) for node, depth in found.nodes]
-    edges = await map_yielding(found.links, edge_out)
 
     def reply(page: list[TraversedNode], cut: str | None) -> Reply:
-        left_out = {traversed.node.lineage_id for traversed in nodes[len(page) :]}
-        page_edges = [edge for edge in edges if not left_out & {edge.from_lineage, edge.to_lineage}]
-        return Reply(Traversal(page, page_edges, cut or ""))
+        left_out = {node.node_id for node, _ in found.nodes[len(page) :]}
+        links = [link for link in found.links if not left_out & {link.edge.from_node, link.edge.to_node}]
+        return Reply(Traversal(page, [*map(edge_out, links)], cut or ""))
 
-    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(edges))
+    return cut_short(nodes, reply, limit=arguments.max_nodes, cut=found.cut, related_items=len(found.links))
 
 
 TRAVERSE = ToolSpec(

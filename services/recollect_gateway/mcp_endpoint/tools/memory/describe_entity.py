@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.nodes.model import unique
+from recollect.graph.relations.model import Relation
 from recollect.memory import reading
 from recollect_gateway.calls import Call
 from recollect_gateway.mcp_endpoint.pages import cut_short
@@ -34,16 +34,18 @@ async def describe_entity(call: Call, arguments: DescribeEntity) -> Reply | Page
     """Show an entity with its relations and neighbours, as far as they fill a page; raises NotFound."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
         found = await reading.describe(view, arguments.name)
-    relations = await map_yielding(found.relations, relation_out)
+    degree = len(found.relations)
 
-    def reply(page: list[RelationOut], cut: str | None) -> Reply:
+    def reply(page: list[Relation], cut: str | None) -> Reply:
         entity = entity_out(found.entities[0])
-        neighbours = unique(end for relation in page for end in (relation.from_, relation.to) if end != entity.name)
-        count = f"{'more than ' if found.cut else ''}{len(relations)}"
+        neighbours = unique(
+            end for relation in page for end in (relation.source, relation.target) if end != entity.name
+        )
+        count = f"{'more than ' if found.cut else ''}{degree}"
         note = None if cut is None else f"{len(page)} of {count} relations: search_relations lists all."
-        return Reply(DescribedEntity(entity, page, neighbours, len(relations), cut), note=note)
+        return Reply(DescribedEntity(entity, [*map(relation_out, page)], neighbours, degree, cut), note=note)
 
-    return cut_short(relations, reply, limit=None, cut=found.cut)
+    return cut_short(found.relations, reply, limit=None, cut=found.cut)
 
 
 DESCRIBE_ENTITY = ToolSpec(

@@ -2,7 +2,6 @@
 
 from msgspec import Struct
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.hierarchy import service as hierarchy
 from recollect.graph.hierarchy.model import EntityPage, PageRequest
 from recollect.graph.relations.model import Subgraph
@@ -58,7 +57,7 @@ class Subtree(Struct, rename="camel", omit_defaults=True, frozen=True):
 async def get_ancestors(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the ancestors of an entity."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
+        return _entities(arguments, await hierarchy.get_ancestors(view, arguments.entity_name, arguments.page))
 
 
 GET_ANCESTORS = organize_tool(
@@ -72,7 +71,7 @@ GET_ANCESTORS = organize_tool(
 async def get_children(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the children of an entity."""
     async with call.searching(arguments.graph, arguments.as_of) as view:
-        return await _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
+        return _entities(arguments, await hierarchy.get_children(view, arguments.entity_name, arguments.page))
 
 
 GET_CHILDREN = organize_tool(
@@ -86,7 +85,7 @@ GET_CHILDREN = organize_tool(
 async def get_descendants(call: Call, arguments: Around) -> Reply | PagedReply:
     """Read the descendants of an entity."""
     async with call.reading(arguments.graph, arguments.as_of) as view:
-        return await _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
+        return _entities(arguments, await hierarchy.get_descendants(view, arguments.entity_name, arguments.page))
 
 
 GET_DESCENDANTS = organize_tool(
@@ -100,7 +99,7 @@ GET_DESCENDANTS = organize_tool(
 async def get_root_entities(call: Call, arguments: GetRootEntities) -> Reply | PagedReply:
     """Read the entities without a parent."""
     async with call.searching(arguments.graph, arguments.as_of) as view:
-        return await _entities(arguments, await hierarchy.get_roots(view, arguments.page))
+        return _entities(arguments, await hierarchy.get_roots(view, arguments.page))
 
 
 GET_ROOT_ENTITIES = organize_tool(
@@ -126,13 +125,14 @@ GET_SUBTREE = organize_tool(
 )
 
 
-async def _entities(arguments: Paged, found: EntityPage) -> Reply | PagedReply:
+def _entities(arguments: Paged, found: EntityPage) -> Reply | PagedReply:
     return paged(
-        await map_yielding(found.entities, organized),
-        lambda rows, next_offset: bare(OrganizedEntities(rows, next_offset), more_note(next_offset)),
+        found.entities,
+        lambda rows, next_offset: bare(OrganizedEntities([*map(organized, rows)], next_offset), more_note(next_offset)),
         limit=arguments.limit,
         offset=arguments.offset,
         next_offset=found.next_offset,
+        related_items=sum(len(entity.tags) for entity in found.entities),
     )
 
 
