@@ -43,7 +43,10 @@ async def test_a_worker_analyses_only_passages_of_its_tenant(
         assert await word_rebuild.rebuild_page(tx) > 0
         theirs = await owner.fetch("SELECT id, graph_id FROM passages WHERE tenant_id = $1", other.caller.tenant_id)
         for row in theirs:
-            assert await store.replace_words(tx, row["graph_id"], [Reanalysis(row["id"], "'x':1", ())]) == 0
+            assert (
+                await store.replace_words(tx, row["graph_id"], [Reanalysis(row["id"], row["graph_id"], "'x':1", ())])
+                == 0
+            )
     for neighbour, version in ((mine, 3), (other, 1)):
         rows = await owner.fetch(VERSIONS, neighbour.caller.tenant_id)
         assert {row["words_version"] for row in rows} == {version}

@@ -9,7 +9,6 @@ from uuid import UUID
 import msgspec
 
 from recollect.errors import InvalidInput
-from recollect.fairness.computing import map_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.view import GraphView
@@ -173,7 +172,7 @@ async def _explored(
     named = [edge for edge in edges if edge.from_node in labels and edge.to_node in labels]
     triples = [(labels[edge.from_node], labels[edge.to_node], edge.type) for edge in named]
     explored = [_neighbour(node, texts.get(node.node_id, ())) for node in live]
-    count = await subgraphs.count_fitting(view, triples, taken=sum(await map_yielding(explored, _listed_bytes)))
+    count = await subgraphs.count_fitting(view, triples, taken=sum(map(_listed_bytes, explored)))
     return Explored(
         nodes=explored,
         labels=labels,

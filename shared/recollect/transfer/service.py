@@ -8,7 +8,6 @@ from msgspec import structs
 from recollect.accounts.audit import service as audit
 from recollect.accounts.audit.model import Action, named
 from recollect.errors import InvalidInput
-from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs import service as graphs
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.nodes import naming
@@ -121,7 +120,7 @@ async def _under_stored_names(
     stored = await naming.find_other_forms(tx, graph, names, before=before)
     if not stored:
         return list(items)
-    return await map_yielding(items, lambda item: replace(item, record=renamed(item.record, stored)))
+    return [replace(item, record=renamed(item.record, stored)) for item in items]
 
 
 _TYPES = (EntityRecord, FactRecord, RelationRecord, Placement)

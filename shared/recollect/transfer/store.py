@@ -8,7 +8,6 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.graphs.model import Graph
 from recollect.graph.nodes.model import any_case
 from recollect.postgres.sql import Queries
@@ -60,8 +59,9 @@ async def nodes_as_of(
     `hidden`: outdated and archived ones, too. At most `limit`, and about `max_bytes` of texts, metadata and
     observations.
     """
-    rows = await tx.fetch(
+    rows = await tx.fetch_as(
         queries.nodes_as_of,
+        _shown_node,
         **_state(snapshot, selection),
         after=after,
         limit=limit,
@@ -69,8 +69,7 @@ async def nodes_as_of(
         named=named,
         hidden=hidden,
     )
-    nodes = await map_yielding(_shown(rows), _exported_node)
-    return ExportPage(nodes, rows[-1]["id"] if rows else None)
+    return _export_page(rows)
 
 
 async def relations_as_of(
@@ -89,8 +88,9 @@ async def relations_as_of(
     `hidden`: also those of outdated and archived nodes. At most `limit`, and about `max_bytes` of metadata and of
     facts at their ends.
     """
-    rows = await tx.fetch(
+    rows = await tx.fetch_as(
         queries.relations_as_of,
+        _shown_edge,
         **_state(snapshot, selection),
         after=after,
         limit=limit,
@@ -98,8 +98,7 @@ async def relations_as_of(
         named=named,
         hidden=hidden,
     )
-    edges = await map_yielding(_shown(rows), _exported_edge)
-    return ExportPage(edges, rows[-1]["id"] if rows else None)
+    return _export_page(rows)
 
 
 async def find_facts(tx: Transaction, graph: Graph, ends: Sequence[FactKey]) -> dict[FactKey, UUID]:
@@ -138,8 +137,17 @@ def _state(snapshot: Snapshot, selection: ExportSelection) -> dict[str, Any]:
     }
 
 
-def _shown(rows: Sequence[asyncpg.Record]) -> list[asyncpg.Record]:
-    return [row for row in rows if row["shown"]]
+def _export_page(rows: Sequence[tuple[UUID, T | None]]) -> ExportPage[T]:
+    """The page that these rows make: the id of each, and what is shown of it, if anything."""
+    return ExportPage([item for _, item in rows if item is not None], rows[-1][0] if rows else None)
+
+
+def _shown_node(row: asyncpg.Record) -> tuple[UUID, ExportedNode | None]:
+    return row["id"], _exported_node(row) if row["shown"] else None
+
+
+def _shown_edge(row: asyncpg.Record) -> tuple[UUID, ExportedEdge | None]:
+    return row["id"], _exported_edge(row) if row["shown"] else None
 
 
 def _exported_node(row: asyncpg.Record) -> ExportedNode:

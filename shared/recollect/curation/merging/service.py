@@ -7,7 +7,6 @@ from uuid import UUID
 from recollect.curation.dismissals import service as dismissals
 from recollect.curation.merging.model import MergedEntity, RedirectedRelations
 from recollect.errors import Conflict, ErrorCode, InvalidInput, TooLarge
-from recollect.fairness.computing import map_yielding
 from recollect.graph.aliases import service as aliases
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs.model import Revision
@@ -152,7 +151,7 @@ async def _redirect(tx: Transaction, revision: Revision, survivor: UUID, others:
     own = [edge for edge in edges if edge.graph_id == revision.graph.id]
     added = loops = 0
     async for page in relations.with_metadata(view, own):
-        moved = await map_yielding(page, lambda edge: _moved(edge, survivor, merged_ids))
+        moved = [_moved(edge, survivor, merged_ids) for edge in page]
         without_loops = [edge for edge in moved if edge.from_node != edge.to_node]
         added += len(await relations.add_edges(tx, revision, without_loops))
         loops += len(moved) - len(without_loops)

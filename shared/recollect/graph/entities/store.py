@@ -8,7 +8,6 @@ from uuid import UUID
 
 import asyncpg
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.entities.model import Entity, NewEntity, ObservationsSize, SimilarName
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
@@ -37,9 +36,8 @@ async def insert_entities(
 
     By the name that the batch has.
     """
-    given = await map_yielding(entities, _row)
-    names = {row["version_id"]: row["name"] for row in given}
-    encoded = await json_rows(given, dict)
+    names = {new_id(): entity.name for entity in entities}
+    encoded = await json_rows(zip(names, entities, strict=True), lambda version: _row(*version))
     rows = await tx.fetch(queries.insert_entities, **revision.parameters, subject=tx.caller.subject, entities=encoded)
     return {names[row["version_id"]]: InsertedEntity(row["id"], row["name"], row["promoted"]) for row in rows}
 
@@ -61,14 +59,14 @@ async def open_entities(view: GraphView, names: Sequence[str], *, max_bytes: int
 
     They come without observations, and with False, where these exceed `max_bytes` in all.
     """
-    return await _entities(await view.fetch(queries.open_entities, names=names, max_bytes=max_bytes))
+    return _with_wholeness(await view.fetch_as(queries.open_entities, _entity, names=names, max_bytes=max_bytes))
 
 
 async def entities_by_id(
     view: GraphView, node_ids: Sequence[UUID], *, max_bytes: int | None
 ) -> tuple[list[Entity], bool]:
     """Entities in the order of `node_ids`; without observations, and with False, where these exceed `max_bytes`."""
-    return await _entities(await view.fetch(queries.entities_by_id, node_ids=node_ids, max_bytes=max_bytes))
+    return _with_wholeness(await view.fetch_as(queries.entities_by_id, _entity, node_ids=node_ids, max_bytes=max_bytes))
 
 
 async def measure_observations(view: GraphView, node_ids: Sequence[UUID]) -> dict[UUID, ObservationsSize]:
@@ -114,10 +112,10 @@ async def mark_compared(tx: Transaction, graph: Graph, node_ids: Sequence[UUID],
     await tx.execute(queries.mark_compared, graph_id=graph.id, compared_at=at, node_ids=node_ids)
 
 
-def _row(entity: NewEntity) -> dict[str, Any]:
+def _row(version_id: UUID, entity: NewEntity) -> dict[str, Any]:
     return {
         "id": new_id(),
-        "version_id": new_id(),
+        "version_id": version_id,
         "name": entity.name,
         "kind": entity.kind,
         "tags": entity.tags,
@@ -130,10 +128,12 @@ def _row(entity: NewEntity) -> dict[str, Any]:
     }
 
 
-async def _entities(rows: Sequence[asyncpg.Record]) -> tuple[list[Entity], bool]:
+def _with_wholeness(found: Sequence[tuple[Entity, bool]]) -> tuple[list[Entity], bool]:
     """Entities, and whether their observations were read: all of them, or none."""
-    return await map_yielding(rows, _entity), all(row["observations"] is not None for row in rows)
+    return [entity for entity, _ in found], all(is_whole for _, is_whole in found)
 
 
-def _entity(row: asyncpg.Record) -> Entity:
-    return Entity(**{**row, "observations": tuple(row["observations"] or ()), "tags": tuple(row["tags"])})
+def _entity(row: asyncpg.Record) -> tuple[Entity, bool]:
+    """An entity, and whether its observations were read."""
+    entity = Entity(**{**row, "observations": tuple(row["observations"] or ()), "tags": tuple(row["tags"])})
+    return entity, row["observations"] is not None

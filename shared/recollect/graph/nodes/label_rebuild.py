@@ -3,10 +3,8 @@
 Labels of the old and of the new analysis are found until all are rebuilt.
 """
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.nodes import store
 from recollect.postgres.transactions import Transaction
-from recollect.words.analysis import label_vector
 
 
 async def rebuild_page(tx: Transaction, *, limit: int) -> int:
@@ -15,8 +13,7 @@ async def rebuild_page(tx: Transaction, *, limit: int) -> int:
     It is idempotent and safe beside other workers and writes: a node that another transaction has locked is skipped.
     Either that transaction analyses its labels, or a later call does.
     """
-    nodes = await store.list_other_labels(tx, limit=limit)
-    labels = await map_yielding(nodes, lambda node: label_vector(node.summary, node.tags))
-    if nodes:
-        await store.replace_labels(tx, [node.id for node in nodes], labels)
-    return len(nodes)
+    analysed = await store.list_other_labels(tx, limit=limit)
+    if analysed:
+        await store.replace_labels(tx, [node_id for node_id, _ in analysed], [labels for _, labels in analysed])
+    return len(analysed)

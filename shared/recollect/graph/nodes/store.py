@@ -60,15 +60,6 @@ class RemovedNode:
     observations: int
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledNode:
-    """A node's labels."""
-
-    id: UUID
-    summary: str | None
-    tags: Sequence[str]
-
-
 async def insert_placeholders(tx: Transaction, revision: Revision, names: Sequence[str]) -> list[NodeRef]:
     """Create a placeholder for each of these names that no live node has; return the new placeholders."""
     ids, version_ids = [new_id() for _ in names], [new_id() for _ in names]
@@ -282,9 +273,14 @@ async def find_homes(tx: Transaction, node_ids: Sequence[UUID]) -> dict[UUID, UU
     return {row["id"]: row["graph_id"] for row in await tx.fetch(queries.find_homes, node_ids=node_ids)}
 
 
-async def list_other_labels(tx: Transaction, *, limit: int) -> list[LabelledNode]:
-    """The oldest nodes of the tenant whose labels a former analysis of words found, locked."""
-    return await tx.fetch_objects(queries.list_other_labels, LabelledNode, labels_version=LABELS_VERSION, limit=limit)
+async def list_other_labels(tx: Transaction, *, limit: int) -> list[tuple[UUID, str | None]]:
+    """The oldest nodes of the tenant whose labels a former analysis of words found, locked: id and words."""
+    return await tx.fetch_as(
+        queries.list_other_labels,
+        lambda row: (row["id"], label_vector(row["summary"], row["tags"])),
+        labels_version=LABELS_VERSION,
+        limit=limit,
+    )
 
 
 async def replace_labels(tx: Transaction, ids: Sequence[UUID], labels: Sequence[str | None]) -> int:

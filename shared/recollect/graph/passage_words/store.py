@@ -25,9 +25,14 @@ async def tenants_with_other_words(session: Session) -> list[UUID]:
     return [row["tenant_id"] for row in await session.fetch(queries.tenants_with_other_words)]
 
 
-async def list_other_words(tx: Transaction, *, limit: int) -> list[AnalysedPassage]:
-    """The oldest passages of the tenant that a former analysis made."""
-    return await tx.fetch_objects(queries.list_other_words, AnalysedPassage, words_version=WORDS_VERSION, limit=limit)
+async def list_other_words(tx: Transaction, *, limit: int) -> list[Reanalysis]:
+    """The oldest passages of the tenant that a former analysis made, analysed anew."""
+    return await tx.fetch_as(
+        queries.list_other_words,
+        lambda row: AnalysedPassage(**row).reanalysed(),
+        words_version=WORDS_VERSION,
+        limit=limit,
+    )
 
 
 async def replace_words(tx: Transaction, graph_id: UUID, analysed: Sequence[Reanalysis]) -> int:

@@ -8,18 +8,12 @@ from collections.abc import Sequence
 from itertools import groupby
 from uuid import UUID
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.passage_words import store
-from recollect.graph.passage_words.model import AnalysedPassage, Reanalysis
+from recollect.graph.passage_words.model import Reanalysis
 from recollect.graph.passages import service as passages
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
-from recollect.text.unicode_forms import normal
-from recollect.words.analysis import passage_vector
-from recollect.words.dates.day_numbers import named_days
-from recollect.words.dates.phrase_tables import LANGUAGES
-from recollect.words.dates.phrases import ranges_of, times_in
 
 REBUILT_AT_ONCE = 200
 """Passages that one transaction analyses anew."""
@@ -46,18 +40,8 @@ async def rebuild_page(tx: Transaction) -> int:
     return len(page)
 
 
-async def _rebuild(tx: Transaction, graph_id: UUID, of_graph: Sequence[AnalysedPassage]) -> None:
-    analysed = await map_yielding(of_graph, _analysed)
+async def _rebuild(tx: Transaction, graph_id: UUID, analysed: Sequence[Reanalysis]) -> None:
     await passages.raise_index_epoch(tx, graph_id)
     await store.replace_words(tx, graph_id, analysed)
     if not await store.any_other_words(tx, graph_id):
         await store.forget_counts(tx, graph_id)
-
-
-def _analysed(passage: AnalysedPassage) -> Reanalysis:
-    said_at = passage.said
-    if said_at is None:
-        return Reanalysis(passage.id, passage_vector(passage.text, about=passage.about), ())
-    words = passage_vector(passage.text, about=passage.about, said_on=said_at.date(), labels=passage.labels)
-    times = times_in(LANGUAGES, normal(passage.text))
-    return Reanalysis(passage.id, words, named_days(ranges_of(times, said_at.date())))
