@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from rapidfuzz.distance import Indel
 
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collect_yielding
 
 MAX_WORDS = 2_000
 """Words of a text that is compared. Longer ones are shown one after the other."""
@@ -32,7 +32,7 @@ async def diffs_of(pairs: Iterable[tuple[str, str]]) -> list[list[Part]]:
         words += len(_WORDS.findall(old)) + len(_WORDS.findall(new))
         return diff_words(old, new) if words <= MAX_PAGE_WORDS else _apart(old, new)
 
-    return await map_yielding(pairs, pieces)
+    return await collect_yielding(map(pieces, pairs))
 
 
 def diff_words(old: str, new: str) -> list[Part]:

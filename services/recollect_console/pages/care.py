@@ -17,7 +17,7 @@ from recollect.curation.duplicates.model import Proposal
 from recollect.curation.merging.model import MergedEntity
 from recollect.curation.validation import service as validation
 from recollect.errors import InvalidInput
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import ListedObservations
 from recollect.graph.graphs.view import GraphView
@@ -233,8 +233,8 @@ async def _pairs(view: GraphView, found: Sequence[Proposal]) -> list[Pair]:
     versions = {version.node_id: version for version in await lineages.get_nodes(view, ids)}
     texts = await entities.observations_of(view, ids) if ids else {}
     there = [each for each in found if each.node_id in versions and each.other_id in versions]
-    return await map_yielding(
-        there, lambda each: Pair(each, _sides(versions[each.node_id], versions[each.other_id], texts))
+    return await collect_yielding(
+        Pair(each, _sides(versions[each.node_id], versions[each.other_id], texts)) for each in there
     )
 
 

@@ -8,14 +8,13 @@ takes more processor time than allowed is refused. It holds no transaction: its 
 written after. Where a write has to compute something in between, `compute_while_locked` gives way to nobody.
 
 Work in many short parts, such as turning rows into values, stays on the event loop and lets other calls go on in
-between: `each` and `interleave`.
+between: `collect_yielding` and `interleave` (ADR 34).
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Generic, TypeVar
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -28,7 +27,6 @@ from recollect.errors import ErrorCode, TooLarge
 from recollect.fairness.slots import yield_to_others
 
 A = TypeVar("A")
-B = TypeVar("B")
 T = TypeVar("T")
 
 Slices = Generator[None, None, T]
@@ -41,7 +39,7 @@ SLICE_SECONDS = 0.1
 """Processor time of one turn; also the longest that a computation goes on after its caller left."""
 
 MAX_BLOCKING_SECONDS = 0.002
-"""How long `each` holds the event loop before it lets other calls go on."""
+"""How long `collect_yielding` holds the event loop before it lets other calls go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,27 +113,19 @@ def in_one_slice(function: Callable[[], T]) -> Slices[T]:
     return function()
 
 
-async def map_yielding(items: Iterable[A], make: Callable[[A], B]) -> list[B]:
-    """The results of `make` for each item, in order; other calls go on in between."""
-    results: list[B] = []
+async def collect_yielding(items: Iterable[A]) -> list[A]:
+    """The items of a generator as a list. Other calls go on while they are made.
+
+    It looks at the clock after each item: a generator that drops most of what it looks at gives None for it instead.
+    """
+    made: list[A] = []
     yield_at = time.perf_counter() + MAX_BLOCKING_SECONDS
     for item in items:
-        results.append(make(item))
+        made.append(item)
         if time.perf_counter() > yield_at:
             await asyncio.sleep(0)
             yield_at = time.perf_counter() + MAX_BLOCKING_SECONDS
-    return results
-
-
-async def filter_yielding(items: Iterable[A], is_kept: Callable[[A], bool]) -> list[A]:
-    """The items for which `is_kept` is true, in order; other calls go on in between."""
-    candidates = list(items)
-    return list(compress(candidates, await map_yielding(candidates, is_kept)))
-
-
-async def collected(items: Iterable[A]) -> list[A]:
-    """The items of a generator, in order; other calls go on while they are made."""
-    return await map_yielding(items, lambda item: item)
+    return made
 
 
 def batches(items: Sequence[A], size: int) -> Iterator[Sequence[A]]:

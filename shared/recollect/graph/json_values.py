@@ -1,9 +1,12 @@
 """Values of JSON documents, such as metadata."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+
+from recollect.fairness.computing import collect_yielding
 
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
@@ -14,6 +17,11 @@ def same_json(left: Any, right: Any) -> bool:
     Nothing here goes through the values one by one: metadata may have tens of thousands.
     """
     return left is right or (left == right and _as_written(left, right))
+
+
+async def encoded_sizes(values: Iterable[Any]) -> list[int]:
+    """The bytes that each of these values takes in JSON. Other calls go on in between."""
+    return await collect_yielding(len(msgspec.json.encode(value)) for value in values)
 
 
 def _as_written(left: Any, right: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from recollect.errors import InvalidInput, RecollectError
-from recollect.fairness.computing import collected
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import service as lineages
@@ -169,7 +169,7 @@ async def _prepared(
             if key is not None:
                 seen.add(key)
 
-    return await collected(map(prepare, zip(writes, heads, strict=True)))
+    return await collect_yielding(map(prepare, zip(writes, heads, strict=True)))
 
 
 def _draft(revision: Revision, write: NodeWrite, head: NodeHead | None) -> Draft | WrittenNode:

@@ -6,7 +6,6 @@ from typing import Literal
 from uuid import UUID
 
 from recollect.errors import InvalidInput
-from recollect.fairness.computing import map_yielding
 from recollect.graph.derivations import service as derivations
 from recollect.graph.graphs.model import Revision
 from recollect.graph.nodes import service as nodes
@@ -65,8 +64,7 @@ async def change_several(
     heads = await nodes.read_heads(tx, revision.graph, list(chosen))
     there = [heads[node] for node in chosen if node in heads and not heads[node].placeholder]
     current = [head for head in there if head.version == chosen[head.id]]
-    patched = await map_yielding(current, lambda head: Rewrite(head, _patched(head.fields, patch)))
-    rewrites = await nodes.differing(patched)
+    rewrites = await nodes.differing(Rewrite(head, _patched(head.fields, patch)) for head in current)
     changed = {rewrite.head.id: rewrite.head for rewrite in rewrites}
     outcome = SeveralChanged(
         list(changed.values()),

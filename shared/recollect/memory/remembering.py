@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from recollect.fairness.computing import map_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.entities.model import NewEntity, SimilarName
 from recollect.graph.graphs.model import Revision
@@ -112,19 +111,19 @@ async def _remember_facts(
             indexes.setdefault((item.text, item.thread), []).append(index)
     if not indexes:
         return {}
-    merged = await map_yielding(indexes.values(), lambda group: _merged(items[index] for index in group))
+    groups = [[items[index] for index in group] for group in indexes.values()]
     paths = [f"items.{group[0]}.kind" for group in indexes.values()]
-    new_facts = await map_yielding(merged, lambda item: _fact(item, revision.at))
-    facts = await nodes.create_facts(tx, revision, new_facts, paths=paths)
+    facts = await nodes.create_facts(
+        tx, revision, (_fact(_merged(group), revision.at) for group in groups), paths=paths
+    )
     known = [fact.id for fact in facts if fact.known]
     await nodes.require_readable(tx, revision.graph, known)
     heads = await nodes.read_heads(tx, revision.graph, known)
-    updated = [
-        Rewrite(heads[fact.id], _updated_fields(heads[fact.id].fields, item, revision.at))
-        for fact, item in zip(facts, merged, strict=True)
+    rewrites = await nodes.differing(
+        Rewrite(heads[fact.id], _updated_fields(heads[fact.id].fields, _merged(group), revision.at))
+        for fact, group in zip(facts, groups, strict=True)
         if fact.id in heads
-    ]
-    rewrites = await nodes.differing(updated)
+    )
     changed = {rewrite.head.id for rewrite in rewrites}
     await nodes.rewrite(tx, revision, rewrites)
     return {
@@ -147,14 +146,13 @@ async def _remember_observations(
             groups.setdefault((named[name].id, item.text, item.thread), []).append(index)
     if not groups:
         return {}
-    merged_items = await map_yielding(groups.values(), lambda group: _merged(items[index] for index in group))
-    merged = dict(zip(groups, merged_items, strict=True))
     names = {node.id: name for name, node in named.items()}
-    new = (_observation(item, names[key[0]], revision.at) for key, item in merged.items())
-    added = {o.key: o for o in await observations.add_observations(tx, revision, new, across_threads=False)}
-    known = await _update(tx, revision, {key: item for key, item in merged.items() if key not in added})
+    memories = {key: [items[index] for index in group] for key, group in groups.items()}
+    new = (_observation(_merged(group), names[key[0]], revision.at) for key, group in memories.items())
+    added = {o.key: o.id for o in await observations.add_observations(tx, revision, new, across_threads=False)}
+    known = await _update(tx, revision, {key: group for key, group in memories.items() if key not in added})
     outcomes = {key: (RememberOutcome.NEW if key in added else known[key][1]) for key in groups}
-    ids = {key: (added[key] if key in added else known[key][0]).id for key in groups}
+    ids = {key: (added[key] if key in added else known[key][0]) for key in groups}
     return {
         index: Remembered(ids[keys[0]], keys[0][0], _combined_outcome(keys, outcomes, groups, index), close[index])
         for index, item in enumerate(items)
@@ -163,17 +161,14 @@ async def _remember_observations(
 
 
 async def _update(
-    tx: Transaction, revision: Revision, items: dict[Key, NewMemory]
-) -> dict[Key, tuple[Observation, RememberOutcome]]:
-    """Update known observations with the attributes of these items."""
-    stored = await observations.find_observations(tx, revision, [key[:2] for key in items])
-    before = {key: stored[key] for key in items}
-    updated = await map_yielding(before, lambda key: _updated_observation(before[key], items[key], revision.at))
-    after = dict(zip(before, updated, strict=True))
-    await observations.rewrite(tx, revision, list(before.values()), list(after.values()))
-    same = await map_yielding(items, lambda key: after[key].is_same_as(before[key]))
-    outcomes = [RememberOutcome.KNOWN if is_same else RememberOutcome.UPDATED for is_same in same]
-    return {key: (after[key], outcome) for key, outcome in zip(items, outcomes, strict=True)}
+    tx: Transaction, revision: Revision, groups: dict[Key, list[NewMemory]]
+) -> dict[Key, tuple[UUID, RememberOutcome]]:
+    """Update known observations with the attributes of these items; return their ids, and what became of them."""
+    stored = await observations.find_observations(tx, revision, [key[:2] for key in groups])
+    before = [stored[key] for key in groups]
+    after = (_updated_observation(stored[key], _merged(group), revision.at) for key, group in groups.items())
+    updated = {o.id for o in await observations.rewrite(tx, revision, before, after)}
+    return {o.key: (o.id, RememberOutcome.UPDATED if o.id in updated else RememberOutcome.KNOWN) for o in before}
 
 
 def _outcome(is_new: bool, is_changed: bool, nth: int) -> RememberOutcome:

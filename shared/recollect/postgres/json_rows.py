@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collect_yielding
 
 A = TypeVar("A")
 
@@ -16,7 +16,7 @@ MAX_STATEMENT_BYTES = 1024 * 1024
 
 async def json_rows(items: Iterable[A], make: Callable[[A], dict[str, Any]]) -> list[Raw]:
     """The row that `make` makes of each item, as JSON. Other calls go on while it does so for many items."""
-    return await map_yielding(items, lambda item: Raw(msgspec.json.encode(make(item))))
+    return await collect_yielding(Raw(msgspec.json.encode(make(item))) for item in items)
 
 
 def within_bytes(rows: Sequence[Raw]) -> Iterator[Sequence[Raw]]:

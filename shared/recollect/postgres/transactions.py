@@ -12,7 +12,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from recollect.caller import Caller
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.fairness.slots import takes_short_steps, yield_to_others
 from recollect.postgres.driver_errors import DRIVER_ERRORS
 from recollect.postgres.replica_lag import LogMarks, ReplicaOutcome
@@ -84,7 +84,7 @@ class Session:
 
     async def fetch_as(self, query: Query, make: Callable[[asyncpg.Record], A], /, **parameters: Any) -> list[A]:
         """What `make` makes of each row. Other calls go on while it does so for many rows."""
-        return await map_yielding(await self.fetch(query, **parameters), make)
+        return await collect_yielding(map(make, await self.fetch(query, **parameters)))
 
     async def fetch_objects(self, query: Query, made: Callable[..., A], /, **parameters: Any) -> list[A]:
         """All rows as objects that have the columns as fields."""

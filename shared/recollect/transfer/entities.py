@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from recollect.fairness.computing import batches, filter_yielding, map_yielding
+from recollect.fairness.computing import batches
 from recollect.graph.aliases import service as aliases
 from recollect.graph.graphs.model import Revision
 from recollect.graph.hierarchy import service as hierarchy
@@ -229,13 +229,11 @@ async def _rewrite(tx: Transaction, revision: Revision, page: _Page, strategy: S
     if replaced or any(aliases_by_id.values()):
         renamed = await aliases.alias(tx, revision, aliases_by_id, replaced=replaced)
 
-    def is_changed(named: tuple[str, _ExistingEntity]) -> bool:
-        _, entity = named
-        return entity.head.id in renamed or not entity.fields.is_same_as(entity.head.fields)
-
-    changed = await filter_yielding(known.items(), is_changed)
-    await nodes.rewrite(tx, revision, [Rewrite(entity.head, entity.fields) for _, entity in changed])
-    return {name for name, _ in changed}
+    given = (Rewrite(entity.head, entity.fields) for entity in known.values())
+    changed = await nodes.differing(given, always=renamed)
+    await nodes.rewrite(tx, revision, changed)
+    changed_ids = {rewrite.head.id for rewrite in changed}
+    return {name for name, entity in known.items() if entity.head.id in changed_ids}
 
 
 async def _observe(
@@ -252,13 +250,11 @@ async def _observe(
     added: list[Observation] = []
     for has_attributes in (True, False):  # Without attributes, an observation is there once, whatever its thread.
         of_kind = [record for record in records if bool(record.said) is has_attributes]
-        by_record = await map_yielding(of_kind, lambda record: list(_statements(record)))
-        new = [statement for statements in by_record for statement in statements]
-        if new:
+        if any(record.observations for record in of_kind):
             added += await observations.add_observations(
                 tx,
                 revision,
-                new,
+                (statement for record in of_kind for statement in _statements(record)),
                 across_threads=not has_attributes,
                 brings_back=False,  # The strategy decides the status of each.
                 exactly=True,
@@ -283,10 +279,8 @@ async def _rewrite_observations(
     for page in await observations.pages_saying(tx, [(node_id, content) for node_id, content, *_ in in_file]):
         stored = (await observations.observations_by_id(tx, revision.graph, page)).values()
         before = [o for o in stored if (*o.key, o.status) in in_file]
-        after = [_rewritten(o, in_file[*o.key, o.status], strategy) for o in before]
-        await observations.rewrite(tx, revision, before, after)
-        differing = await filter_yielding(zip(before, after, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
-        changed |= {new.entity for _, new in differing}
+        after = (_rewritten(o, in_file[*o.key, o.status], strategy) for o in before)
+        changed |= {o.entity for o in await observations.rewrite(tx, revision, before, after)}
     return changed
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from recollect.errors import ErrorCode, TooLarge
 from recollect.fairness import computing
-from recollect.fairness.computing import Slices, compute, filter_yielding, finish, in_one_slice, map_yielding
+from recollect.fairness.computing import Slices, collect_yielding, compute, finish, in_one_slice
 from tests.support.gateway import eventually
 
 ADVICE = "Ask for less."
@@ -121,7 +121,7 @@ def lasting(seconds: float) -> Slices[None]:
         yield
 
 
-async def test_lists_are_made_and_filtered_while_other_tasks_run() -> None:
+async def test_lists_are_made_while_other_tasks_run() -> None:
     turns = 0
 
     async def others() -> None:
@@ -132,16 +132,13 @@ async def test_lists_are_made_and_filtered_while_other_tasks_run() -> None:
 
     beside = asyncio.create_task(others())
     numbers = list(range(20))
-    assert await map_yielding(numbers, negated_slowly) == [-number for number in numbers]
-    assert turns >= 9
-    turns = 0
-    assert await filter_yielding(numbers, lambda number: negated_slowly(number) < -10) == numbers[11:]
+    assert await collect_yielding(map(negated_slowly, numbers)) == [-number for number in numbers]
     beside.cancel()
     assert turns >= 9
-    assert await map_yielding([], str) == await filter_yielding([], bool) == []
+    assert await collect_yielding(()) == []
 
 
 def negated_slowly(number: int) -> int:
-    """The number negated, in the time for which `each` holds the loop."""
+    """The number negated, in the time for which `collect_yielding` holds the loop."""
     time.sleep(computing.MAX_BLOCKING_SECONDS)
     return -number

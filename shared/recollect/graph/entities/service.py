@@ -1,16 +1,14 @@
 """Use cases of entities: create them with their observations, open and list them, merge some into another."""
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from itertools import islice
 from uuid import UUID
 
-import msgspec
-
-from recollect.fairness.computing import map_yielding, sized_batches
+from recollect.fairness.computing import collect_yielding, sized_batches
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.entities import store
@@ -26,6 +24,7 @@ from recollect.graph.entities.model import (
 )
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.json_values import encoded_sizes
 from recollect.graph.nodes import indexing
 from recollect.graph.nodes import service as nodes
 from recollect.graph.nodes.model import NodeFields, NodeHead, Rewrite, name_key, unique, unique_by
@@ -105,7 +104,7 @@ async def _bring_back(
     """Give outdated and archived entities, by name, the fields and observations of new ones of these names."""
     fields = {hidden[entity.name].id: _renewed(hidden[entity.name], entity) for entity in entities}
     await observations.bring_back(tx, revision, list(fields), fields=fields)
-    new_observations = [NewObservation(entity.name, content) for entity in entities for content in entity.observations]
+    new_observations = (NewObservation(entity.name, content) for entity in entities for content in entity.observations)
     await observations.add_observations(tx, revision, new_observations)
 
 
@@ -137,8 +136,9 @@ async def upsert_entities(tx: Transaction, revision: Revision, entities: Sequenc
     without_observations = [entity.name for entity in known if not entity.observations]
     hidden = await nodes.hidden_heads(tx, revision.graph, without_observations)
     await observations.bring_back(tx, revision, [head.id for head in hidden.values()])
-    to_add = [NewObservation(entity.name, content) for entity in known for content in entity.observations]
-    added = await observations.add_observations(tx, revision, to_add) if to_add else []
+    to_add = (NewObservation(entity.name, content) for entity in known for content in entity.observations)
+    is_more = any(entity.observations for entity in known)
+    added = await observations.add_observations(tx, revision, to_add) if is_more else []
     new = {(o.entity, o.content) for o in added}
     return [
         _upsert_result(entity, ids[entity.name] if made.get(entity.name) is entity else None, new)
@@ -219,8 +219,8 @@ async def _within_reply(
     if available is None or ESCAPED * sum(len(o) + 3 for entity in found for o in entity.observations) <= available:
         return found
     texts = [o for entity in found for o in entity.observations]
-    sizes = iter(await map_yielding(texts, lambda text: len(msgspec.json.encode(text)) + 1))
-    sizes_by_entity = [list(islice(sizes, len(entity.observations))) for entity in found]
+    sizes = iter(await encoded_sizes(texts))
+    sizes_by_entity = [[size + 1 for size in islice(sizes, len(entity.observations))] for entity in found]
     share = fair_share(map(sum, sizes_by_entity), available)
     return [newest_within(entity, sizes, share) for entity, sizes in zip(found, sizes_by_entity, strict=True)]
 
@@ -280,8 +280,7 @@ async def _merge_observations(
     ends = {head.id: head.expires_at for head in (target, *sources)}
     stored = await observations.measure_of_nodes(tx, [source.id for source in sources])
     texts = [_outdated_if_hidden(o, hidden) for o in own_texts(sources, fields.content, revision.at)]
-    detached = await _detach_changing(tx, revision, target, fields, hidden)
-    own = await map_yielding(detached, lambda o: _outdated_if_hidden(o, hidden))
+    own = await _detach_changing(tx, revision, target, fields, hidden)
 
     def end_of(o: Observation | MeasuredObservation) -> datetime | None:
         return min((end for end in (o.expires_at, ends[o.node_id]) if end is not None), default=None)
@@ -293,11 +292,11 @@ async def _merge_observations(
 
     # Of several with the same text, the first is attached: the one that lasts longest comes first.
     given: list[Observation | MeasuredObservation] = [*own, *stored, *texts]
-    lasting = await map_yielding(given, lambda o: end.timestamp() if (end := end_of(o)) else math.inf)
+    lasting = await collect_yielding(end.timestamp() if (end := end_of(o)) else math.inf for o in given)
     moving = [given[index] for index in sorted(range(len(given)), key=lasting.__getitem__, reverse=True)]
-    known, added = {o.content for o in own if o.is_active}, 0
+    known, added = {o.content for o in own if o.is_active and target.id not in hidden}, 0
     for page in sized_batches(moving, _size, max_items=observations.PAGE_OBSERVATIONS, max_size=nodes.PAGE_BYTES):
-        moved = await map_yielding(await _read(tx, revision, page), moved_to_target)
+        moved = await collect_yielding(map(moved_to_target, await _read(tx, revision, page)))
         new = await observations.attach(tx, revision, moved, across_threads=True)
         new_ids = {o.id for o in new}
         await observations.enrich(tx, revision, [o for o in moved if o.id not in new_ids])
@@ -360,12 +359,12 @@ def _require_kinds(graph: Graph, entities: Sequence[NewEntity], new: Container[s
         seen.add(entity.name)
 
 
-def _first_observations(made: Sequence[tuple[UUID, NewEntity]], revision: Revision) -> list[Observation]:
-    return [
+def _first_observations(made: Sequence[tuple[UUID, NewEntity]], revision: Revision) -> Iterator[Observation]:
+    return (
         NewObservation(entity.name, content).attach_to(node_id, revision)
         for node_id, entity in made
         for content in entity.observations
-    ]
+    )
 
 
 def _known_as(tx: Transaction, made: Sequence[tuple[UUID, NewEntity]]) -> dict[UUID, NamedEntity]:

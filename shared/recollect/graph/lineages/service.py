@@ -10,7 +10,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from recollect.errors import ErrorCode, NotFound, RecollectError
-from recollect.fairness.computing import filter_yielding, map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.lineages import store
@@ -206,10 +206,8 @@ async def _without_needless(
 ) -> list[Draft | Rewrite | PutOutcome | RecollectError]:
     """The steps; each that would repeat a head is replaced by its outcome."""
     rewrites = [step for step in steps if isinstance(step, Rewrite)]
-    repeated = await filter_yielding(
-        rewrites, lambda step: bool(step.sibling_heads) or step.fields.is_same_as(step.head.fields)
-    )
-    candidates = [step.head.id for step in repeated]
+    changed = {step.head.id for step in await nodes.differing(rewrites)}
+    candidates = [step.head.id for step in rewrites if step.sibling_heads or step.head.id not in changed]
     if not candidates:
         return list(steps)
     newest = await store.current_versions(tx, [graph.id], candidates)
@@ -222,7 +220,7 @@ async def _without_needless(
         is_needless = isinstance(step, Rewrite) and needless(step, heads.get(step.head.id, ()))
         return _unchanged(step, heads[step.head.id]) if isinstance(step, Rewrite) and is_needless else step
 
-    return await map_yielding(steps, outcome)
+    return await collect_yielding(map(outcome, steps))
 
 
 def _unchanged(step: Rewrite, heads: Sequence[Version]) -> PutOutcome:

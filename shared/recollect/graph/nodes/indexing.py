@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Container, Sequence
 from itertools import accumulate
 from uuid import UUID
 
-from recollect.fairness.computing import filter_yielding, map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.json_values import same_json
 from recollect.graph.nodes import store
@@ -23,7 +23,7 @@ MAX_INDEXED, MAX_INDEXED_CHARACTERS = 2_000, 2_000_000
 
 async def index_facts(tx: Transaction, revision: Revision, facts: Sequence[tuple[UUID, NewFact]]) -> None:
     """Index new facts, given with their ids."""
-    await passages.index_memories(tx, revision, await map_yielding(facts, lambda fact: _text_of_fact(*fact, revision)))
+    await passages.index_memories(tx, revision, (_text_of_fact(*fact, revision) for fact in facts))
 
 
 async def index_nodes(
@@ -45,8 +45,8 @@ async def index_rewritten(
     changed = [r.head.id for r in rewrites if r.head.id in divided or _text(r.fields) != _text(r.head.fields)]
     await reindex(tx, revision, changed)
     worded = [r for r in rewrites if r.fields.content is not None]
-    relabelled = await filter_yielding(worded, lambda r: not _has_same_labels(r.fields, r.head))
-    await _relabel(tx, revision, sorted({r.head.id for r in relabelled} - set(changed)))
+    relabelled = await collect_yielding(None if _has_same_labels(r.fields, r.head) else r.head.id for r in worded)
+    await _relabel(tx, revision, sorted({node_id for node_id in relabelled if node_id is not None} - set(changed)))
 
 
 async def reindex(tx: Transaction, revision: Revision, node_ids: Sequence[UUID]) -> None:

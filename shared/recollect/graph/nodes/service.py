@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.errors import Conflict, ErrorCode, TooLarge
-from recollect.fairness.computing import filter_yielding, sized_batches
+from recollect.fairness.computing import collect_yielding, sized_batches
 from recollect.graph.graphs.model import Graph, Revision
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.nodes import indexing, naming, store
@@ -41,14 +41,14 @@ metadata: numbers in metadata take 15 times that in memory."""
 
 
 async def create_facts(
-    tx: Transaction, revision: Revision, facts: Sequence[NewFact], *, paths: Sequence[str] = ()
+    tx: Transaction, revision: Revision, new_facts: Iterable[NewFact], *, paths: Sequence[str] = ()
 ) -> list[RememberedFact]:
     """Create facts; return them in order. One that the graph has (same content, thread, status) is returned as known.
 
     The facts of one call must differ. Raises InvalidInput for a new fact of a kind that is not on the graph's
     whitelist; `paths`: for each fact, the argument that holds its kind.
     """
-    facts = [_with_time_said(fact, revision) for fact in facts]
+    facts = await collect_yielding(_with_time_said(fact, revision) for fact in new_facts)
     remembered = await store.insert_facts(tx, revision, facts)
     made = [(node.id, fact) for node, fact in zip(remembered, facts, strict=True) if not node.known]
     for index, node in enumerate(remembered):
@@ -198,9 +198,13 @@ async def rewrite(tx: Transaction, revision: Revision, rewrites: Sequence[Rewrit
     await indexing.index_rewritten(tx, revision, rewrites, divided)
 
 
-async def differing(rewrites: Iterable[Rewrite]) -> list[Rewrite]:
-    """The rewrites that change their nodes. Other calls go on while large nodes are compared."""
-    return await filter_yielding(rewrites, lambda rewrite: not rewrite.fields.is_same_as(rewrite.head.fields))
+async def differing(rewrites: Iterable[Rewrite], *, always: Container[UUID] = ()) -> list[Rewrite]:
+    """The rewrites that change their nodes. `always`: nodes whose rewrites are among them in any case."""
+    found = await collect_yielding(
+        None if rewrite.head.id not in always and rewrite.fields.is_same_as(rewrite.head.fields) else rewrite
+        for rewrite in rewrites
+    )
+    return [rewrite for rewrite in found if rewrite is not None]
 
 
 async def archive_expired(tx: Transaction, revision: Revision, *, limit: int) -> int:

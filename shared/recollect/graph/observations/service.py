@@ -6,7 +6,7 @@ from functools import reduce
 from uuid import UUID
 
 from recollect.errors import ErrorCode, TooLarge
-from recollect.fairness.computing import batches, collected, filter_yielding, map_yielding, sized_batches
+from recollect.fairness.computing import batches, collect_yielding, sized_batches
 from recollect.graph.aliases import service as aliases
 from recollect.graph.aliases.model import NamedEntity
 from recollect.graph.graphs.model import Graph, Revision
@@ -57,15 +57,16 @@ async def add_observations(
     observations become outdated. `exactly`: another form of a name is another name. Raises NotFound with the name of
     the first entity that does not exist, TooLarge for more than MAX_BROUGHT_BACK former observations.
     """
-    observations = await collected(observations)
+    observations = await collect_yielding(observations)
     required_names = unique(new.entity for new in observations) if named is None else named
     entities = await aliases.require_entities(tx, revision.graph, required_names, exactly=exactly)
-    new_observations = await map_yielding(observations, lambda new: new.attach_to(entities[new.entity].id, revision))
     known_as = {entity.id: entity for entity in entities.values()}
     hidden = {i for i, entity in known_as.items() if entity.status != "active"} if brings_back else set[UUID]()
     if hidden:
-        await bring_back(tx, revision, unique(o.node_id for o in new_observations if o.node_id in hidden))
-    added = await attach(tx, revision, new_observations, across_threads=across_threads, known_as=known_as)
+        node_ids = unique(entities[new.entity].id for new in observations)
+        await bring_back(tx, revision, [node_id for node_id in node_ids if node_id in hidden])
+    attached = (new.attach_to(entities[new.entity].id, revision) for new in observations)
+    added = await attach(tx, revision, attached, across_threads=across_threads, known_as=known_as)
     if added:
         touched = unique(observation.node_id for observation in added)
         found_by_name = [node_id for node_id in touched if known_as[node_id].found_by_name_only or node_id in hidden]
@@ -86,7 +87,8 @@ async def attach(
     An outdated observation and an active one are two, even with the same text. `across_threads`: as for
     `add_observations`. `known_as`: the names of the nodes, where the caller has read them.
     """
-    distinct = unique_by(lambda o: (o.node_id, o.content, None if across_threads else o.thread, o.status), observations)
+    given = await collect_yielding(observations)
+    distinct = unique_by(lambda o: (o.node_id, o.content, None if across_threads else o.thread, o.status), given)
     added = await store.insert_observations(tx, revision, distinct, across_threads=across_threads) if distinct else []
     revision.touch("observations_added", [o.id for o in added], observations=count_active(added))
     if known_as is None:
@@ -108,18 +110,24 @@ async def put_back(tx: Transaction, revision: Revision, observations: Sequence[O
 
 async def rewrite(
     tx: Transaction, revision: Revision, before: Sequence[Observation], after: Iterable[Observation]
-) -> None:
-    """Give live observations new versions under their ids, each once; the former versions stay in history.
+) -> list[Observation]:
+    """Give live observations new versions under their ids, each once; return those that differ from the former ones.
 
-    `after` has the new version of each of `before`, in order, with the same entity. An observation that becomes
-    outdated replaces one that already was and has the same text: an outdated text is stored once.
+    The former versions stay in history. `after` has the new version of each of `before`, in order, with the same
+    entity. An observation that becomes outdated replaces one that already was and has the same text: an outdated text
+    is stored once.
     """
-    followed = await collected((old, new.following(old)) for old, new in zip(before, after, strict=True))
-    changed = [(old, new) for old, new in followed if new.version != old.version]
-    replaced = await _remove_replaced(tx, revision, changed)
-    changed = [(old, new) for old, new in changed if new.id not in replaced]
-    if not changed:
-        return
+    followed = await collect_yielding((old, new.following(old)) for old, new in zip(before, after, strict=True))
+    differing = [(old, new) for old, new in followed if new.version != old.version]
+    replaced = await _remove_replaced(tx, revision, differing)
+    changed = [(old, new) for old, new in differing if new.id not in replaced]
+    if changed:
+        await _write(tx, revision, changed)
+    return [new for _, new in differing]
+
+
+async def _write(tx: Transaction, revision: Revision, changed: Sequence[tuple[Observation, Observation]]) -> None:
+    """Store new versions of observations, given with the former ones, and have search find them."""
     olds, news = [old for old, _ in changed], [new for _, new in changed]
     await store.rewrite_observations(tx, revision, news)
     count_change = count_active(news) - count_active(olds)
@@ -163,12 +171,8 @@ async def enrich(tx: Transaction, revision: Revision, duplicates: Sequence[Obser
     for duplicate in duplicates:
         by_content.setdefault((duplicate.node_id, duplicate.content), []).append(duplicate)
     known = list((await store.find_observations(tx, revision, list(by_content))).values())
-    enriched = await map_yielding(
-        known, lambda o: reduce(Observation.merged_with, _active(by_content[o.node_id, o.content]), o)
-    )
-    await rewrite(tx, revision, known, enriched)
-    changed = await filter_yielding(zip(known, enriched, strict=True), lambda pair: not pair[1].is_same_as(pair[0]))
-    return [after for _, after in changed]
+    enriched = (reduce(Observation.merged_with, _active(by_content[o.node_id, o.content]), o) for o in known)
+    return await rewrite(tx, revision, known, enriched)
 
 
 async def remove_observations(

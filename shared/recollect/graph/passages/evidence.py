@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.embedding import TokenBits
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.passages.model import PendingPassage
 from recollect.times import with_offset
 from recollect.words.dates.phrase_tables import LANGUAGES
@@ -40,9 +40,8 @@ def make_evidence(text: str, said_at: datetime | None, bits: TokenBits) -> Evide
 async def evidence_of(passages: Sequence[PendingPassage], tokens: Sequence[TokenBits]) -> list[Evidence]:
     """Make the evidence of embedded passages, in order. Other calls go on in between."""
 
-    def make(embedded: tuple[PendingPassage, TokenBits]) -> Evidence:
-        passage, bits = embedded
+    def make(passage: PendingPassage, bits: TokenBits) -> Evidence:
         said_at = None if passage.said_at is None else with_offset(passage.said_at, passage.said_offset)
         return make_evidence(passage.text or "", said_at, bits)
 
-    return await map_yielding(zip(passages, tokens, strict=True), make)
+    return await collect_yielding(make(*embedded) for embedded in zip(passages, tokens, strict=True))

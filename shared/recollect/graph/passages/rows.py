@@ -1,16 +1,16 @@
 """Makes the rows of passages: the pieces of texts, with their words and times, column by column."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import normalize
 from uuid import UUID
 
 from pgvector import HalfVector
 
 from recollect.embedding import NOTHING_PREPARED
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.passages.evidence import EVIDENCE_GENERATION, make_evidence
 from recollect.graph.passages.model import (
@@ -31,28 +31,37 @@ from recollect.words.dates.phrases import TimePhrase, ranges_of, times_in
 from recollect.words.dates.ranges import DateRange
 
 
-async def split_all(memories: Iterable[IndexedText]) -> dict[str, list["Piece"]]:
-    """The pieces of each text. A text that several memories have is split once."""
-    texts = list(dict.fromkeys(memory.text for memory in memories))
-    return dict(zip(texts, await map_yielding(texts, _split), strict=True))
+async def split_all(memories: Iterable[IndexedText]) -> list["SplitText"]:
+    """Memories with the pieces of their texts. A text that several memories have is split once."""
+    pieces: dict[str, list[Piece]] = {}
+
+    def split_once(memory: IndexedText) -> SplitText:
+        if memory.text not in pieces:
+            pieces[memory.text] = _split(memory.text)
+        return SplitText(memory, pieces[memory.text])
+
+    return await collect_yielding(map(split_once, memories))
 
 
-def count_pieces(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["Piece"]]) -> int:
+def count_pieces(texts: Iterable["SplitText"]) -> int:
     """The number of passages that these memories make."""
-    return sum(len(pieces[memory.text]) for memory in memories)
+    return sum(len(text.pieces) for text in texts)
 
 
-def passages_of(memories: Iterable[IndexedText], pieces: Mapping[str, Sequence["Piece"]]) -> Iterator["PassageRow"]:
+def passages_of(texts: Iterable["SplitText"]) -> Iterator["PassageRow"]:
     """Yield the passages of memories, in order.
 
     They are made one at a time: a call may write 40,000, and the garbage collector would block the event loop while it
     traverses all of them.
     """
-    return ((memory, position, piece) for memory in memories for position, piece in enumerate(pieces[memory.text]))
+    return ((text.memory, position, piece) for text in texts for position, piece in enumerate(text.pieces))
 
 
 async def columns_of(passages: Sequence["PassageRow"], now: datetime) -> dict[str, list[Any]]:
     """Passages, column by column; those without a time of saying are said now."""
+    found = await collect_yielding(
+        (_words(memory, position, piece, now), _attributes(memory, piece, now)) for memory, position, piece in passages
+    )
     return {
         "ids": [new_id() for _ in passages],
         "node_ids": [memory.node_id for memory, _, _ in passages],
@@ -63,11 +72,11 @@ async def columns_of(passages: Sequence["PassageRow"], now: datetime) -> dict[st
         "said_at": [memory.said_at for memory, _, _ in passages],
         "expires_at": [memory.expires_at for memory, _, _ in passages],
         "texts": [piece.text for _, _, piece in passages],
-        "words": await map_yielding(passages, lambda passage: _words(*passage, now)),
+        "words": [words for words, _ in found],
         "speakers": [piece.speaker for _, _, piece in passages],
         "dated": [piece.dated for _, _, piece in passages],
         "created_by": [memory.created_by for memory, _, _ in passages],
-        "attributes": await map_yielding(passages, lambda passage: _attributes(passage[0], passage[2], now)),
+        "attributes": [attributes for _, attributes in found],
         "version_ids": [memory.version_id for memory, _, _ in passages],
     }
 
@@ -91,7 +100,7 @@ async def prepared_columns(
         for passage_id, (memory, _, piece) in rows
         if (text := text_to_embed(memory.name, piece.text)) in prepared.embedded
     ]
-    evidence = await map_yielding(found, lambda row: make_evidence(row[1], row[2], row[3].tokens))
+    evidence = await collect_yielding(make_evidence(text, at, embedded.tokens) for _, text, at, embedded in found)
     return {
         "model": prepared.model,
         "generation": EVIDENCE_GENERATION,
@@ -125,6 +134,13 @@ class Piece:
     speaker: str | None
     dated: bool
     times: Sequence[TimePhrase]
+
+
+class SplitText(NamedTuple):
+    """A memory, and the pieces of its text."""
+
+    memory: IndexedText
+    pieces: Sequence[Piece]
 
 
 PassageRow = tuple[IndexedText, int, Piece]

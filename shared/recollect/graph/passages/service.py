@@ -5,7 +5,6 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.embedding import Vectors
-from recollect.fairness.computing import collected, map_yielding
 from recollect.graph.graphs.model import Revision
 from recollect.graph.passages import store
 from recollect.graph.passages.evidence import Evidence
@@ -19,7 +18,6 @@ from recollect.graph.passages.model import (
     RefusedPassage,
     Source,
 )
-from recollect.graph.passages.windows import window_words
 from recollect.jobs.model import EMBED_PASSAGES
 from recollect.postgres.database import Database
 from recollect.postgres.transactions import Transaction
@@ -33,8 +31,7 @@ async def index_memories(tx: Transaction, revision: Revision, memories: Iterable
 
     Those that were prepared in the call have them at once; the worker makes the others.
     """
-    if memories := await collected(memories):
-        await store.insert_passages(tx, revision, memories)
+    if await store.insert_passages(tx, revision, memories):
         tx.wake(EMBED_PASSAGES)
 
 
@@ -58,9 +55,8 @@ def without_needless_names(memories: Sequence[IndexedText]) -> list[IndexedText]
 
 async def renew_memories(tx: Transaction, revision: Revision, memories: Iterable[IndexedText]) -> None:
     """Rebuild the passages of changed observations; an unchanged text keeps its vectors."""
-    if memories := await collected(memories):
-        await _unsettle_neighbours(tx, await store.renew_passages(tx, revision, memories))
-        tx.wake(EMBED_PASSAGES)
+    await _unsettle_neighbours(tx, await store.renew_passages(tx, revision, memories))
+    tx.wake(EMBED_PASSAGES)
 
 
 async def forget_memories(tx: Transaction, revision: Revision, memory_ids: Sequence[UUID]) -> None:
@@ -152,8 +148,7 @@ async def settle(
 
 async def settle_windows(tx: Transaction, ids: Sequence[UUID], claimed_until: datetime | None, *, model: str) -> None:
     """Give passages, and neighbours that they reach, the words and vectors around them. Their graphs are locked."""
-    windows = await map_yielding(await store.find_windows(tx, ids), window_words)
-    await store.settle(tx, windows, ids, claimed_until, model=model)
+    await store.settle(tx, await store.find_windows(tx, ids), ids, claimed_until, model=model)
 
 
 async def record_failures(

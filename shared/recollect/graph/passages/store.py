@@ -1,6 +1,6 @@
 """One function per query of `queries.sql`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from recollect.graph.passages.model import (
     Source,
 )
 from recollect.graph.passages.rows import (
+    SplitText,
     columns_of,
     count_pieces,
     multirange,
@@ -32,7 +33,7 @@ from recollect.graph.passages.rows import (
     prepared_columns,
     split_all,
 )
-from recollect.graph.passages.windows import Window, WindowWords
+from recollect.graph.passages.windows import Window, WindowWords, window_words
 from recollect.postgres.sql import Queries
 from recollect.postgres.transactions import Session, Transaction
 from recollect.words.analysis import WORDS_VERSION
@@ -50,42 +51,46 @@ MAX_RENEWED = 50
 """The maximum number of memories whose passages one statement renews, for the same reason."""
 
 
-async def insert_passages(tx: Transaction, revision: Revision, memories: Sequence[IndexedText]) -> None:
-    """Store the passages of these memories, with the vectors that were prepared; more than MAX_SMALL are bulk."""
-    pieces = await split_all(memories)
-    is_bulk = count_pieces(memories, pieces) > MAX_SMALL
-    for batch in tx.batches(passages_of(memories, pieces), MAX_INSERTED):
+async def insert_passages(tx: Transaction, revision: Revision, memories: Iterable[IndexedText]) -> int:
+    """Store the passages of these memories, with the vectors that were prepared; more than MAX_SMALL are bulk.
+
+    Returns how many passages there are.
+    """
+    texts = await split_all(memories)
+    count = count_pieces(texts)
+    for batch in tx.batches(passages_of(texts), MAX_INSERTED):
         columns = await columns_of(batch, revision.at)
         rows = await tx.fetch(
             queries.insert_passages,
             **revision.parameters,
             **columns,
             **await prepared_columns(tx, revision, batch, columns["ids"]),
-            bulk=is_bulk,
+            bulk=count > MAX_SMALL,
             words_version=WORDS_VERSION,
         )
         tx.embedded += len(rows)
+    return count
 
 
 async def renew_passages(
-    tx: Transaction, revision: Revision, memories: Sequence[IndexedText], *, bulk: bool = False
+    tx: Transaction, revision: Revision, memories: Iterable[IndexedText], *, bulk: bool = False
 ) -> list[UUID]:
     """Replace the passages of these memories by new ones; more than MAX_SMALL are bulk in any case.
 
     Returns the replaced passages of memories whose time of saying changed: their neighbours are others now.
     """
-    pieces = await split_all(memories)
-    is_bulk = bulk or count_pieces(memories, pieces) > MAX_SMALL
-    by_memory: dict[UUID, list[IndexedText]] = {}
-    for memory in memories:
-        by_memory.setdefault(memory.memory_id, []).append(memory)
+    texts = await split_all(memories)
+    is_bulk = bulk or count_pieces(texts) > MAX_SMALL
+    by_memory: dict[UUID, list[SplitText]] = {}
+    for text in texts:
+        by_memory.setdefault(text.memory.memory_id, []).append(text)
     moved: list[UUID] = []
     for batch in batches(list(by_memory), MAX_RENEWED):
-        renewed = [memory for memory_id in batch for memory in by_memory[memory_id]]
+        renewed = [text for memory_id in batch for text in by_memory[memory_id]]
         rows = await tx.fetch(
             queries.renew_passages,
             **revision.parameters,
-            **await columns_of(list(passages_of(renewed, pieces)), revision.at),
+            **await columns_of(list(passages_of(renewed)), revision.at),
             renewed_memory_ids=batch,
             bulk=is_bulk,
             words_version=WORDS_VERSION,
@@ -195,9 +200,15 @@ async def insert_embeddings(
     )
 
 
-async def find_windows(tx: Transaction, ids: Sequence[UUID]) -> list[Window]:
-    """These live passages, and the neighbours that they reach, each with the texts around it."""
-    return await tx.fetch_objects(queries.find_windows, Window, ids=ids, far_words=FAR_WORDS, neighbours=NEIGHBOURS)
+async def find_windows(tx: Transaction, ids: Sequence[UUID]) -> list[WindowWords]:
+    """The words around these live passages, and around the neighbours that they reach."""
+    return await tx.fetch_as(
+        queries.find_windows,
+        lambda row: window_words(Window(**row)),
+        ids=ids,
+        far_words=FAR_WORDS,
+        neighbours=NEIGHBOURS,
+    )
 
 
 async def settle(

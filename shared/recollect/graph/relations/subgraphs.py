@@ -10,11 +10,9 @@ from math import inf
 from typing import TypeVar
 from uuid import UUID
 
-import msgspec
-
-from recollect.fairness.computing import map_yielding
 from recollect.graph.entities.model import Entity
 from recollect.graph.graphs.view import GraphView
+from recollect.graph.json_values import encoded_sizes
 from recollect.graph.relations import store
 from recollect.graph.relations.model import Edge, Subgraph
 
@@ -87,7 +85,7 @@ async def within_reply(view: GraphView, found: Subgraph) -> Subgraph:
     listed = found.relations[:MAX_RELATIONS]
     names = [(relation.source, relation.target, relation.type) for relation in listed]
     if sum(map(_most_bytes, names)) > _smallest_remaining(view):  # Mostly they fit, whatever entities take.
-        taken = sum(await map_yielding(found.entities, lambda entity: len(msgspec.json.encode(entity)) + ITEM_BYTES))
+        taken = sum(size + ITEM_BYTES for size in await encoded_sizes(found.entities))
         listed = listed[: await count_fitting(view, names, taken=taken)]
     return found if len(listed) == len(found.relations) else replace(found, relations=listed, cut=RELATIONS_CUT)
 
@@ -96,7 +94,7 @@ async def count_fitting(view: GraphView, names: Sequence[tuple[str, str, str]], 
     """How many of these relations, given by the names of ends and type, fit a reply whose other parts take bytes."""
     if view.tx.reply_bytes is None:
         return len(names)
-    sizes = await map_yielding(names, lambda named: len(msgspec.json.encode(named)) + ITEM_BYTES)
+    sizes = (size + ITEM_BYTES for size in await encoded_sizes(names))
     left = max(int(view.tx.reply_bytes * FILLED) - taken, _smallest_remaining(view))
     return bisect_right(list(accumulate(sizes)), left)
 

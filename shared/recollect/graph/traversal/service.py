@@ -1,11 +1,11 @@
 """Use cases of traversal. Each level is one query over the whole frontier, whatever its size."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from recollect.fairness.computing import filter_yielding, map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.entities import service as entities
 from recollect.graph.graphs import moments
 from recollect.graph.graphs import service as graphs
@@ -46,10 +46,11 @@ async def neighbourhood(
     # The last level's nodes, at depth 0 the starts, may have edges among them that no level has loaded.
     if frontier:
         await _load(view, frontier, walk, within, reached, deadline)
-    among = await filter_yielding(
-        reached.edges.values(), lambda edge: edge.from_node in reached.depths and edge.to_node in reached.depths
+    among = await collect_yielding(
+        edge if edge.from_node in reached.depths and edge.to_node in reached.depths else None
+        for edge in reached.edges.values()
     )
-    reached.edges = {edge.id: edge for edge in among}
+    reached.edges = {edge.id: edge for edge in among if edge is not None}
     return reached
 
 
@@ -129,9 +130,9 @@ async def neighbours_of(view: GraphView, name: str, walk: Walk, *, offset: int, 
     page = neighbours[offset : offset + limit]
     on_page = set(page)
     page_edges = [edge for edge, node in zip(edges, far, strict=True) if node in on_page]
-    page_relations = await map_yielding(page_edges, lambda edge: _named(edge, names))
     next_offset = offset + limit if len(neighbours) > offset + limit else None
-    listed = Subgraph(await entities.entities_by_id(view, page), page_relations, next_offset, cut)
+    found_entities = await entities.entities_by_id(view, page)
+    listed = Subgraph(found_entities, await _named(page_edges, names), next_offset, cut)
     return await subgraphs.within_reply(view, listed)
 
 
@@ -164,11 +165,14 @@ async def _relations(reached: ReachedNodes, names: Mapping[UUID, str]) -> list[R
     """The edges whose ends have names, oldest first."""
     edges = sorted(reached.edges.values(), key=lambda edge: edge.id)
     between_names = [edge for edge in edges if edge.from_node in names and edge.to_node in names]
-    return await map_yielding(between_names, lambda edge: _named(edge, names))
+    return await _named(between_names, names)
 
 
-def _named(edge: Edge, names: Mapping[UUID, str]) -> Relation:
-    return Relation(edge.id, names[edge.from_node], names[edge.to_node], edge.type, edge.created_at, edge.updated_at)
+async def _named(edges: Iterable[Edge], names: Mapping[UUID, str]) -> list[Relation]:
+    return await collect_yielding(
+        Relation(edge.id, names[edge.from_node], names[edge.to_node], edge.type, edge.created_at, edge.updated_at)
+        for edge in edges
+    )
 
 
 async def _walk_until_met(view: GraphView, start: UUID, end: UUID, walk: Walk, *, max_depth: int) -> ReachedNodes:
@@ -223,7 +227,7 @@ async def _advance(
         reached.depths[node] = level
         return node
 
-    return [node for node in await map_yielding(edges, reach) if node is not None]
+    return [node for node in await collect_yielding(map(reach, edges)) if node is not None]
 
 
 async def _within(view: GraphView, walk: Walk) -> list[UUID]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import anyio
 import structlog
@@ -21,7 +22,7 @@ from recollect.embedding import (
 from recollect.embedding.cache import CachedEmbedder
 from recollect.embedding.vectors import unit_length
 from recollect.errors import Unavailable
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.passages.model import texts_to_prepare
 from recollect.retrieval.recall.matching import depends_on_day, has_times
 from recollect.retrieval.recall.model import Question
@@ -59,10 +60,10 @@ class QuestionEncoder:
         Of long texts, only the part that asks is embedded (`prompts.py`).
         """
         embedder = self.cached.of(caller.tenant_id) if self.cached else self.embedder
-        parts = await map_yielding(texts, part_that_counts)
-        encoded, now = await self._encode(embedder, caller, parts), datetime.now(UTC)
-        questions = [_whole(question, text) for question, text in zip(encoded, texts, strict=True)]
-        return await map_yielding(questions, lambda question: _asked_at(question, now, time_zone))
+        now = datetime.now(UTC)
+        parts = await collect_yielding(_asking_part(text, now, time_zone) for text in texts)
+        encoded = await self._encode(embedder, caller, [part.text for part in parts])
+        return [_whole(question, text, part) for question, text, part in zip(encoded, texts, parts, strict=True)]
 
     async def embed_new_memories(
         self, caller: Caller, texts: Sequence[str], memories: Iterable[Named] = ()
@@ -102,21 +103,31 @@ class QuestionEncoder:
         return [replace(question, older=older) for question, older in zip(questions, older_questions, strict=True)]
 
 
-def _asked_at(question: Question, now: datetime, time_zone: str | None) -> Question:
-    """Add the zone in which a question is asked, if it names times, and the time, if these depend on the day."""
-    if not has_times(question.asking_part):
-        return question
-    at = now if depends_on_day(question.asking_part) else None
-    older = None if question.older is None else _asked_at(question.older, now, time_zone)
-    return replace(question, asked_at=at, time_zone=time_zone, older=older)
+class _AskingPart(NamedTuple):
+    """The part of a text that asks, with the moment and the zone in which, as far as its times depend on them."""
+
+    text: str
+    asked_at: datetime | None
+    time_zone: str | None
 
 
-def _whole(question: Question, text: str) -> Question:
-    """Give a question its whole text, if only a part of that was embedded."""
-    if question.text == text:
-        return question
-    older = None if question.older is None else _whole(question.older, text)
-    return replace(question, text=text, part=question.text, older=older)
+def _asking_part(text: str, now: datetime, time_zone: str | None) -> _AskingPart:
+    part = part_that_counts(text)
+    if not has_times(part):
+        return _AskingPart(part, None, None)
+    return _AskingPart(part, now if depends_on_day(part) else None, time_zone)
+
+
+def _whole(question: Question, text: str, part: _AskingPart) -> Question:
+    """Give a question its whole text, of which a part was embedded, and what its times depend on."""
+    return replace(
+        question,
+        text=text,
+        part=None if part.text == text else part.text,
+        asked_at=part.asked_at,
+        time_zone=part.time_zone,
+        older=None if question.older is None else _whole(question.older, text, part),
+    )
 
 
 def _prepared_question(text: str, embedder: Embedder, prepared: PreparedTexts) -> Question:
@@ -125,13 +136,12 @@ def _prepared_question(text: str, embedder: Embedder, prepared: PreparedTexts) -
     return Question(text, vector, embedder.model, similarity_thresholds=embedder.similarity_thresholds)
 
 
-async def _embed(embedder: Embedder, texts: Sequence[str]) -> Embedded[Vectors]:
-    """Embed questions: a vector for each, and one for each of its tokens.
+async def _embed(embedder: Embedder, texts: Sequence[str], asked: Sequence[str]) -> Embedded[Vectors]:
+    """Embed questions: a vector for each, and one for each of its tokens. `asked`: each without mentions of the user.
 
     A question that mentions the user is embedded with and without the mention. It gets the mean of both vectors, and
     the tokens of the text without the mention.
     """
-    asked = await map_yielding(texts, without_user)
     if asked == list(texts):
         return await embed_questions(embedder, texts)
     distinct = list(dict.fromkeys([*texts, *asked]))
@@ -142,9 +152,10 @@ async def _embed(embedder: Embedder, texts: Sequence[str]) -> Embedded[Vectors]:
 
 
 async def _encode_by(embedder: Embedder, caller: Caller, texts: Sequence[str]) -> list[Question]:
-    askers = await map_yielding(texts, lambda text: caller.subject if is_first_person(text) else None)
+    read = await collect_yielding((is_first_person(text), without_user(text)) for text in texts)
+    askers = [caller.subject if is_own else None for is_own, _ in read]
     try:
-        embedded = await _embed(embedder, texts)
+        embedded = await _embed(embedder, texts, [asked for _, asked in read])
         # A text without words has the zero vector, which has no direction and no cosine.
         vectors = [vector if vector.any() else None for vector in embedded.vectors]
         thresholds = [await thresholds_of(embedder, *each) for each in zip(texts, vectors, strict=True)]

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import structs
 
-from recollect.fairness.computing import interleave, map_yielding
+from recollect.fairness.computing import collect_yielding, interleave
 from recollect.graph.graphs.model import Graph
 from recollect.graph.graphs.view import GraphView
 from recollect.graph.hierarchy import service as hierarchy
@@ -310,7 +310,7 @@ async def _match(
         date = score_dates(times, said_on, dates)
         return structs.replace(candidate, win=wins.get(candidate.id), date=date, asked=asked or 0.0)
 
-    with_wins = await map_yielding(candidates, matched)
+    with_wins = await collect_yielding(map(matched, candidates))
     return scaled_across(with_wins, question.similarity_thresholds.other_scale)
 
 

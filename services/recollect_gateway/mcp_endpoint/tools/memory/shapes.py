@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 from msgspec import Meta, Struct, field
 
 from recollect.errors import ErrorCode, TooLarge
-from recollect.fairness.computing import map_yielding
+from recollect.fairness.computing import collect_yielding
 from recollect.graph.entities.model import Entity
 from recollect.graph.relations.model import Relation, Subgraph
 from recollect_gateway.mcp_endpoint.pages import CUT
@@ -144,7 +144,7 @@ async def graph_out(
     found: Subgraph, entity: Callable[[Entity], E], relation: Callable[[Relation], R]
 ) -> tuple[list[E], list[R]]:
     """The entities and relations of a subgraph in a toolset's shape. Other calls go on while there are many."""
-    return await map_yielding(found.entities, entity), await map_yielding(found.relations, relation)
+    return await collect_yielding(map(entity, found.entities)), await collect_yielding(map(relation, found.relations))
 
 
 async def knowledge_graph(found: Subgraph, skipped: int = 0) -> Reply:
