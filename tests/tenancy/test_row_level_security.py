@@ -174,7 +174,14 @@ async def test_the_application_can_neither_become_the_owner_nor_turn_row_securit
 async def test_without_a_tenant_no_rows_are_visible(
     db: Database, unchanged_neighbours: Neighbours, owner: asyncpg.Connection, tables: list[str], views: list[str]
 ) -> None:
-    assert views == ["search_aliases", "search_nodes", "search_observations", "search_passages", "versions"]
+    assert views == [
+        "search_aliases",
+        "search_nodes",
+        "search_observations",
+        "search_passages",
+        "search_terms",
+        "versions",
+    ]
     for relation in [*tables, "tenants", *views]:
         assert await owner.fetchval(f"SELECT count(*) FROM {source(relation)}") > 0
         async with db.system() as session:

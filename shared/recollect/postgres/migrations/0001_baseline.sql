@@ -2839,6 +2839,12 @@ CREATE POLICY tenant_isolation ON terms
     USING (tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid));
 GRANT SELECT, INSERT, UPDATE, DELETE ON terms TO recollect_app;
 
+-- Words for searching: see search_nodes (nodes.sql). Below row-level security, no index of char_length() or left() serves.
+CREATE VIEW search_terms AS
+    SELECT * FROM terms
+    WHERE tenant_id = (SELECT nullif(current_setting('recollect.tenant_id', true), '')::uuid);
+GRANT SELECT ON search_terms TO recollect_app;
+
 -- The passages before one in its sequence, nearest first. Plain SQL, run as its caller.
 CREATE FUNCTION passages_before(passage passages, most bigint)
 RETURNS SETOF passages
@@ -2921,8 +2927,10 @@ BEGIN
 END $$;
 
 -- For each of these words that no passage has (by the query for it), words of the graph of about its length with the
--- same first or last letter, the most frequent first; `most` of one length and letter, at most.
-CREATE FUNCTION similar_words(tenant uuid, graph uuid, unusual text[], queries text[], most bigint)
+-- same first or last letter, the most frequent first; `most` of one length and letter, at most. `lexemes`: the main form
+-- of each word. What was counted is looked up first (ADR 32): a search of the index of words reads all passages that
+-- have a word, and a name may be in half of them.
+CREATE FUNCTION similar_words(tenant uuid, graph uuid, unusual text[], lexemes text[], queries text[], most bigint)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -2935,15 +2943,22 @@ BEGIN
     END IF;
     -- First, and by itself: nearly all words are known, and looking for similar ones costs far more.
     unknown := ARRAY(
-        SELECT /* recall.unknown_words */ u.word FROM unnest(unusual, queries) AS u (word, query)
-        WHERE NOT EXISTS (
-            SELECT FROM terms
-            WHERE tenant_id = tenant AND graph_id = graph AND same_key(lexeme, u.word) AND written > 0
-        ) AND NOT EXISTS (
-            SELECT FROM search_passages p
-            WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
-                AND p.tsv @@ u.query::tsquery
-        )
+        SELECT /* recall.unknown_words */ u.word FROM unnest(unusual, lexemes, queries) AS u (word, lexeme, query)
+        WHERE NOT CASE
+            WHEN EXISTS (
+                SELECT FROM terms
+                WHERE tenant_id = tenant AND graph_id = graph AND same_key(lexeme, u.word) AND as_filter(written > 0)
+            ) THEN true
+            WHEN EXISTS (
+                SELECT FROM terms
+                WHERE tenant_id = tenant AND graph_id = graph AND same_key(lexeme, u.lexeme) AND passages > 0
+            ) THEN true
+            ELSE EXISTS (
+                SELECT FROM search_passages p
+                WHERE p.tenant_id = tenant AND p.graph_id = graph AND p.removed_revision IS NULL
+                    AND p.tsv @@ u.query::tsquery
+            )
+        END
     );
     IF cardinality(unknown) = 0 THEN
         RETURN '{}';
@@ -2957,7 +2972,7 @@ BEGIN
                 SELECT n.lexeme, n.written
                 FROM generate_series(char_length(u.word) - 2, char_length(u.word) + 2) AS l (letters)
                 CROSS JOIN LATERAL (
-                    SELECT lexeme, written FROM terms
+                    SELECT lexeme, written FROM search_terms
                     WHERE tenant_id = tenant AND graph_id = graph AND char_length(lexeme) = l.letters
                         AND left(lexeme, 1) = left(u.word, 1) AND written > 0
                     ORDER BY written DESC LIMIT most
@@ -2966,7 +2981,7 @@ BEGIN
                 SELECT n.lexeme, n.written
                 FROM generate_series(char_length(u.word) - 2, char_length(u.word) + 2) AS l (letters)
                 CROSS JOIN LATERAL (
-                    SELECT lexeme, written FROM terms
+                    SELECT lexeme, written FROM search_terms
                     WHERE tenant_id = tenant AND graph_id = graph AND char_length(lexeme) = l.letters
                         AND right(lexeme, 1) = right(u.word, 1) AND written > 0
                     ORDER BY written DESC LIMIT most
@@ -4980,6 +4995,7 @@ COMMENT ON VIEW search_nodes IS 'Nodes of the tenant, without row-level security
 COMMENT ON VIEW search_observations IS 'Observations of the tenant, as search_nodes.';
 COMMENT ON VIEW search_aliases IS 'Aliases of the tenant, as search_nodes.';
 COMMENT ON VIEW search_passages IS 'Passages of the tenant, as search_nodes.';
+COMMENT ON VIEW search_terms IS 'Words of the tenant''s graphs, as search_nodes.';
 
 COMMENT ON TABLE passages IS 'Pieces of text that are searched; derived from nodes and observations, and rebuildable.';
 COMMENT ON TABLE passage_vectors IS 'What each passage means by itself, by model.';

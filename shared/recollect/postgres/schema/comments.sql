@@ -52,6 +52,7 @@ COMMENT ON VIEW search_nodes IS 'Nodes of the tenant, without row-level security
 COMMENT ON VIEW search_observations IS 'Observations of the tenant, as search_nodes.';
 COMMENT ON VIEW search_aliases IS 'Aliases of the tenant, as search_nodes.';
 COMMENT ON VIEW search_passages IS 'Passages of the tenant, as search_nodes.';
+COMMENT ON VIEW search_terms IS 'Words of the tenant''s graphs, as search_nodes.';
 
 COMMENT ON TABLE passages IS 'Pieces of text that are searched; derived from nodes and observations, and rebuildable.';
 COMMENT ON TABLE passage_vectors IS 'What each passage means by itself, by model.';

@@ -609,8 +609,8 @@ SELECT * FROM (
 -- :max_waiting; in how many passages the lexemes of its questions are (:lexemes, as count_words has it); and for each
 -- question (of :questions), in order, the entities that it names, :max_named at most: :names are the phrases of the questions,
 -- :lowered_names the same in lower case; :positions and :lowered_positions tell of which question (from 0) each is. similar: for
--- each of :unusual that no passage has (:unusual_queries: what finds each), words of the graph like it, the most frequent
--- first, :max_similar at most of one length and one first or last letter.
+-- each of :unusual that no passage has (:unusual_lexemes: its main form; :unusual_queries: what finds each), words of the
+-- graph like it, the most frequent first, :max_similar at most of one length and one first or last letter.
 WITH state AS MATERIALIZED (
     -- include: state
 )
@@ -626,7 +626,8 @@ SELECT state.*, count_waiting(:tenant_id, :graph_id, :max_waiting) AS waiting,
             WHERE phrase.position = question.position
         ), :min_length, :max_named) ORDER BY question.position), '[]')
     FROM generate_series(0, :questions::bigint - 1) AS question (position)
-) AS named, similar_words(:tenant_id, :graph_id, :unusual::text[], :unusual_queries::text[], :max_similar) AS similar
+) AS named, similar_words(:tenant_id, :graph_id, :unusual::text[], :unusual_lexemes::text[], :unusual_queries::text[],
+    :max_similar) AS similar
 FROM state;
 
 -- name: words_in_use

@@ -62,6 +62,7 @@ from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_sma
 from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS
 from recollect.words.analysis import asked_words, lexemes_of, query_of_word
 from recollect.words.dates.ranges import DateRange
+from recollect.words.stemming import forms
 
 queries = Queries(__package__)
 
@@ -238,6 +239,7 @@ async def find_basis(tx: Transaction, graph: Graph, questions: Sequence[Question
         max_named=MAX_MENTIONED,
         max_waiting=MAX_WAITING,
         unusual=unusual,
+        unusual_lexemes=[forms(word)[0] for word in unusual],
         unusual_queries=[query_of_word(word) for word in unusual],
         max_similar=MAX_SIMILAR,
         **_SEARCH_WIDTHS,
