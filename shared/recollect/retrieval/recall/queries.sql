@@ -517,16 +517,16 @@ WITH terms AS MATERIALIZED (
     SELECT query::tsquery AS query, idf FROM unnest(:terms::text[], :idfs::double precision[]) AS term (query, idf)
 ), candidates AS MATERIALIZED (
     SELECT wanted.id, before.id AS before, after.id AS after,
-        CASE WHEN (found.passage).thread IS NOT NULL AND before.text ~ '[?？؟]' THEN (
+        CASE WHEN found.thread IS NOT NULL AND before.text ~ '[?？؟]' THEN (
             SELECT sum(term.idf) FROM terms term WHERE before.tsv @@ term.query
-        ) END AS asked, (found.passage).said_offset, (found.passage).named_days
+        ) END AS asked, found.said_offset, found.named_days
     FROM unnest(:passage_ids::uuid[]) AS wanted (id)
     CROSS JOIN LATERAL (
-        SELECT passages AS passage FROM passages
+        SELECT * FROM passages
         WHERE tenant_id = :tenant_id AND same_key(id, wanted.id) ORDER BY id LIMIT 1
     ) AS found
-    LEFT JOIN LATERAL (SELECT id, text, tsv FROM passages_before(found.passage, :with_neighbours)) AS before ON true
-    LEFT JOIN LATERAL (SELECT id FROM passages_after(found.passage, :with_neighbours)) AS after ON true
+    LEFT JOIN LATERAL (SELECT id, text, tsv FROM passages_before(found, :with_neighbours)) AS before ON true
+    LEFT JOIN LATERAL (SELECT id FROM passages_after(found, :with_neighbours)) AS after ON true
 ), looked_up AS (
     SELECT * FROM candidates
     UNION ALL

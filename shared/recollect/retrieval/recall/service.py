@@ -303,12 +303,16 @@ async def _match(
     zone, ids = zone_of(question.time_zone), [candidate.id for candidate in candidates]
     wins = {} if tokens is None else await interleave(match_windows(tokens, ids, evidence))
 
+    def date_score(candidate: Candidate, known: PassageEvidence | None) -> float:
+        dates, offset = ((), None) if known is None else (known.dates, known.said_offset)
+        said_on = None if candidate.at is None else day_of_saying(candidate.at, offset, zone)
+        return score_dates(times, said_on, dates)
+
     def matched(candidate: Candidate) -> Candidate:
         known = evidence.get(candidate.id)
-        dates, offset, asked = ((), None, None) if known is None else (known.dates, known.said_offset, known.asked)
-        said_on = None if candidate.at is None else day_of_saying(candidate.at, offset, zone)
-        date = score_dates(times, said_on, dates)
-        return structs.replace(candidate, win=wins.get(candidate.id), date=date, asked=asked or 0.0)
+        date = date_score(candidate, known) if times else 0.0
+        asked = 0.0 if known is None else known.asked or 0.0
+        return structs.replace(candidate, win=wins.get(candidate.id), date=date, asked=asked)
 
     with_wins = await collect_yielding(map(matched, candidates))
     return scaled_across(with_wins, question.similarity_thresholds.other_scale)

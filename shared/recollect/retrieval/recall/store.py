@@ -178,12 +178,19 @@ async def load_evidence(
         generation=EVIDENCE_GENERATION,
         with_neighbours=int(with_neighbours),
     )
-    return {row["id"]: PassageEvidence(**{**row, "dates": _days(row["dates"])}) for row in rows}
+    return {row["id"]: _evidence(row) for row in rows}
 
 
-def _days(ranges: Sequence["asyncpg.Range[date]"] | None) -> list[DateRange]:
+def _evidence(row: asyncpg.Record) -> PassageEvidence:
+    # By name it takes several times as long (measured).
+    passage_id, before, after, asked, tokens, ranges, said_offset, named_days = row
+    dates = _days(ranges) if ranges else ()
+    return PassageEvidence(passage_id, before, after, asked, tokens, dates, said_offset, named_days)
+
+
+def _days(ranges: Sequence["asyncpg.Range[date]"]) -> list[DateRange]:
     """Ranges of days from PostgreSQL's, whose upper bounds are the days after the last."""
-    bounds = [(days.lower, days.upper) for days in ranges or ()]
+    bounds = [(days.lower, days.upper) for days in ranges]
     return [DateRange(lower, upper - timedelta(days=1)) for lower, upper in bounds if lower and upper]
 
 
