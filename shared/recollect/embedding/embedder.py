@@ -21,8 +21,9 @@ class SimilarityThresholds:
     `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine from which
     another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its cosine. Where
     the question has tokens and a passage has none, its language is another: then its cosine counts `other_scale` times,
-    and the share `other_language` of `meaning`, `best` and `near` is enough. `other_kind`: how much more a memory
-    needs to be the best that has no amount or time, where the question asks for one.
+    and the share `other_language` of `meaning`, `best` and `near` is enough. How much more a fact needs to be the
+    best: `other_kind`, where the question asks for an amount or a time and it has none; `no_amount`, where it has no
+    counterpart of the question's word of an amount, such as "many".
     """
 
     meaning: float
@@ -36,6 +37,7 @@ class SimilarityThresholds:
     best_turn: float | None = None
     best_narrowed: float | None = None
     other_kind: float = 0.0
+    no_amount: float = 0.0
 
     @property
     def narrowed(self) -> float:

@@ -33,7 +33,7 @@ CAPABILITIES = sorted(".".join(file.parent.relative_to(CORE).parts) for file in 
 VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time"}
 """Parameters that a view adds to its queries, and a store does not."""
 NOT_READ: Mapping[type, set[str]] = {
-    Candidate: {"win", "date", "asked"},
+    Candidate: {"win", "date", "asked", "first_match"},
     Hit: {"is_near_best"},
     VectorIndex: {"thoroughness"},
     UsageRow: {"p50_ms", "p95_ms"},

@@ -1,4 +1,4 @@
-"""Two facts alone in a graph, of which the newer tells what has changed; and facts of another kind; with `minilm`."""
+"""Two facts alone in a graph, of which the newer tells of a change, and facts that are no answer; with `minilm`."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -23,6 +23,7 @@ CHANGES = {
     ),
     "Who handles customer support?": ("Jorge handles customer support.", "Mina took over customer support from Jorge."),
 }
+EVERYTHING = RecallFilter()
 HANNA = "Hanna Lindqvist leads the design system and reviews every new component."
 
 
@@ -38,11 +39,11 @@ async def in_graph(db: Database, new_tenant: NewTenant) -> AsyncIterator[Callabl
         yield lambda graph: Agent(db, caller, graph)
 
 
-async def found(agent: Agent, embedder: MiniLMEmbedder, question: str) -> list[str]:
+async def found(agent: Agent, embedder: MiniLMEmbedder, question: str, filters: RecallFilter = EVERYTHING) -> list[str]:
     questions = await QuestionEncoder(embedder).questions(agent.caller, [question])
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
         view = await graphs.view(tx, agent.graph)
-        answer = await recall.recall(view, questions, RecallFilter(), limit=10, token_budget=1_000, only_near_best=True)
+        answer = await recall.recall(view, questions, filters, limit=10, token_budget=1_000, only_near_best=True)
         return [hit.text for hit in answer.hits]
 
 
@@ -67,3 +68,19 @@ async def test_a_fact_without_an_amount_is_no_answer_to_a_question_for_one(
     await agent.embed(embedder)
     assert await found(agent, embedder, "How many children does Hanna have?") == []
     assert await found(agent, embedder, "What does Hanna lead?") == [HANNA]
+
+
+async def test_an_amount_of_something_else_is_no_answer(
+    in_graph: Callable[[str], Agent], embedder: MiniLMEmbedder
+) -> None:
+    """The year is a number, and the bus is what the question is about."""
+    agent, question = in_graph("minibus"), "How many seats does the minibus have?"
+    await agent.remember("The minibus was bought in 2019 from a dealer in Graz.", "The choir has 31 singers.")
+    await agent.embed(embedder)
+    assert await found(agent, embedder, question) == []
+    assert await found(agent, embedder, "How old is the minibus?") == [
+        "The minibus was bought in 2019 from a dealer in Graz."
+    ]
+    await agent.remember("The minibus takes nine passengers.")
+    await agent.embed(embedder)
+    assert (await found(agent, embedder, question))[:1] == ["The minibus takes nine passengers."]

@@ -14,6 +14,7 @@ from recollect.retrieval.recall import matching
 from recollect.retrieval.recall.matching import (
     NEIGHBOUR_WEIGHT,
     PassageEvidence,
+    TokenMatch,
     depends_on_day,
     match_windows,
     named_times,
@@ -61,7 +62,9 @@ def test_each_token_counts_by_its_best_match_in_the_passage_or_its_neighbours(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(matching, "_COMPARED_AT_ONCE", at_once)
         matched = finish(match_windows(question, list(evidence), evidence))
-    assert [matched[UUID(int=n)] for n in range(last + 1)] == pytest.approx(list(expected), abs=1e-4)
+    assert [matched[UUID(int=n)].window for n in range(last + 1)] == pytest.approx(list(expected), abs=1e-4)
+    first = [max(0, best(question[0], n)) for n in range(last + 1)]
+    assert [matched[UUID(int=n)].first for n in range(last + 1)] == pytest.approx(first, abs=1e-4)
 
 
 def test_a_passage_without_tokens_is_left_out() -> None:
@@ -75,7 +78,8 @@ def test_texts_of_stop_words_alone_match_nothing() -> None:
     """They were embedded, and have no token that counts."""
     evidence = {one.id: one for one in (passage(0, [], after=1), passage(1, [], before=0))}
     question = unit_length(np.ones((1, DIMENSIONS)))
-    assert finish(match_windows(question, list(evidence), evidence)) == {UUID(int=0): 0, UUID(int=1): 0}
+    nothing = TokenMatch(0, 0)
+    assert finish(match_windows(question, list(evidence), evidence)) == {UUID(int=0): nothing, UUID(int=1): nothing}
 
 
 def test_a_long_question_is_compared_in_more_slices() -> None:

@@ -60,7 +60,14 @@ class MiniLMEmbedder:
     model = "minilm/all-minilm-l6-v2_int8_384"
     dimensions = 384
     similarity_thresholds = SimilarityThresholds(
-        meaning=0.25, best=0.3, best_turn=0.41, words=0.6, worded=0.25, near=0.82, other_kind=0.15
+        meaning=0.25,
+        best=0.3,
+        best_turn=0.41,
+        words=0.6,
+        worded=0.25,
+        near=0.82,
+        other_kind=0.15,
+        no_amount=0.25,
     )  # Measured: docs/adr/0006-embedders.md.
     usual_nearness = 0.236
     """The nearness to the cohort of questions for which these thresholds are."""

@@ -44,6 +44,7 @@ class MultilingualEmbedder(MiniLMEmbedder):
         worded=0.2,
         near=0.8,
         other_kind=0.1,
+        no_amount=0.25,
         other_language=0.37,
         other_scale=math.hypot(_WEIGHT_IN_QUESTIONS, 1),
     )  # Measured, as the others: docs/adr/0024-every-language-in-one-vector.md, docs/lab/floors.md.

@@ -8,6 +8,7 @@ the numbers (measured).
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import NamedTuple
 from unicodedata import normalize
 from uuid import UUID
 
@@ -44,6 +45,21 @@ _LONGEST_QUESTION = 1_000
 """Characters of a question in which times are looked for."""
 
 
+class TokenMatch(NamedTuple):
+    """How well a passage matches the tokens of a question.
+
+    `window`: the sum over the tokens of their best matches in the passage and its neighbours, weighted as
+    ORDINARY_PERCENT describes. `first`: the best match of the question's first token in the passage alone, a cosine.
+    """
+
+    window: float
+    first: float
+
+
+NO_MATCH = (None, None)
+"""In place of a TokenMatch, for a passage without tokens."""
+
+
 class PassageEvidence(Struct, frozen=True):
     """What is stored of a passage for the second stage, and which passages come before and after it.
 
@@ -65,11 +81,10 @@ class PassageEvidence(Struct, frozen=True):
 
 def match_windows(
     question: Vectors, candidates: Sequence[UUID], evidence: Mapping[UUID, PassageEvidence]
-) -> Slices[dict[UUID, float]]:
-    """How well the question's tokens, shape (n, dimensions), match each candidate and its neighbours.
+) -> Slices[dict[UUID, TokenMatch]]:
+    """How well each candidate and its neighbours match the question's tokens, shape (n, dimensions), by MaxSim.
 
-    The sum over the tokens of their best matches (MaxSim), weighted as ORDINARY_PERCENT describes. Candidates without
-    tokens are left out.
+    Candidates without tokens are left out.
     """
     matches: dict[UUID, NDArray[np.float32]] = {}
     dimensions = question.shape[1]
@@ -87,8 +102,8 @@ def match_windows(
     )
     windows = np.maximum(own, NEIGHBOUR_WEIGHT * np.maximum(before, after))
     weights = windows.max(axis=0) - np.percentile(windows, ORDINARY_PERCENT, axis=0)
-    scores: list[float] = (windows @ weights).tolist()
-    return {passage.id: score for passage, score in zip(matched, scores, strict=True)}
+    rows = np.column_stack([windows @ weights, own[:, 0]]).tolist()
+    return {passage.id: TokenMatch(*row) for passage, row in zip(matched, rows, strict=True)}
 
 
 def _groups(passages: Sequence[PassageEvidence], max_bytes: int) -> Iterator[list[PassageEvidence]]:

@@ -7,6 +7,7 @@ from typing import Self
 from recollect.words.dates.phrase_tables import ENGLISH
 from recollect.words.dates.phrases import DIGITS
 from recollect.words.english_detection import is_english
+from recollect.words.stop_words import STOP_WORDS
 
 FIRST_PERSON_SPEAKERS = ("i", "me", "myself", "user", "human")
 ASSISTANT_SPEAKERS = ("ai", "agent", "assistant", "bot", "system")
@@ -18,6 +19,16 @@ _WHEN = re.compile(
     re.IGNORECASE,
 )
 _HOW_MANY = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IGNORECASE)
+_AMOUNT_FIRST = re.compile(
+    rf"""
+    \W* (?:(?:{"|".join(sorted(STOP_WORDS - {"how"}))})\W+)* how\s+
+    (?:many|much|long|often|frequently|old|far|big|large|small|short|tall|high|deep|wide|heavy|strong|fast|quickly|soon|
+    late|early)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Questions whose first word, stop words aside, is one of an amount: "For how many days …"."""
+
 _WHO = re.compile(r"\b(who|whom|whose|where|which|names?|called)\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(r"\b(?:(?i:i|me|my|mine|myself|we|our|ours)|us)\b")
 _THE_FIRST = re.compile(r"(?<=\w )[A-Z]\w* I\b")
@@ -63,12 +74,14 @@ _QUESTION_MARKS = ("?", "？", "؟")
 class ExpectedAnswer:
     """The kinds of answer that a question's words ask for: a time, a number, a name.
 
-    `needed`: of what a text has something that answers by itself; None where that may be anything.
+    `amount_first`: its first word, stop words aside, is one of an amount, such as "many" or "long". `needed`: of what a
+    text has something that answers by itself; None where that may be anything.
     """
 
     time: bool = False
     number: bool = False
     name: bool = False
+    amount_first: bool = field(default=False, compare=False)
     needed: re.Pattern[str] | None = field(default=None, compare=False)
 
     @classmethod
@@ -76,7 +89,7 @@ class ExpectedAnswer:
         """The kinds of answer that this question (in English) asks for."""
         time, number, name = (pattern.search(question) is not None for pattern in (_WHEN, _HOW_MANY, _WHO))
         needed = next((answering for asking, answering in _KINDS if asking.search(question)), None)
-        return cls(time, number, name, needed)
+        return cls(time, number, name, _AMOUNT_FIRST.match(question) is not None, needed)
 
     def is_of_other_kind(self, text: str) -> bool:
         """Whether an English text has no amount, frequency or time, where the question asks for one."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
 from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
+from recollect.words.english_detection import is_english
 
 RANKING_VERSION = 19
 """Part of every cache key: raise it with any change in how candidates are found or ranked."""
@@ -33,6 +34,10 @@ MIN_COVERAGE = 0.3
 
 ALL_WORDS = 0.999
 """The same share for a passage that has all of them: it is an answer whatever its cosine."""
+
+AMOUNT_MATCH = 0.25
+"""How well the word of an amount in a question ("many", "long") is matched by a memory that has that amount, at least:
+"three servers" has a counterpart of "many", "runs on servers" has none (measured: docs/lab/floors.md)."""
 
 LONG_PASSAGE_WORDS = 20
 """Words from which a passage counts as long. Without this cap the longest passage ranked first (measured)."""
@@ -76,6 +81,7 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     `own_similarity`: with the vector of its own text. `identified`: it has an evident term of the question. `win` and
     `date`: scores of the second stage (`matching.py`), `win` unscaled and None where the passage has no tokens.
     `asked`: the weight of the question's words in the turn before, if that is a question: then this one answers it.
+    `first_match`: as `first` of TokenMatch; None where the passage has no tokens.
     """
 
     id: UUID
@@ -101,6 +107,7 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     win: float | None = None
     date: float = 0.0
     asked: float = 0.0
+    first_match: float | None = None
 
     @property
     def nearness(self) -> float | None:
@@ -194,6 +201,8 @@ def rank(
     min_coverage: float = MIN_COVERAGE,
     min_best_turn: float | None = None,
     other_kind: float = 0.0,
+    no_amount: float = 0.0,
+    near: float = 0.0,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
@@ -203,8 +212,10 @@ def rank(
     the share `min_words` of them and the cosine `min_worded`, or has no vector yet; None: there is no such minimum.
     `min_best_turn`: `min_best` for candidates of a thread; None: the same.
     `other_language`: the share of both that is enough for a passage without tokens, where others have some. `always`:
-    passages that are evidence, and an answer, whatever their words and vectors. `other_kind`: how much more cosine an
-    answer needs without a thread that has no amount or time where the question asks for one.
+    passages that are evidence, and an answer, whatever their words and vectors. `near`: the share of the best cosine
+    that an answer needs, unless it has all words. How much more cosine an answer needs without a thread: `other_kind`,
+    if it has no amount or time where the question asks for one; `no_amount`, if the question's word of an amount has no
+    counterpart in it.
     """
     weight = sum(term.idf for term in terms)
     shares = _shares_of_minima(candidates, other_language)
@@ -217,13 +228,18 @@ def rank(
         or (weight > 0 and c.covered / weight >= min_coverage)
     ]
     of_alone, of_turns = min_best, min_best if min_best_turn is None else min_best_turn
+    best_nearness = max((c.nearness or 0.0 for c in evident), default=0.0)
 
     def is_answer(c: Candidate) -> bool:
         minimum = of_alone if c.is_alone else of_turns
         if minimum is None or c.id in always:
             return True
-        more = other_kind if c.is_alone and expected.is_of_other_kind(c.text) else 0.0
-        return _is_answer(c, weight, minimum * shares(c) + more, min_words, min_worded + more)
+        is_far = (c.nearness or 0.0) < near * shares(c) * best_nearness
+        least, worded = (math.inf, math.inf) if is_far else (minimum * shares(c), min_worded)
+        if not _is_answer(c, weight, least, min_words, worded):
+            return False
+        more = _more_needed(c, expected, other_kind, no_amount) if c.is_alone else 0.0
+        return not more or _is_answer(c, weight, least + more, min_words, worded + more)
 
     if not any(map(is_answer, evident)):
         return []
@@ -276,6 +292,14 @@ def _is_answer(candidate: Candidate, weight: float, min_best: float, min_words: 
         return True
     coverage = candidate.covered / weight if weight > 0 else -1.0
     return coverage >= min_words and (candidate.nearness >= min_worded or coverage >= ALL_WORDS)
+
+
+def _more_needed(fact: Candidate, expected: ExpectedAnswer, other_kind: float, no_amount: float) -> float:
+    """How much more cosine a fact needs to be an answer, as `rank` describes; in English."""
+    match = fact.first_match
+    if expected.amount_first and match is not None and match < AMOUNT_MATCH and is_english(fact.text):
+        return no_amount
+    return other_kind if expected.is_of_other_kind(fact.text) else 0.0
 
 
 def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:

@@ -19,6 +19,7 @@ from recollect.retrieval.recall.english_words import english
 from recollect.retrieval.recall.floors import marked_near_best
 from recollect.retrieval.recall.listing import list_memories, listing_of, require_first_page
 from recollect.retrieval.recall.matching import (
+    NO_MATCH,
     PassageEvidence,
     day_of_saying,
     match_windows,
@@ -274,6 +275,8 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         min_coverage=thresholds.coverage,
         min_best_turn=None if scope.filters.narrows else thresholds.best_turn,
         other_kind=thresholds.other_kind,
+        no_amount=thresholds.no_amount,
+        near=0.0 if question.tokens is None else thresholds.near,  # Without tokens a cosine says less.
     )[:MAX_RECALLED]
     if dated and search.days.alone:
         return listed(hits)
@@ -301,7 +304,7 @@ async def _match(
         return candidates
     tokens, times = question.tokens, named_times(question.text, question.asked_on)
     zone, ids = zone_of(question.time_zone), [candidate.id for candidate in candidates]
-    wins = {} if tokens is None else await interleave(match_windows(tokens, ids, evidence))
+    matches = {} if tokens is None else await interleave(match_windows(tokens, ids, evidence))
 
     def date_score(candidate: Candidate, known: PassageEvidence | None) -> float:
         dates, offset = ((), None) if known is None else (known.dates, known.said_offset)
@@ -312,10 +315,11 @@ async def _match(
         known = evidence.get(candidate.id)
         date = date_score(candidate, known) if times else 0.0
         asked = 0.0 if known is None else known.asked or 0.0
-        return structs.replace(candidate, win=wins.get(candidate.id), date=date, asked=asked)
+        win, first = matches.get(candidate.id, NO_MATCH)
+        return structs.replace(candidate, win=win, first_match=first, date=date, asked=asked)
 
-    with_wins = await collect_yielding(map(matched, candidates))
-    return scaled_across(with_wins, question.similarity_thresholds.other_scale)
+    with_matches = await collect_yielding(map(matched, candidates))
+    return scaled_across(with_matches, question.similarity_thresholds.other_scale)
 
 
 async def find_state(tx: Transaction, graph: Graph) -> GraphState:
