@@ -118,10 +118,7 @@ def test_words_are_an_answer_with_some_meaning_or_if_they_are_all_there(subtests
                 [_candidate(covered=covered, nearness=nearness)],
                 TERMS,
                 expected=ExpectedAnswer(),
-                min_meaning=0.25,
-                min_best=0.3,
-                min_words=0.6,
-                min_worded=0.25,
+                thresholds=SimilarityThresholds(meaning=0.25, best=0.3, words=0.6, worded=0.25),
             )
             assert bool(hits) == expected
 
@@ -134,9 +131,6 @@ def test_a_turn_of_talk_has_a_higher_floor(subtests: pytest.Subtests) -> None:
                 [found],
                 TERMS,
                 expected=ExpectedAnswer(),
-                min_meaning=0.25,
-                min_best=0.3,
-                min_best_turn=0.4,
-                min_words=0.6,
+                thresholds=SimilarityThresholds(meaning=0.25, best=0.3, best_turn=0.4, words=0.6),
             )
             assert bool(hits) == expected

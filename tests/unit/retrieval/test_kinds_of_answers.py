@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from recollect.embedding import SimilarityThresholds
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Term, rank
 
@@ -38,10 +39,12 @@ def fact(
         is_alone=is_alone,
         meaning=meaning,
         own_similarity=meaning,
+        win=None if first_match is None else 0.0,
         first_match=first_match,
     )
 
 
+THRESHOLDS = SimilarityThresholds(meaning=0.25, best=0.3, words=0.6, near=0.8, other_kind=0.15, no_amount=0.3)
 WORDS = [Term("bike", idf=1.0, passages=1), Term("brand", idf=1.0, passages=1)]
 
 
@@ -51,13 +54,7 @@ def answers(question: str, *candidates: Candidate) -> bool:
             candidates,
             WORDS,
             expected=ExpectedAnswer.of(question),
-            min_meaning=0.25,
-            min_best=0.3,
-            min_best_turn=0.3,
-            min_words=0.6,
-            other_kind=0.15,
-            no_amount=0.3,
-            near=0.8,
+            thresholds=THRESHOLDS,
         )
     )
 

@@ -1,7 +1,10 @@
 """How passages in another language than the question are ranked: they have no tokens, and only their meaning counts."""
 
+from dataclasses import replace
+
 import pytest
 
+from recollect.embedding import SimilarityThresholds
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, Term, in_other_languages, rank, scaled_across
 from tests.unit.retrieval.test_recall_model import candidate
@@ -12,9 +15,7 @@ def ranked(*candidates: Candidate, other_language: float = 1.0, min_meaning: flo
         candidates,
         [],
         expected=ExpectedAnswer(),
-        min_meaning=min_meaning,
-        min_best=min_meaning,
-        other_language=other_language,
+        thresholds=SimilarityThresholds(min_meaning, min_meaning, other_language=other_language),
     )
 
 
@@ -59,5 +60,6 @@ def test_without_tokens_of_the_question_no_language_is_another() -> None:
 def test_where_nothing_is_read_fewer_words_are_evidence() -> None:
     found = candidate(1, meaning=None, own_similarity=None, covered=0.2)
     terms = [Term("violin", 1.0, 1)]
-    assert not rank([found], terms, expected=ExpectedAnswer(), min_meaning=0.1)
-    assert rank([found], terms, expected=ExpectedAnswer(), min_meaning=0.1, min_coverage=0.1)
+    unread = SimilarityThresholds(meaning=0.1, best=0.1)
+    assert not rank([found], terms, expected=ExpectedAnswer(), thresholds=unread)
+    assert rank([found], terms, expected=ExpectedAnswer(), thresholds=replace(unread, coverage=0.1))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from recollect.embedding import SimilarityThresholds
 from recollect.graph.passages.model import is_dated, speaker
 from recollect.retrieval.recall.model import (
     MAX_WHOLE,
@@ -20,19 +21,19 @@ from recollect.retrieval.recall.model import (
     without_repeats,
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, is_first_person, statement_share
-from recollect.retrieval.recall.ranking import (
-    MIN_COVERAGE,
-    Candidate,
-    Hit,
-    Term,
-    any_of,
-    rank,
-    rarest_terms,
-)
+from recollect.retrieval.recall.ranking import Candidate, Hit, Term, any_of, rank, rarest_terms
 from recollect.retrieval.recall.ranking_weights import WEIGHTS_WITHOUT_TOKENS
 from recollect.retrieval.search.fusion import FUSION_K
 
+COVERAGE = 0.3
+"""The share of the words that makes a candidate evidence here."""
+
 IDS = st.lists(st.integers(0, 20), unique=True, max_size=15)
+
+
+def from_cosine(meaning: float) -> SimilarityThresholds:
+    """Whatever is evidence is an answer, too."""
+    return SimilarityThresholds(meaning, best=-1.0, coverage=COVERAGE)
 
 
 def hit(number: int, text: str = "", *, outdated: bool = False) -> Hit:
@@ -195,7 +196,7 @@ CANDIDATES = st.lists(
 
 @given(CANDIDATES, st.booleans())
 def test_scores_are_between_0_and_1_and_fall(found: list[Candidate], when: bool) -> None:
-    hits = rank(found, TERMS, expected=ExpectedAnswer(time=when), min_meaning=0.25)
+    hits = rank(found, TERMS, expected=ExpectedAnswer(time=when), thresholds=from_cosine(0.25))
     assert all(0 <= hit.score <= 1 and set(hit.terms) == set(WEIGHTS_WITHOUT_TOKENS) for hit in hits)
     scores = [(-hit.score, hit.outdated) for hit in hits]
     assert scores == sorted(scores)
@@ -209,7 +210,7 @@ def test_each_sibling_head_of_a_memory_is_a_hit() -> None:
             for number in (7, 8)
         ),
     )
-    hits = rank([node, head, other], TERMS, expected=NOTHING, min_meaning=0.25)
+    hits = rank([node, head, other], TERMS, expected=NOTHING, thresholds=from_cosine(0.25))
     assert [hit.version_id for hit in hits] == [None, UUID(int=7), UUID(int=8)]
     assert [hit.key for hit in without_repeats(fuse([hits, hits[::-1]]))] == [
         hit.key for hit in fuse([hits, hits[::-1]])
@@ -220,7 +221,7 @@ def test_each_sibling_head_of_a_memory_is_a_hit() -> None:
 @given(CANDIDATES)
 def test_an_outdated_memory_has_the_score_of_a_current_one(found: list[Candidate]) -> None:
     places = [
-        rank(old, TERMS, expected=NOTHING, min_meaning=0.25)
+        rank(old, TERMS, expected=NOTHING, thresholds=from_cosine(0.25))
         for old in (found, [structs.replace(c, outdated=False) for c in found])
     ]
     assert [hit.score for hit in places[0]] == [hit.score for hit in places[1]]
@@ -232,13 +233,13 @@ def near(c: Candidate) -> float:
 
 @given(CANDIDATES)
 def test_a_candidate_without_evidence_is_no_hit(found: list[Candidate]) -> None:
-    evident = {c.id for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE}
-    assert {hit.passage_id for hit in rank(found, TERMS, expected=NOTHING, min_meaning=0.25)} == evident
+    evident = {c.id for c in found if near(c) >= 0.25 or c.covered / 4 >= COVERAGE}
+    assert {hit.passage_id for hit in rank(found, TERMS, expected=NOTHING, thresholds=from_cosine(0.25))} == evident
 
 
 @given(CANDIDATES)
 def test_there_are_no_hits_where_the_best_candidate_is_no_answer(found: list[Candidate]) -> None:
-    evident = [c for c in found if near(c) >= 0.25 or c.covered / 4 >= MIN_COVERAGE]
+    evident = [c for c in found if near(c) >= 0.25 or c.covered / 4 >= COVERAGE]
     answered = any(
         (c.meaning is None and c.own_similarity is None)
         or near(c) >= 0.4
@@ -246,7 +247,7 @@ def test_there_are_no_hits_where_the_best_candidate_is_no_answer(found: list[Can
         or c.covered / 4 >= 0.999
         for c in evident
     )
-    hits = rank(found, TERMS, expected=NOTHING, min_meaning=0.25, min_best=0.4, min_words=0.6)
+    hits = rank(found, TERMS, expected=NOTHING, thresholds=SimilarityThresholds(meaning=0.25, best=0.4, words=0.6))
     assert {hit.passage_id for hit in hits} == ({c.id for c in evident} if answered else set())
 
 
@@ -254,14 +255,14 @@ def test_there_are_no_hits_where_the_best_candidate_is_no_answer(found: list[Can
 def test_the_order_of_candidates_does_not_matter(found: list[Candidate], chance: object) -> None:
     mixed = list(found)
     chance.shuffle(mixed)  # type: ignore[attr-defined]
-    ranked, again = (rank(some, TERMS, expected=NOTHING, min_meaning=0.25) for some in (found, mixed))
+    ranked, again = (rank(some, TERMS, expected=NOTHING, thresholds=from_cosine(0.25)) for some in (found, mixed))
     assert [hit.passage_id for hit in ranked] == [hit.passage_id for hit in again]
 
 
 def test_a_memory_is_ranked_by_its_best_passage() -> None:
     whole = UUID(int=9)
     pieces = [candidate(1, memory_id=whole, own=1.0, covered=4.0), candidate(2, memory_id=whole, own=2.0, covered=4.0)]
-    (hit,) = rank(pieces, TERMS, expected=NOTHING, min_meaning=0.25)
+    (hit,) = rank(pieces, TERMS, expected=NOTHING, thresholds=from_cosine(0.25))
     assert (hit.memory_id, hit.passage_id) == (whole, UUID(int=2))
 
 
@@ -270,7 +271,7 @@ def test_the_score_is_the_weighted_sum_of_its_terms() -> None:
         [candidate(1, own=2.0, covered=4.0, meaning=0.5, about=True, words=40, dated=True), candidate(2, covered=4.0)],
         TERMS,
         expected=ExpectedAnswer(time=True),
-        min_meaning=0.25,
+        thresholds=from_cosine(0.25),
     )
     weights = WEIGHTS_WITHOUT_TOKENS
     score = sum(weights[name] * value for name, value in hit.terms.items()) / sum(weights.values())
@@ -283,11 +284,16 @@ def test_what_belongs_to_no_thread_is_ranked_by_what_it_says_itself() -> None:
     alone = {"own": 1.0, "covered": 4.0, "words": 3, "win": 1.0, "meaning": 0.8}
     turn = {"own": 0.0, "near": 1.0, "far": 1.0, "covered": 1.0, "words": 40, "win": 0.0, "meaning": 0.2}
     ranked = rank(
-        [candidate(1, is_alone=True, **alone), candidate(2, **turn)], TERMS, expected=NOTHING, min_meaning=0.1
+        [candidate(1, is_alone=True, **alone), candidate(2, **turn)],
+        TERMS,
+        expected=NOTHING,
+        thresholds=from_cosine(0.1),
     )
     assert [hit.terms["length"] for hit in ranked] == [1.0, 1.0]
     assert [hit.terms["far"] for hit in ranked] == [1.0, 1.0]
-    in_thread = rank([candidate(1, **alone), candidate(2, **turn)], TERMS, expected=NOTHING, min_meaning=0.1)
+    in_thread = rank(
+        [candidate(1, **alone), candidate(2, **turn)], TERMS, expected=NOTHING, thresholds=from_cosine(0.1)
+    )
     assert [(hit.memory_id.int, hit.terms["far"]) for hit in in_thread] == [(1, 0.0), (2, 1.0)]
     assert in_thread[0].score < ranked[0].score
 
@@ -305,13 +311,13 @@ def test_what_has_the_identifier_of_the_question_comes_first_and_is_an_answer() 
     """Whatever else is nearer, longer and about the entity; and where nothing else would be evidence."""
     near = {"own": 1.0, "far": 1.0, "meaning": 0.9, "about": True, "words": 20, "covered": 3.0}
     found = [candidate(1, **near), candidate(2, identified=True, meaning=0.0, covered=0.1)]
-    hits = rank(found, TERMS, expected=NOTHING, min_meaning=0.1)
+    hits = rank(found, TERMS, expected=NOTHING, thresholds=from_cosine(0.1))
     assert [hit.memory_id.int for hit in hits] == [2, 1]
     assert hits[0].terms["identified"] == 1.0
     assert 0 <= hits[1].score <= 0.5 <= hits[0].score <= 1
-    alone = rank(found[1:], TERMS, expected=NOTHING, min_meaning=0.5, min_best=0.5, min_words=0.9)
+    alone = rank(found[1:], TERMS, expected=NOTHING, thresholds=SimilarityThresholds(meaning=0.5, best=0.5, words=0.9))
     assert [hit.memory_id.int for hit in alone] == [2]
-    without = rank([candidate(2, meaning=0.0, covered=0.1)], TERMS, expected=NOTHING, min_meaning=0.5)
+    without = rank([candidate(2, meaning=0.0, covered=0.1)], TERMS, expected=NOTHING, thresholds=from_cosine(0.5))
     assert without == []
 
 
@@ -323,7 +329,7 @@ def test_a_statement_with_the_expected_answer_comes_first() -> None:
         candidate(3, text=answer),
     ]
     for question in ("Where were you?", "How many people were you?"):
-        hits = rank(expected, [], expected=ExpectedAnswer.of(question), min_meaning=0.0)
+        hits = rank(expected, [], expected=ExpectedAnswer.of(question), thresholds=from_cosine(0.0))
         assert order(hits) == [3, 2, 1]
         assert [hit.terms["answer"] for hit in hits] == [1, 0, 0]
         assert [hit.terms["statement"] for hit in hits] == [1, 1, 0]

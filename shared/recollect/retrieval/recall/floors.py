@@ -13,7 +13,7 @@ from uuid import UUID
 from msgspec import structs
 
 from recollect.embedding import SimilarityThresholds
-from recollect.retrieval.recall.ranking import MIN_COVERAGE, Hit
+from recollect.retrieval.recall.ranking import Hit
 
 NEAR_BEST = 2 / 3
 """Share of the best score with which a turn of a thread comes after a memory without a thread; and, as with this share
@@ -25,6 +25,9 @@ docs/lab/recall-quality.md)."""
 
 NEAR_BEST_OF_FACTS = 0.9
 """The same for a memory without a thread."""
+
+MIN_COVERAGE = 0.3
+"""The least share of the question's words, weighted by rarity, with which a memory comes by its words."""
 
 CERTAIN_TERMS = ("date", "identified")
 """Terms that say by themselves that a memory is asked for: a day that the question names, and an identifier."""

@@ -6,16 +6,18 @@ scaled within one query, the sum does not tell a good answer from a bad one: for
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from operator import mul
+from typing import Self
 from uuid import UUID
 
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from recollect.embedding import SimilarityThresholds
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
 from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 from recollect.words.english_detection import is_english
@@ -29,11 +31,9 @@ CANDIDATES = 50
 MAX_BY_ALIAS = 20
 """Passages of an entity that the question names by an alias, at most, whatever their words."""
 
-MIN_COVERAGE = 0.3
-"""Share of the question's words, weighted by rarity, that makes a passage evidence whatever its cosine, as a rule."""
-
 ALL_WORDS = 0.999
-"""The same share for a passage that has all of them: it is an answer whatever its cosine."""
+"""The share of the question's words, weighted by rarity, of a passage that has all of them: it is an answer whatever
+its cosine."""
 
 AMOUNT_MATCH = 0.25
 """How well the word of an amount in a question ("many", "long") is matched by a memory that has that amount, at least:
@@ -192,56 +192,22 @@ def rank(
     terms: Sequence[Term],
     *,
     expected: ExpectedAnswer,
-    min_meaning: float,
-    min_best: float | None = None,
-    min_words: float = 0.0,
+    thresholds: SimilarityThresholds,
+    narrowed: bool = False,
     always: Set[UUID] = frozenset(),
-    other_language: float = 1.0,
-    min_worded: float = 0.0,
-    min_coverage: float = MIN_COVERAGE,
-    min_best_turn: float | None = None,
-    other_kind: float = 0.0,
-    no_amount: float = 0.0,
-    near: float = 0.0,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
-    Of equal scores, outdated memories come last. `min_meaning`: the cosine from which a vector is evidence;
-    `min_coverage`: the share of the question's words, weighted by rarity, that is evidence without it.
-    `min_best`: there is an answer only where some candidate reaches this cosine, has all of the question's words, has
-    the share `min_words` of them and the cosine `min_worded`, or has no vector yet; None: there is no such minimum.
-    `min_best_turn`: `min_best` for candidates of a thread; None: the same.
-    `other_language`: the share of both that is enough for a passage without tokens, where others have some. `always`:
-    passages that are evidence, and an answer, whatever their words and vectors. `near`: the share of the best cosine
-    that an answer needs, unless it has all words. How much more cosine an answer needs without a thread: `other_kind`,
-    if it has no amount or time where the question asks for one; `no_amount`, if the question's word of an amount has no
-    counterpart in it.
+    Of equal scores, outdated memories come last. `thresholds`: the cosines of the question's embedder, and the share
+    of the question's words, that make a candidate evidence, and one of these an answer; without an answer there are no
+    hits. `narrowed`: a filter says where to look, so an answer needs less. `always`: passages that are evidence, and an
+    answer, whatever their words and vectors.
     """
     weight = sum(term.idf for term in terms)
-    shares = _shares_of_minima(candidates, other_language)
-    evident = [
-        c
-        for c in candidates
-        if c.id in always
-        or c.identified
-        or (c.nearness or 0.0) >= min_meaning * shares(c)
-        or (weight > 0 and c.covered / weight >= min_coverage)
-    ]
-    of_alone, of_turns = min_best, min_best if min_best_turn is None else min_best_turn
-    best_nearness = max((c.nearness or 0.0 for c in evident), default=0.0)
-
-    def is_answer(c: Candidate) -> bool:
-        minimum = of_alone if c.is_alone else of_turns
-        if minimum is None or c.id in always:
-            return True
-        is_far = (c.nearness or 0.0) < near * shares(c) * best_nearness
-        least, worded = (math.inf, math.inf) if is_far else (minimum * shares(c), min_worded)
-        if not _is_answer(c, weight, least, min_words, worded):
-            return False
-        more = _more_needed(c, expected, other_kind, no_amount) if c.is_alone else 0.0
-        return not more or _is_answer(c, weight, least + more, min_words, worded + more)
-
-    if not any(map(is_answer, evident)):
+    minima = _Minima.of(candidates, weight, expected, thresholds, narrowed=narrowed)
+    evident = [c for c in candidates if c.id in always or minima.is_evidence(c)]
+    nearest = max((c.nearness or 0.0 for c in evident), default=0.0)
+    if not any(c.id in always or minima.is_answer(c, nearest) for c in evident):
         return []
     weights = _weights_of(evident)
     columns = _scaled_terms(evident, weight, expected)
@@ -281,25 +247,76 @@ def scaled_across(candidates: Sequence[Candidate], scale: float) -> list[Candida
     ]
 
 
-def _shares_of_minima(candidates: Sequence[Candidate], other_language: float) -> Callable[[Candidate], float]:
-    """The share of the least cosines that a candidate needs."""
-    others = in_other_languages(candidates) if other_language != 1.0 else frozenset[UUID]()
-    return lambda candidate: other_language if candidate.id in others else 1.0
+@dataclass(frozen=True, slots=True)
+class _Minima:
+    """What a candidate needs to be evidence, and to be an answer, for one question.
 
+    `weight`: that of all of the question's words; `others`: the candidates in another language than the question, for
+    which a share of each cosine is enough; `turn`: the least cosine of an answer that belongs to a thread, `alone`: of
+    one that does not; `near`: the share of the best cosine that an answer needs, unless it has all words.
+    """
 
-def _is_answer(candidate: Candidate, weight: float, min_best: float, min_words: float, min_worded: float) -> bool:
-    if candidate.identified or candidate.nearness is None or candidate.nearness >= min_best:
-        return True
-    coverage = candidate.covered / weight if weight > 0 else -1.0
-    return coverage >= min_words and (candidate.nearness >= min_worded or coverage >= ALL_WORDS)
+    weight: float
+    expected: ExpectedAnswer
+    thresholds: SimilarityThresholds
+    others: Set[UUID]
+    alone: float
+    turn: float
+    near: float
 
+    @classmethod
+    def of(
+        cls,
+        candidates: Sequence[Candidate],
+        weight: float,
+        expected: ExpectedAnswer,
+        thresholds: SimilarityThresholds,
+        *,
+        narrowed: bool,
+    ) -> Self:
+        alone = thresholds.narrowed if narrowed else thresholds.best
+        turn = alone if narrowed or thresholds.best_turn is None else thresholds.best_turn
+        # Without tokens a cosine says less.
+        near = thresholds.near if any(c.win is not None for c in candidates) else 0.0
+        return cls(weight, expected, thresholds, in_other_languages(candidates), alone, turn, near)
 
-def _more_needed(fact: Candidate, expected: ExpectedAnswer, other_kind: float, no_amount: float) -> float:
-    """How much more cosine a fact needs to be an answer, as `rank` describes; in English."""
-    match = fact.first_match
-    if expected.amount_first and match is not None and match < AMOUNT_MATCH and is_english(fact.text):
-        return no_amount
-    return other_kind if expected.is_of_other_kind(fact.text) else 0.0
+    def is_evidence(self, candidate: Candidate) -> bool:
+        """Whether it may be a hit, if there is an answer."""
+        if candidate.identified or (candidate.nearness or 0.0) >= self.thresholds.meaning * self._share(candidate):
+            return True
+        return self._coverage(candidate) >= self.thresholds.coverage
+
+    def is_answer(self, candidate: Candidate, nearest: float) -> bool:
+        """Whether it answers the question; `nearest`: the greatest cosine of all that is evidence."""
+        if candidate.identified or candidate.nearness is None:
+            return True
+        coverage, cosine = self._coverage(candidate), candidate.nearness
+        if coverage >= ALL_WORDS:
+            return True
+        if max(cosine, 0.0) < self.near * self._share(candidate) * nearest:
+            return False
+        least = (self.alone if candidate.is_alone else self.turn) * self._share(candidate)
+        has_words = coverage >= self.thresholds.words
+        more = self._more_needed(candidate) if candidate.is_alone else 0.0
+        return cosine >= least + more or (has_words and cosine >= self.thresholds.worded + more)
+
+    def _share(self, candidate: Candidate) -> float:
+        """The share of each cosine that is enough for it."""
+        return self.thresholds.other_language if candidate.id in self.others else 1.0
+
+    def _coverage(self, candidate: Candidate) -> float:
+        """The share of the question's words that it has, by their weights; -1 of a question without words."""
+        return candidate.covered / self.weight if self.weight > 0 else -1.0
+
+    def _more_needed(self, fact: Candidate) -> float:
+        """How much more cosine a fact needs to be an answer, if what the question asks for has no counterpart in it.
+
+        Only in English.
+        """
+        match = fact.first_match
+        if self.expected.amount_first and match is not None and match < AMOUNT_MATCH and is_english(fact.text):
+            return self.thresholds.no_amount
+        return self.thresholds.other_kind if self.expected.is_of_other_kind(fact.text) else 0.0
 
 
 def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:

@@ -265,18 +265,9 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         search.days.answering(matched, dated, thresholds.best) if search.days.alone else matched,
         search.terms,
         expected=ExpectedAnswer.of(question.asking_part),
-        min_meaning=thresholds.meaning,
-        # A caller who gives a filter presumes that there is something to find.
-        min_best=thresholds.narrowed if scope.filters.narrows else thresholds.best,
-        min_words=thresholds.words,
-        min_worded=thresholds.worded,
+        thresholds=thresholds,
+        narrowed=scope.filters.narrows,  # A caller who gives a filter presumes that there is something to find.
         always=dated if search.days.alone or search.days.is_short else frozenset(),
-        other_language=thresholds.other_language,
-        min_coverage=thresholds.coverage,
-        min_best_turn=None if scope.filters.narrows else thresholds.best_turn,
-        other_kind=thresholds.other_kind,
-        no_amount=thresholds.no_amount,
-        near=0.0 if question.tokens is None else thresholds.near,  # Without tokens a cosine says less.
     )[:MAX_RECALLED]
     if dated and search.days.alone:
         return listed(hits)
