@@ -33,9 +33,6 @@ _OWN = frozenset((MARKER, _IGNORED_BY_GIT, *KEY_FILES, "key-secret", "embedder",
 _OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
 """What file systems put into an empty folder by themselves."""
 
-NEW_EMBEDDER = "multilingual"
-"""The default embedders of a data folder that is made now, and of one that was made before it had one of its own."""
-
 _RECOVERY = (
     "Every API key here was made with it, so nothing was changed. Put the file back from a backup, or give its secret "
     "as RECOLLECT_KEY_SECRET. Where it is lost, delete key-secret, api-key and admin-key here: the next start makes "
@@ -101,14 +98,14 @@ class DataFolder:
         path = self.path / "key-secret"
         return SecretStr(_whole_secret(path)) if path.exists() else None
 
-    def embedder(self) -> str:
-        """The embedder of this folder's graphs: of a new folder NEW_EMBEDDER.
+    def embedder(self, default: str) -> str:
+        """The embedder of this folder's graphs: `default` when the folder was made.
 
         It stays the same, since vectors of another are not compared with those that are stored.
         """
         path = self.path / "embedder"
         if not path.exists():
-            write_private(path, NEW_EMBEDDER)
+            write_private(path, default)
         return path.read_text(errors="replace").strip()
 
     def keys(self) -> DemoKeys:

@@ -107,7 +107,7 @@ def _start_stores(settings: Settings, folder: DataFolder, supervisor: Supervisor
     if "key_secret" not in configured:
         update["key_secret"] = SecretStr(folder.key_secret())
     if not configured & {"embedder", "database_url"}:
-        update["embedder"] = folder.embedder()
+        update["embedder"] = folder.embedder(default=settings.embedder)
     if "database_url" not in configured:
         _echo("Starting PostgreSQL")
         postgres = LocalPostgres(folder.path, settings=postgres_settings(Machine.own()))

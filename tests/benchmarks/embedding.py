@@ -41,8 +41,8 @@ from tests.benchmarks.corpus import Corpus
 from tests.benchmarks.latency.talk import Talk, create_talk
 from tests.benchmarks.processes import processor_seconds
 
-EMBEDDERS = ("wordllama", "minilm")
-"""The second embedder, at the smallest size only, because its own pace dominates at any size."""
+EMBEDDERS = ("wordllama", "minilm", "multilingual")
+"""The first at every size; the others at the smallest only, because their own pace dominates at any size."""
 
 INDEXED, ONE_BY_ONE = "threads, indexed", "one by one, indexed"
 SHAPES = ("observations", "threads", INDEXED, ONE_BY_ONE)

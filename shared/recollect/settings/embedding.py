@@ -14,11 +14,11 @@ class EmbeddingSettings(BaseSettings):
     """The embedding model, and the caches."""
 
     embedder: str = Field(
-        default="minilm",
-        description="Embedding model: `minilm` (in process, for English), `multilingual` (in process, for every "
-        "language, and finds more in English, too, at twice the processor time), `wordllama` (in process, fastest; "
-        "needs the extra `wordllama`, docs/install.md) or `openai` (any OpenAI-compatible /v1/embeddings). Before you "
-        "change it, see docs/embedding.md.",
+        default="multilingual",
+        description="Embedding model: `multilingual` (in process, for every language), `minilm` (in process, for "
+        "English alone, at two thirds of the processor time), `wordllama` (in process, fastest; needs the extra "
+        "`wordllama`, docs/install.md) or `openai` (any OpenAI-compatible /v1/embeddings). Before you change it, see "
+        "docs/embedding.md.",
     )
     embedding_threads: int = Field(
         default=1,
