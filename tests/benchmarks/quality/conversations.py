@@ -1,4 +1,4 @@
-"""Conversations with labelled questions, and their reader for files in the JSON format of LoCoMo."""
+"""Conversations with labelled questions, and their readers for files in the JSON formats of LoCoMo and LongMemEval."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,10 @@ ABSTENTION = "abstention"
 APART = frozenset({"adversarial", ABSTENTION})
 """Categories that overall figures exclude, because their questions have no answer."""
 
-_TIMES = ("%I:%M %p on %d %B, %Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
+LONGEST_TURN = 9_000
+"""Characters of a turn that are remembered of LongMemEval: a memory may have 10,000, and some answers are longer."""
+
+_TIMES = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,39 @@ class Conversation:
 
 
 def read_conversations(path: Path) -> list[Conversation]:
-    """The conversations of a file: a list of {sample_id, conversation, qa}.
+    """The conversations of a file in the format of LoCoMo or of LongMemEval (Wu et al., ICLR 2025).
 
-    `conversation` has session_N (turns with speaker, dia_id, text, and blip_caption where there is an image) and
-    session_N_date_time; `qa` has question, category (1 to 5) and evidence. Questions without evidence are left out.
+    LoCoMo: a list of {sample_id, conversation, qa}. `conversation` has session_N (turns with speaker, dia_id, text, and
+    blip_caption where there is an image) and session_N_date_time; `qa` has question, category (1 to 5) and evidence.
+    Questions without evidence are left out.
+
+    LongMemEval: a list of {question_id, question_type, question, haystack_dates, haystack_session_ids,
+    haystack_sessions, answer_session_ids}, a conversation each; a turn has role, content and, if it is evidence,
+    has_answer. Where none has, all turns of the answer's sessions are evidence, and only figures by session mean much.
     """
-    return [_conversation(sample) for sample in msgspec.json.decode(path.read_bytes())]
+    return [
+        _haystack(sample) if "haystack_sessions" in sample else _conversation(sample)
+        for sample in msgspec.json.decode(path.read_bytes())
+    ]
+
+
+def _haystack(sample: dict[str, Any]) -> Conversation:
+    sessions = sorted(
+        zip(sample["haystack_dates"], sample["haystack_session_ids"], sample["haystack_sessions"], strict=True),
+        key=lambda session: _time(session[0]),
+    )
+    turns, marked, answering = list[Turn](), set[str](), set[str]()
+    for number, (date, session_id, session) in enumerate(sessions, 1):
+        for place, turn in enumerate(session):
+            id_, at = f"D{number}:{place + 1}", _time(date) + timedelta(seconds=place)
+            turns.append(Turn(id_, number, at, turn["role"], turn["content"].strip()[:LONGEST_TURN] or "…"))
+            if session_id in sample["answer_session_ids"]:
+                (marked if turn.get("has_answer") else answering).add(id_)
+    if sample["question_id"].endswith("_abs"):
+        question = Labelled(sample["question"], ABSTENTION, frozenset())
+    else:
+        question = Labelled(sample["question"], sample["question_type"], frozenset(marked or answering))
+    return Conversation(sample["question_id"], turns, [question])
 
 
 def _conversation(sample: dict[str, Any]) -> Conversation:

@@ -96,6 +96,36 @@ def test_published_conversations_are_read_with_their_labels_repaired(published: 
     assert last.at.isoformat() == "2023-05-08T13:56:04+00:00"
 
 
+def test_haystacks_are_read_in_order_of_time_with_their_evidence(tmp_path: Path) -> None:
+    """LongMemEval's are in any order; where no turn is marked, all turns of the right session are evidence."""
+    sessions = {
+        "late": [{"role": "user", "content": "I moved."}, {"role": "assistant", "content": " "}],
+        "early": [{"role": "user", "content": "I live in Graz.", "has_answer": True}],
+    }
+    sample = {
+        "question_id": "one",
+        "question_type": "knowledge-update",
+        "question": "Where?",
+        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/08 (Mon) 13:56"],
+        "haystack_session_ids": list(sessions),
+        "haystack_sessions": list(sessions.values()),
+        "answer_session_ids": ["late", "early"],
+    }
+    unmarked = sample | {"haystack_sessions": [sessions["late"], [{"role": "user", "content": "I live in Graz."}]]}
+    path = tmp_path / "longmemeval.json"
+    path.write_text(json.dumps([sample, unmarked, sample | {"question_id": "one_abs"}]))
+    marked, by_session, unanswerable = read_conversations(path)
+    assert [(turn.id, turn.session, turn.text) for turn in marked.turns] == [
+        ("D1:1", 1, "I live in Graz."),
+        ("D2:1", 2, "I moved."),
+        ("D2:2", 2, "…"),
+    ]
+    assert marked.turns[0].at.isoformat() == "2023-05-08T13:56:00+00:00"
+    assert marked.questions[0].evidence == {"D1:1"}
+    assert by_session.questions[0].evidence == {"D1:1", "D2:1", "D2:2"}
+    assert (unanswerable.questions[0].category, unanswerable.questions[0].evidence) == (ABSTENTION, frozenset())
+
+
 @pytest.fixture(scope="module")
 def invented() -> list[Conversation]:
     return invent_conversations(6, seed=1)
