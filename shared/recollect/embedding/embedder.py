@@ -16,12 +16,13 @@ class SimilarityThresholds:
     `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
     where there is little lexical evidence: otherwise nothing in the graph answers the question. `best_turn`: the same
     for a turn of a thread, as talk is near to everything (None: `best`). `best_narrowed`: the same where a filter says
-    where to look (None: `meaning`). `words`: the share of the question's words,
-    weighted by rarity, that is so much lexical evidence: the better a model separates answers from noise, the more.
-    `worded`: the cosine that is needed with these words. `near`: the share of the best memory's cosine from which
-    another one comes, too. `coverage`: the share of the words that makes a memory evidence whatever its cosine. Where
-    the question has tokens and a passage has none, its language is another: then its cosine counts `other_scale` times,
-    and the share `other_language` of `meaning`, `best` and `near` is enough. How much more a fact needs to be the
+    where to look (None: `meaning`). `words`: the share of the question's words, weighted by rarity, that is so much
+    lexical evidence: the better a model separates answers from noise, the more. `worded`: the cosine that is needed
+    with these words. `near`: the share of the best memory's cosine from which another one comes, too. `coverage`: the
+    share of the words that makes a memory evidence whatever its cosine. `english`: how many numbers, the first of each
+    vector, only English texts have; those of others begin with so many zeros. Where the question has them and a passage
+    has not, its cosine counts `other_scale` times, and the share `other_language` of `meaning`, `best` and `near` is
+    enough; where the question has none, the other numbers alone are compared. How much more a fact needs to be the
     best: `other_kind`, where the question asks for an amount or a time and it has none; `no_amount`, where it has no
     counterpart of the question's word of an amount, such as "many".
     """
@@ -34,6 +35,7 @@ class SimilarityThresholds:
     near: float = 0.7
     coverage: float = 0.3
     other_scale: float = 1.0
+    english: int = 0
     best_turn: float | None = None
     best_narrowed: float | None = None
     other_kind: float = 0.0

@@ -59,6 +59,60 @@ async def test_a_question_finds_its_answer_in_another_language(
             assert found["memories"][0]["text"] == answer
 
 
+OF_THE_OFFICE = [
+    f"{what} {where}"
+    for what in (
+        "Die Kaffeemaschine steht",
+        "Der Drucker steht",
+        "Frau Lindner arbeitet",
+        "Die Rechnungen liegen",
+        "Das Seminar beginnt",
+        "Ein Paket wartet",
+        "Der Vertrag liegt",
+        "Die Blumen stehen",
+    )
+    for where in (
+        "im ersten Stock.",
+        "neben der Treppe.",
+        "im kleinen Saal.",
+        "am Empfang.",
+        "bei Herrn Vogel.",
+        "im Keller.",
+        "gegenüber der Küche.",
+        "hinter dem Archiv.",
+    )
+]
+
+
+async def test_a_memory_in_english_is_found_among_many_in_the_language_of_the_question(
+    gateway: RunningGateway, key: str, subtests: pytest.Subtests
+) -> None:
+    """The vector of an English memory has two halves, of which a question in German is compared with one."""
+    asked = {"Warum fuhr das Schiff nicht?": TOLD[0], "Wann schließt der Bäcker am Samstag?": TOLD[5]}
+    async with gateway.http(key) as http:
+        for texts in (OF_THE_OFFICE, list(asked.values())):
+            await done(http, "POST", "/v1/graphs/office/memories", items=[{"text": text} for text in texts])
+        for question, answer in asked.items():
+            for only in ({}, {"not_tags": ["draft"]}):
+                with subtests.test(question, only=only):
+                    found = await done(http, "POST", "/v1/graphs/office/recall", query=question, **only)
+                    assert found["memories"][0]["text"] == answer
+
+
+async def test_a_question_in_english_finds_memories_where_none_is(
+    gateway: RunningGateway, key: str, subtests: pytest.Subtests
+) -> None:
+    """Then no passage has tokens, and a share of the cosines within English is enough all the same."""
+    async with gateway.http(key) as http:
+        texts = [text for text in TOLD if text not in (TOLD[0], TOLD[1], TOLD[5])]
+        await done(http, "POST", "/v1/graphs/abroad/memories", items=[{"text": text} for text in texts])
+        for question, answer in ASKED.items():
+            if answer in texts and question.startswith("Whe"):
+                with subtests.test(question):
+                    found = await done(http, "POST", "/v1/graphs/abroad/recall", query=question)
+                    assert found["memories"][0]["text"] == answer
+
+
 async def test_only_passages_in_english_have_tokens_by_worker_and_at_once(
     http: httpx2.AsyncClient, owner: asyncpg.Connection, caller: Caller, db: Database
 ) -> None:

@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
-
 from recollect.embedding import SimilarityThresholds
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
-from recollect.retrieval.recall.ranking import Candidate, Hit, Term, in_other_languages, rank, scaled_across
+from recollect.retrieval.recall.ranking import Candidate, Hit, Term, in_other_languages, rank
 from tests.unit.retrieval.test_recall_model import candidate
 
 
@@ -20,7 +18,9 @@ def ranked(*candidates: Candidate, other_language: float = 1.0, min_meaning: flo
 
 
 def near(number: int, cosine: float, win: float | None) -> Candidate:
-    return candidate(number, meaning=cosine, own_similarity=cosine, win=win, is_alone=True)
+    return candidate(
+        number, meaning=cosine, own_similarity=cosine, win=win, is_alone=True, is_other_language=win is None
+    )
 
 
 def test_a_passage_without_tokens_is_scored_by_its_meaning() -> None:
@@ -35,26 +35,14 @@ def test_a_passage_without_tokens_needs_a_share_of_the_least_cosine() -> None:
     assert {hit.memory_id.int for hit in ranked(*found, min_meaning=0.25, other_language=0.3)} == {1, 3}
 
 
-def test_a_question_without_tokens_grants_no_share() -> None:
-    """Its thresholds are those of its own language."""
-    found = near(1, 0.1, None), near(2, 0.26, None)
-    assert [hit.memory_id.int for hit in ranked(*found, min_meaning=0.25, other_language=0.3)] == [2]
+def test_a_share_is_enough_where_all_passages_are_in_another_language() -> None:
+    found = near(1, 0.1, None), near(2, 0.05, None)
+    assert [hit.memory_id.int for hit in ranked(*found, min_meaning=0.25, other_language=0.3)] == [1]
 
 
-def test_cosines_across_languages_are_scaled_to_those_within_one() -> None:
-    found = near(1, 0.2, None), near(2, 0.2, 1.0), candidate(3, meaning=None, own_similarity=None, win=None)
-    assert in_other_languages(found) == {found[0].id, found[2].id}
-    assert [(each.meaning, each.own_similarity) for each in scaled_across(found, 1.5)] == [
-        (pytest.approx(0.3), pytest.approx(0.3)),
-        (0.2, 0.2),
-        (None, None),
-    ]
-
-
-def test_without_tokens_of_the_question_no_language_is_another() -> None:
-    found = near(1, 0.2, None), near(2, 0.1, None)
-    assert in_other_languages(found) == set()
-    assert scaled_across(found, 1.5) == list(found)
+def test_passages_that_wait_for_their_tokens_are_in_no_other_language() -> None:
+    found = near(1, 0.2, None), candidate(2, meaning=0.2, own_similarity=0.2, win=None), near(3, 0.2, 1.0)
+    assert in_other_languages(found) == {found[0].id}
 
 
 def test_where_nothing_is_read_fewer_words_are_evidence() -> None:

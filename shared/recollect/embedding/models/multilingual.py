@@ -47,9 +47,10 @@ class MultilingualEmbedder(MiniLMEmbedder):
         no_amount=0.25,
         other_language=0.37,
         other_scale=math.hypot(_WEIGHT_IN_QUESTIONS, 1),
+        english=_FIRST,
     )  # Measured, as the others: docs/adr/0024-every-language-in-one-vector.md, docs/lab/floors.md.
     usual_nearness = 0.191
-    thresholds_of_others = SimilarityThresholds(meaning=0.03, best=0.05, words=0.6, near=0.3)
+    thresholds_of_others = SimilarityThresholds(meaning=0.03, best=0.05, words=0.6, near=0.3, english=_FIRST)
     """For questions that are not English."""
     thresholds_of_unread = SimilarityThresholds(meaning=0.03, best=0.05, coverage=0.1)
     """For questions in a script that neither model knows: words are all there is, and fewer of them are evidence."""

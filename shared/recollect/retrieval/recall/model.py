@@ -65,6 +65,14 @@ class Question:
         """The part of the question that asks: all of a short question (`prompts.py`)."""
         return self.text if self.part is None else self.part
 
+    @property
+    def part_of_others(self) -> NDArray[np.float32] | None:
+        """The vector of a question that is not English, without the numbers that only English texts have; else None."""
+        english = self.similarity_thresholds.english
+        if self.vector is None or english == 0 or self.vector[:english].any():
+            return None
+        return self.vector[english:]
+
     def in_zone(self, default: str | None, moment: datetime | None = None) -> "Question":
         """The question with its own zone or the default, and the day on which it is asked there, or was at `moment`."""
         zone = self.time_zone or default

@@ -21,6 +21,18 @@ lexical AS (
     ) DESC, eligible.id
     LIMIT :candidates;
 
+-- fragment: distance
+-- The distance of a vector from the question's. The first :english numbers (0: none) are those of a model that knows English
+-- only, and are 0 in vectors of other texts. A question that has none of them is compared by the others (:part; else null)
+-- with whatever language. An English one is compared by all; with a passage that has none of them, :other_scale times as
+-- much of the cosine counts, as it is a part of what an English passage has.
+CASE WHEN :part::halfvec IS NOT NULL
+        THEN subvector(vector.embedding, :english::integer + 1, vector_dims(vector.embedding) - :english)
+            <=> :part
+        WHEN :english > 0 AND subvector(vector.embedding, 1, 1) = '[0]'::halfvec
+        THEN 1 - :other_scale::double precision * (1 - (vector.embedding <=> :vector::halfvec))
+        ELSE vector.embedding <=> :vector::halfvec END;
+
 -- fragment: compared
 -- The first :few of the eligible passages (null: all), and the :candidates best of these by their vectors, each of which is
 -- looked up and compared.
@@ -36,7 +48,7 @@ few AS MATERIALIZED (
         WHERE tenant_id = :tenant_id AND same_key(passage_id, few.id) AND model = :model
         ORDER BY passage_id LIMIT 1
     ) AS vector
-    ORDER BY vector.embedding <=> :vector::halfvec
+    ORDER BY -- include: distance
     LIMIT :candidates;
 
 -- fragment: dated
@@ -89,20 +101,26 @@ CASE WHEN passage.source = 'fact' THEN ARRAY(
 ) ELSE '{}' END;
 
 -- fragment: nearest
--- The :candidates eligible passages whose vectors are nearest: the graph's vectors are read by distance, from the vector
--- index where it has one, and each is looked up until enough are eligible. Here and below, LIMIT (SELECT NULL) is no limit:
--- it keeps the order in a subquery of its own, and lets the planner expect a tenth of the rows. A subquery without a limit
--- is planned for all of its rows, which are cheaper to sort than to read by the index.
+-- The :candidates eligible passages whose vectors are nearest: the graph's vectors are compared one by one, and each is
+-- looked up until enough are eligible. Here and by the index, LIMIT (SELECT NULL) is no limit: it keeps the order in a
+-- subquery of its own, and lets the planner expect a tenth of the rows. A subquery without a limit is planned for all of its
+-- rows, which are cheaper to sort than to read by the index.
 nearest AS (
     SELECT passage.id, passage.node_id, passage.source
     FROM (
-        SELECT passage_id, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
-        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
+        SELECT vector.passage_id, -- include: distance
+            AS distance
+        FROM searched_vectors vector
+        WHERE vector.tenant_id = :tenant_id AND vector.graph_id = :graph_id AND vector.live AND vector.model = :model
             AND :vector::halfvec IS NOT NULL
-        ORDER BY embedding::{vector} <=> :vector::{vector}
+        ORDER BY distance
         LIMIT (SELECT NULL::bigint)
     ) AS vector
-    CROSS JOIN LATERAL (
+    -- include: while_eligible
+
+-- fragment: while_eligible
+-- Each of the vectors' passages is looked up, until :candidates are eligible.
+CROSS JOIN LATERAL (
         SELECT eligible.id, eligible.node_id, eligible.source FROM eligible WHERE same_key(eligible.id, vector.passage_id)
         ORDER BY eligible.id LIMIT 1
     ) AS passage
@@ -137,12 +155,13 @@ coalesce(score.own, 0) AS own, coalesce(score.near, 0) AS near, coalesce(score.f
         OR (:first_person AND (speaker.said_by = ANY (:asker_names::text[]) OR (passage.created_by = :asker
         AND speaker.said_by <> ALL (:assistant_names::text[])))) AS about,
     length(ts_filter(passage.tsv, '{d}')) AS words, passage.dated, passage.thread IS NULL AS is_alone,
-    (SELECT nullif(1 - (vector.embedding <=> :vector::halfvec), 'NaN') FROM searched_vectors vector
+    (SELECT nullif(1 - (
+        -- include: distance
+    ), 'NaN') FROM searched_vectors vector
     WHERE vector.tenant_id = :tenant_id AND same_key(vector.passage_id, passage.id) AND vector.model = :model
     ORDER BY vector.passage_id LIMIT 1) AS meaning,
-    (SELECT nullif(1 - (vector.embedding <=> :vector::halfvec), 'NaN') FROM passage_vectors vector
-    WHERE vector.tenant_id = :tenant_id AND same_key(vector.passage_id, passage.id) AND vector.model = :model
-    ORDER BY vector.passage_id LIMIT 1) AS own_similarity, coalesce(score.identified, false) AS identified
+    own.similarity AS own_similarity, coalesce(score.identified, false) AS identified,
+    coalesce(own.is_other_language, false) AS is_other_language
 FROM found
 CROSS JOIN LATERAL (
     SELECT * FROM search_passages WHERE tenant_id = :tenant_id AND same_key(id, found.id) ORDER BY id LIMIT 1
@@ -151,6 +170,15 @@ CROSS JOIN LATERAL (
     SELECT * FROM nodes WHERE tenant_id = :tenant_id AND same_key(id, passage.node_id) ORDER BY id LIMIT 1
 ) AS node
 CROSS JOIN LATERAL (SELECT lower(coalesce(passage.speaker, node.name, '')) AS said_by) AS speaker
+LEFT JOIN LATERAL (
+    SELECT nullif(1 - (
+        -- include: distance
+    ), 'NaN') AS similarity,
+        :part IS NULL AND :english > 0 AND subvector(vector.embedding, 1, 1) = '[0]'::halfvec AS is_other_language
+    FROM passage_vectors vector
+    WHERE vector.tenant_id = :tenant_id AND same_key(vector.passage_id, passage.id) AND vector.model = :model
+    ORDER BY vector.passage_id LIMIT 1
+) AS own ON true
 CROSS JOIN LATERAL (
     SELECT sum(term.idf * ts_rank('{0.1, 0.1, 0.03, 1.0}', text.own, term.query)) AS own,
         sum(term.idf * ts_rank(text.near, term.query)) AS near, sum(term.idf * ts_rank(text.far, term.query)) AS far,
@@ -288,12 +316,10 @@ is_current(passage.expires_at) AND (:include_outdated OR NOT passage.outdated)
                 ))) AND (:named IS NULL OR (node.name IS NOT NULL) = :named)
         ));
 
--- name: find_narrowed_candidates
--- plan: with values
--- The same with a filter. Where it leaves fewer than :few passages, the vectors of all these are compared; else the nearest
--- of the graph are read. Only one of the two runs, and either finds the same.
-WITH -- include: terms
-), eligible AS NOT MATERIALIZED (
+-- fragment: narrowed_lists
+-- The passages that pass the filter, and those of them that are found by words, by days, and by comparing the vectors of all
+-- if these are few.
+eligible AS NOT MATERIALIZED (
     SELECT passage.id, passage.node_id, passage.source, passage.tsv, passage.far, passage.embedding_model,
         passage.said_at, passage.said_offset, passage.named_days, passage.removed_revision
     FROM search_passages passage
@@ -302,8 +328,10 @@ WITH -- include: terms
 ), -- include: best
 ), -- include: dated
 ), -- include: compared
-), -- include: nearest
-), semantic AS (
+
+-- fragment: narrowed_candidates
+-- The candidates of these lists, and of the nearest. Only one of the two searches by vectors runs, and either finds the same.
+semantic AS (
     SELECT * FROM nearest WHERE (SELECT count(*) FROM few) >= :few
     UNION ALL
     SELECT * FROM compared WHERE (SELECT count(*) FROM few) < :few
@@ -313,6 +341,32 @@ WITH -- include: terms
     ) AS -- include: found_by_text_not_name
 )
 -- include: candidates
+
+-- name: find_narrowed_candidates
+-- plan: with values
+-- The same with a filter. Where it leaves fewer than :few passages, the vectors of all these are compared; else the nearest
+-- of the graph are read.
+WITH -- include: terms
+), -- include: narrowed_lists
+), -- include: nearest
+), -- include: narrowed_candidates
+
+-- name: find_indexed_narrowed_candidates
+-- plan: with values
+-- The same in a graph with a vector index of vectors of the type {vector}. An index knows one distance only.
+WITH -- include: terms
+), -- include: narrowed_lists
+), nearest AS (
+    SELECT passage.id, passage.node_id, passage.source
+    FROM (
+        SELECT passage_id, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
+            AND :vector::halfvec IS NOT NULL
+        ORDER BY embedding::{vector} <=> :vector::{vector}
+        LIMIT (SELECT NULL::bigint)
+    ) AS vector
+    -- include: while_eligible
+), -- include: narrowed_candidates
 
 -- fragment: narrowed_at
 -- The passages, with the versions of their nodes, that passed the filter at revision :as_of_revision and its time :as_of_time.

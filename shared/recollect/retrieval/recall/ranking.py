@@ -14,7 +14,7 @@ from typing import Self
 from uuid import UUID
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.embedding import SimilarityThresholds
@@ -22,7 +22,7 @@ from recollect.retrieval.recall.question_analysis import ExpectedAnswer, stateme
 from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
 from recollect.words.english_detection import is_english
 
-RANKING_VERSION = 19
+RANKING_VERSION = 20
 """Part of every cache key: raise it with any change in how candidates are found or ranked."""
 
 CANDIDATES = 50
@@ -78,10 +78,11 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     `version_id`: the sibling head that the passage is from; None for the node's newest version. `conflicts`: the other
     heads of the node, if it has several. `is_alone`: it belongs to no thread, so nothing was said before or after it.
     `meaning`: the cosine of the question with the passage's contextual vector, to which its neighbours contribute;
-    `own_similarity`: with the vector of its own text. `identified`: it has an evident term of the question. `win` and
-    `date`: scores of the second stage (`matching.py`), `win` unscaled and None where the passage has no tokens.
-    `asked`: the weight of the question's words in the turn before, if that is a question: then this one answers it.
-    `first_match`: as `first` of TokenMatch; None where the passage has no tokens.
+    `own_similarity`: with the vector of its own text. `identified`: it has an evident term of the question.
+    `is_other_language`: the question is English, and the passage is not, by what its vector has. `win` and `date`:
+    scores of the second stage (`matching.py`), `win` unscaled and None where the passage has no tokens. `asked`: the
+    weight of the question's words in the turn before, if that is a question: then this one answers it. `first_match`:
+    as `first` of TokenMatch; None where the passage has no tokens.
     """
 
     id: UUID
@@ -104,6 +105,7 @@ class Candidate(Struct, frozen=True):  # A hundred to a question: a dataclass ta
     meaning: float | None
     own_similarity: float | None
     identified: bool = False
+    is_other_language: bool = False
     win: float | None = None
     date: float = 0.0
     asked: float = 0.0
@@ -226,25 +228,8 @@ def rank(
 
 
 def in_other_languages(candidates: Sequence[Candidate]) -> Set[UUID]:
-    """The candidates in another language than the question: those without tokens, where others have some."""
-    if all(candidate.win is None for candidate in candidates):
-        return frozenset()
-    return {candidate.id for candidate in candidates if candidate.win is None}
-
-
-def scaled_across(candidates: Sequence[Candidate], scale: float) -> list[Candidate]:
-    """The candidates, those in another language than the question with `scale` times their cosines."""
-    others = in_other_languages(candidates) if scale != 1.0 else frozenset[UUID]()
-
-    def scaled(cosine: float | None) -> float | None:
-        return None if cosine is None else scale * cosine
-
-    return [
-        structs.replace(each, meaning=scaled(each.meaning), own_similarity=scaled(each.own_similarity))
-        if each.id in others
-        else each
-        for each in candidates
-    ]
+    """The candidates in another language than an English question."""
+    return {candidate.id for candidate in candidates if candidate.is_other_language}
 
 
 @dataclass(frozen=True, slots=True)

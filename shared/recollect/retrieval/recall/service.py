@@ -52,7 +52,6 @@ from recollect.retrieval.recall.ranking import (
     Term,
     in_other_languages,
     rank,
-    scaled_across,
 )
 from recollect.retrieval.recall.spelling_correction import correct, nearest_words
 from recollect.retrieval.recall.terms import question_terms
@@ -309,8 +308,7 @@ async def _match(
         win, first = matches.get(candidate.id, NO_MATCH)
         return structs.replace(candidate, win=win, first_match=first, date=date, asked=asked)
 
-    with_matches = await collect_yielding(map(matched, candidates))
-    return scaled_across(with_matches, question.similarity_thresholds.other_scale)
+    return await collect_yielding(map(matched, candidates))
 
 
 async def find_state(tx: Transaction, graph: Graph) -> GraphState:

@@ -99,6 +99,9 @@ async def find_candidates(
         "words": any_of(own_terms),
         "context_words": any_of(context_terms),
         "vector": _half(question.vector),
+        "part": _half(question.part_of_others),
+        "english": question.similarity_thresholds.english,
+        "other_scale": question.similarity_thresholds.other_scale,
         "model": question.model,
         "candidates": CANDIDATES,
         "include_outdated": filters.include_outdated or filters.status == "outdated",
@@ -112,13 +115,13 @@ async def find_candidates(
     }
     dimensions = scope.dimensions(question.model)
     if filters.narrows or scope.view.at is not None:
-        indexed = None if scope.view.at else dimensions
-        narrowed = queries.find_narrowed_candidates.with_types(vector=vector_type(indexed))
+        narrowed = queries.find_narrowed_candidates
+        if dimensions is not None and scope.view.at is None:
+            narrowed = queries.find_indexed_narrowed_candidates.with_types(vector=vector_type(dimensions))
         few = _compared_below(scope, question.model)
         rows = await scope.view.fetch(narrowed, **parameters, few=few, **_filter(scope))
     elif dimensions is None or question.vector is None:
-        everywhere = queries.find_candidates.with_types(vector=vector_type(None))
-        rows = await scope.view.fetch(everywhere, **parameters, max_by_alias=MAX_BY_ALIAS)
+        rows = await scope.view.fetch(queries.find_candidates, **parameters, max_by_alias=MAX_BY_ALIAS)
     else:
         rows = await scope.view.fetch(
             queries.find_indexed_candidates, **parameters, max_by_alias=MAX_BY_ALIAS, dimensions=dimensions

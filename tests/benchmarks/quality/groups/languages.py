@@ -13,6 +13,7 @@ from tests.benchmarks.quality.groups.talk import talk_notes
 ENGLISH = "en"
 
 ALL, FROM_ENGLISH, TO_ENGLISH = "all but en", "question in English", "memory in English"
+MIXED = "memory in English, others not"
 
 FIGURES = (Figure("recall@1", recall_at(1)), Figure("recall@5", recall_at(5), 0.90), Figure("empty", empty_with_answer))
 
@@ -61,11 +62,24 @@ def by_language(answers: Sequence[Answer]) -> Mapping[str, Sequence[Answer]]:
 
 
 def open_notebooks_across(seed: int, _: date) -> list[Notebook]:
-    """The same memories: English ones with the questions of all others, and those with the English questions."""
+    """The same memories: English ones with the questions of all others, and those with the English questions.
+
+    And each language's memories, half of the facts in English instead, with its questions about these.
+    """
     english, *others = read_languages()
     to_english = [question for language in others for question in language.questions(TO_ENGLISH)]
     from_english = [_notebook(language, english.questions(FROM_ENGLISH), seed) for language in others]
-    return [_notebook(english, to_english, seed), *from_english]
+    mixed = [_mixed_notebook(english, language, half) for language in others for half in (0, 1)]
+    return [_notebook(english, to_english, seed), *from_english, *mixed]
+
+
+def _mixed_notebook(english: Language, language: Language, half: int) -> Notebook:
+    """Every second fact is in English, from the one with the index `half` on."""
+    in_english = {str(index) for index in range(half, len(english.facts), 2)}
+    notes = [note for note in language.notes() if note.key not in in_english]
+    foreign = [note for note in english.notes() if note.key in in_english]
+    questions = [asked for asked in language.questions(MIXED) if asked.wanted <= in_english]
+    return Notebook(f"mixed-{language.code}-{half}", [foreign, notes], questions)
 
 
 def _notebook(language: Language, questions: Sequence[Asked], seed: int) -> Notebook:
