@@ -15,16 +15,17 @@ class SimilarityThresholds:
 
     `meaning`: the lowest cosine of a memory that counts as evidence. `best`: the cosine that the best memory must reach
     where there is little lexical evidence: otherwise nothing in the graph answers the question. `best_turn`: the same
-    for a turn of a thread, as talk is near to everything (None: `best`). `best_narrowed`: the same where a filter says
-    where to look (None: `meaning`). `words`: the share of the question's words, weighted by rarity, that is so much
-    lexical evidence: the better a model separates answers from noise, the more. `worded`: the cosine that is needed
-    with these words. `near`: the share of the best memory's cosine from which another one comes, too. `coverage`: the
-    share of the words that makes a memory evidence whatever its cosine. `english`: how many numbers, the first of each
-    vector, only English texts have; those of others begin with so many zeros. Where the question has them and a passage
-    has not, its cosine counts `other_scale` times, and the share `other_language` of `meaning`, `best` and `near` is
-    enough; where the question has none, the other numbers alone are compared. How much more a fact needs to be the
-    best: `other_kind`, where the question asks for an amount or a time and it has none; `no_amount`, where it has no
-    counterpart of the question's word of an amount, such as "many".
+    for a turn of a thread, as talk is near to everything (None: `best`). `narrowed`: what any memory needs under a
+    filter, which says where to look, and the best no more (None: `meaning`); `best_narrowed`: what the best needs there
+    if the question is nearer than usual to memories in general. `words`: the share of the question's words, weighted by
+    rarity, that is so much lexical evidence: the better a model separates answers from noise, the more. `worded`: the
+    cosine that is needed with these words. `near`: the share of the best memory's cosine from which another one comes,
+    too. `coverage`: the share of the words that makes a memory evidence whatever its cosine. `english`: how many
+    numbers, the first of each vector, only English texts have; those of others begin with so many zeros. Where the
+    question has them and a passage has not, its cosine counts `other_scale` times, and the share `other_language` of
+    `meaning`, `best` and `near` is enough; where the question has none, the other numbers alone are compared. How much
+    more a fact needs to be the best: `other_kind`, where the question asks for an amount or a time and it has none;
+    `no_amount`, where it has no counterpart of the question's word of an amount, such as "many".
     """
 
     meaning: float
@@ -37,20 +38,22 @@ class SimilarityThresholds:
     other_scale: float = 1.0
     english: int = 0
     best_turn: float | None = None
+    narrowed: float | None = None
     best_narrowed: float | None = None
     other_kind: float = 0.0
     no_amount: float = 0.0
 
-    @property
-    def narrowed(self) -> float:
-        """The cosine that the best memory must reach under a filter."""
-        return self.meaning if self.best_narrowed is None else self.best_narrowed
+    def under_filter(self) -> Self:
+        """Those of a recall with a filter: with `narrowed`, whether or not a memory is a turn of a thread."""
+        each = self.meaning if self.narrowed is None else self.narrowed
+        best = each if self.best_narrowed is None else self.best_narrowed
+        return replace(self, meaning=each, best=best, best_turn=best)
 
     def shifted(self, shift: float) -> Self:
-        """With other cosines for the best memory, higher by `shift`, and none below `meaning`."""
+        """With other cosines for the best memory, higher by `shift`, and none below the cosine of any memory."""
         of_turn = self.best if self.best_turn is None else self.best_turn
-        best, turn, narrow = (max(self.meaning, cosine + shift) for cosine in (self.best, of_turn, self.narrowed))
-        return replace(self, best=best, best_turn=turn, best_narrowed=narrow)
+        best, turn = (max(self.meaning, cosine + shift) for cosine in (self.best, of_turn))
+        return replace(self, best=best, best_turn=turn, best_narrowed=self.under_filter().meaning + max(0.0, shift))
 
 
 UNMEASURED = SimilarityThresholds(meaning=0.25, best=0.25)

@@ -32,7 +32,8 @@ async def test_a_question_that_is_near_to_anything_needs_a_nearer_answer(embedde
     general, special = await _of(embedder, NEAR_TO_ALL), await _of(embedder, NEAR_TO_NONE)
     assert general.best > usual.best > special.best >= usual.meaning
     assert (general.best_turn or 0) > (usual.best_turn or 0) > (special.best_turn or 0)
-    assert general.narrowed > usual.narrowed == special.narrowed == usual.meaning
+    filtered = [thresholds.under_filter() for thresholds in (general, usual, special)]
+    assert filtered[0].best > filtered[1].best == filtered[2].best == usual.meaning
     assert replace(general, best=0, best_turn=0, best_narrowed=0) == replace(
         usual, best=0, best_turn=0, best_narrowed=0
     ), "all else stays"
@@ -76,9 +77,20 @@ def test_nearness_is_the_mean_of_the_nearest_of_the_cohort() -> None:
 def test_no_shift_leads_below_the_cosine_of_any_memory() -> None:
     thresholds = SimilarityThresholds(meaning=0.25, best=0.3, best_turn=0.41)
     lower, higher = thresholds.shifted(-0.1), thresholds.shifted(0.1)
-    assert (lower.best, lower.best_turn, lower.narrowed) == pytest.approx((0.25, 0.31, 0.25))
-    assert (higher.best, higher.best_turn, higher.narrowed) == pytest.approx((0.4, 0.51, 0.35))
+    assert (lower.best, lower.best_turn, lower.under_filter().best) == pytest.approx((0.25, 0.31, 0.25))
+    assert (higher.best, higher.best_turn, higher.under_filter().best) == pytest.approx((0.4, 0.51, 0.35))
     assert SimilarityThresholds(meaning=0.25, best=0.3).shifted(0.1).best_turn == pytest.approx(0.4)
+
+
+def test_under_a_filter_any_memory_needs_the_same_and_the_best_no_less() -> None:
+    of_two, of_one = (
+        SimilarityThresholds(meaning=0.2, best=0.25, best_turn=0.4, narrowed=each) for each in (0.22, None)
+    )
+    for thresholds, least in ((of_two, 0.22), (of_one, 0.2)):
+        for shift, best in ((0.0, least), (-0.1, least), (0.1, least + 0.1)):
+            filtered = thresholds.shifted(shift).under_filter()
+            assert (filtered.meaning, filtered.best, filtered.best_turn) == pytest.approx((least, best, best))
+        assert thresholds.under_filter().best == least
 
 
 def test_the_cohort_has_no_text_twice() -> None:

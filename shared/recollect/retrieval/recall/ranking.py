@@ -195,18 +195,16 @@ def rank(
     *,
     expected: ExpectedAnswer,
     thresholds: SimilarityThresholds,
-    narrowed: bool = False,
     always: Set[UUID] = frozenset(),
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
     Of equal scores, outdated memories come last. `thresholds`: the cosines of the question's embedder, and the share
     of the question's words, that make a candidate evidence, and one of these an answer; without an answer there are no
-    hits. `narrowed`: a filter says where to look, so an answer needs less. `always`: passages that are evidence, and an
-    answer, whatever their words and vectors.
+    hits. `always`: passages that are evidence, and an answer, whatever their words and vectors.
     """
     weight = sum(term.idf for term in terms)
-    minima = _Minima.of(candidates, weight, expected, thresholds, narrowed=narrowed)
+    minima = _Minima.of(candidates, weight, expected, thresholds)
     evident = [c for c in candidates if c.id in always or minima.is_evidence(c)]
     nearest = max((c.nearness or 0.0 for c in evident), default=0.0)
     if not any(c.id in always or minima.is_answer(c, nearest) for c in evident):
@@ -237,15 +235,14 @@ class _Minima:
     """What a candidate needs to be evidence, and to be an answer, for one question.
 
     `weight`: that of all of the question's words; `others`: the candidates in another language than the question, for
-    which a share of each cosine is enough; `turn`: the least cosine of an answer that belongs to a thread, `alone`: of
-    one that does not; `near`: the share of the best cosine that an answer needs, unless it has all words.
+    which a share of each cosine is enough; `turn`: the least cosine of an answer that belongs to a thread; `near`: the
+    share of the best cosine that an answer needs, unless it has all words.
     """
 
     weight: float
     expected: ExpectedAnswer
     thresholds: SimilarityThresholds
     others: Set[UUID]
-    alone: float
     turn: float
     near: float
 
@@ -256,14 +253,11 @@ class _Minima:
         weight: float,
         expected: ExpectedAnswer,
         thresholds: SimilarityThresholds,
-        *,
-        narrowed: bool,
     ) -> Self:
-        alone = thresholds.narrowed if narrowed else thresholds.best
-        turn = alone if narrowed or thresholds.best_turn is None else thresholds.best_turn
+        turn = thresholds.best if thresholds.best_turn is None else thresholds.best_turn
         # Without tokens a cosine says less.
         near = thresholds.near if any(c.win is not None for c in candidates) else 0.0
-        return cls(weight, expected, thresholds, in_other_languages(candidates), alone, turn, near)
+        return cls(weight, expected, thresholds, in_other_languages(candidates), turn, near)
 
     def is_evidence(self, candidate: Candidate) -> bool:
         """Whether it may be a hit, if there is an answer."""
@@ -280,7 +274,7 @@ class _Minima:
             return True
         if max(cosine, 0.0) < self.near * self._share(candidate) * nearest:
             return False
-        least = (self.alone if candidate.is_alone else self.turn) * self._share(candidate)
+        least = (self.thresholds.best if candidate.is_alone else self.turn) * self._share(candidate)
         has_words = coverage >= self.thresholds.words
         more = self._more_needed(candidate) if candidate.is_alone else 0.0
         return cosine >= least + more or (has_words and cosine >= self.thresholds.worded + more)

@@ -256,16 +256,17 @@ async def _ranked(
 
 
 async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: list[Candidate]) -> list[Hit]:
-    question, thresholds = search.question, search.question.similarity_thresholds
+    question, usual = search.question, search.question.similarity_thresholds
+    # A caller who gives a filter presumes that there is something to find.
+    thresholds = usual.under_filter() if scope.filters.narrows else usual
     evidence = await _load_evidence(tx, search, found)
     dated = search.days.members(found, evidence)
     matched = await _match(question, found, evidence)
     hits = rank(
-        search.days.answering(matched, dated, thresholds.best) if search.days.alone else matched,
+        search.days.answering(matched, dated, usual.best) if search.days.alone else matched,
         search.terms,
         expected=ExpectedAnswer.of(question.asking_part),
         thresholds=thresholds,
-        narrowed=scope.filters.narrows,  # A caller who gives a filter presumes that there is something to find.
         always=dated if search.days.alone or search.days.is_short else frozenset(),
     )[:MAX_RECALLED]
     if dated and search.days.alone:
