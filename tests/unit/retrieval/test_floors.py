@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from recollect.embedding import SimilarityThresholds
+from recollect.embedding import MultilingualEmbedder, SimilarityThresholds
 from recollect.retrieval.recall.floors import NEAR_BEST, marked_near_best
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer
 from recollect.retrieval.recall.ranking import Candidate, Hit, Term, rank
@@ -134,3 +134,36 @@ def test_a_turn_of_talk_has_a_higher_floor(subtests: pytest.Subtests) -> None:
                 thresholds=SimilarityThresholds(meaning=0.25, best=0.3, best_turn=0.4, words=0.6),
             )
             assert bool(hits) == expected
+
+
+def test_what_cosines_of_the_default_embedder_are_worth(subtests: pytest.Subtests) -> None:
+    """As measured (docs/lab/floors.md): facts that have no word of the question, best first."""
+    cases: dict[tuple[float, ...], tuple[int, int]] = {
+        (0.244,): (0, 1),
+        (0.246,): (1, 1),
+        (0.219,): (0, 0),
+        (0.221,): (0, 1),
+        (0.249, 0.199): (1, 1),
+        (0.249, 0.215): (2, 1),
+        (0.249, 0.221): (2, 2),
+        (0.5, 0.415): (1, 1),
+        (0.5, 0.425): (2, 2),
+    }
+    usual = MultilingualEmbedder.similarity_thresholds
+    for cosines, expected in cases.items():
+        with subtests.test(cosines=cosines):
+            found = [_fact(number, cosine) for number, cosine in enumerate(cosines)]
+            assert (_coming(found, usual), _coming(found, usual.under_filter())) == expected
+
+
+def _fact(number: int, nearness: float) -> Candidate:
+    return structs.replace(
+        _candidate(covered=0.0, nearness=nearness), id=UUID(int=number), memory_id=UUID(int=number), win=1.0 - number
+    )
+
+
+def _coming(found: list[Candidate], thresholds: SimilarityThresholds) -> int:
+    """How many of these come as an answer, or near it."""
+    hits = rank(found, TERMS, expected=ExpectedAnswer(), thresholds=thresholds)
+    marked = marked_near_best(hits, {candidate.id for candidate in found}, thresholds)
+    return sum(hit.is_near_best for hit in marked)

@@ -37,12 +37,13 @@ class MultilingualEmbedder(MiniLMEmbedder):
     model = "multilingual/minilm-l6-v2_use-v3_896"
     dimensions = _FIRST + _SECOND
     similarity_thresholds = SimilarityThresholds(
-        meaning=0.17,
-        best=0.25,
+        meaning=0.2,
+        best=0.245,
         best_turn=0.36,
+        narrowed=0.22,
         words=0.6,
         worded=0.2,
-        near=0.8,
+        near=0.84,
         other_kind=0.1,
         no_amount=0.25,
         other_language=0.37,
