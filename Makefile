@@ -209,6 +209,7 @@ $(MODEL_APIS): $(STAMP) tests/verify/model_apis/requirements.txt
 	@echo "Installing the SDKs of model APIs (once; about a minute)"
 	@$(BIN)/python -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(lastword $^)
+	@touch $@
 
 # The generator of Python clients, and what generated clients import.
 $(GENERATED): $(STAMP) tests/verify/generated_clients/requirements.txt
