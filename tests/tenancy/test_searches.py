@@ -75,6 +75,9 @@ RECALLED = {
     "find_by_words": Query.compile(
         "SELECT id FROM find_by_words(:owner_id, :graph_id, '{engin}', '{1}', 'engin', 'engin', 50, :include_outdated)"
     ),
+    "is_word_in_use": Query.compile(
+        "SELECT FROM is_word_in_use(:owner_id, :graph_id, 'engin') AS is_used WHERE is_used OR :include_outdated"
+    ),
     "has_unusual_nodes": Query.compile(
         "SELECT FROM has_unusual_nodes(:owner_id, :graph_id) AS has WHERE has OR :include_outdated"
     ),

@@ -46,3 +46,11 @@ async def test_only_words_of_the_same_length_and_letter_are_compared(work: Work)
     assert await corrected(work, "Who drinks bobodq?") == ["Who drinks bobodo?"]
     # Each of a twelfth of the words passes several steps of the plan.
     assert 0 < work.watch.rows["recall.similar_words"] < 2 * len(WORDS)
+
+
+async def test_a_word_that_no_passage_has_is_looked_up(work: Work) -> None:
+    await fill(work)
+    await work.owner.execute("ANALYZE")
+    assert await corrected(work, "Who drinks xylqvor?") == []
+    read = work.watch.rows
+    assert read["recall.unknown_words"] + read.get("recall.is_word_in_use", 0) < 20

@@ -87,6 +87,7 @@ GRANT EXECUTE ON FUNCTION -- nodes
     forms_of,
     has_unusual_nodes,
     is_node_shown,
+    is_word_in_use,
     memory_labels,
     node_created_at,
     nodes_named,

@@ -687,11 +687,7 @@ FROM state;
 -- name: words_in_use
 -- Those of :words (:queries: what finds each) that a live passage of the graph has.
 SELECT w.word FROM unnest(:words::text[], :queries::text[]) AS w (word, query)
-WHERE EXISTS (
-    SELECT FROM search_passages p
-    WHERE p.tenant_id = :tenant_id AND p.graph_id = :graph_id AND p.removed_revision IS NULL
-        AND p.tsv @@ w.query::tsquery
-);
+WHERE is_word_in_use(:tenant_id, :graph_id, w.query::tsquery);
 
 -- name: reload_hits
 -- The passages of a cached ranking as hits, in its order: those of this graph that may still be shown. :status: the status
