@@ -109,7 +109,7 @@ class TestEqualityWithSearch:
         """This shows that the two tests above can fail."""
         find_basis = store.find_basis
         unchanging: dict[str, Any] = (
-            {"revision": 1, "at": datetime(2000, 1, 1, tzinfo=UTC)}
+            {"revision": 1, "at": datetime(2000, 1, 1, tzinfo=UTC), "passages": 0}
             if blind_to == "revision"
             else {"index_epoch": 0, "model": embedder().model}
         )

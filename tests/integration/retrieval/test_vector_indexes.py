@@ -24,7 +24,14 @@ from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, QuestionWords, RecallFilter, SearchScope
 from recollect.retrieval.similarity import service as similarity
 from recollect.retrieval.vector_indexes import service as upkeep
-from recollect.retrieval.vector_indexes.model import ORDINARY, THOROUGHNESS, Thoroughness, VectorIndex, create_statement
+from recollect.retrieval.vector_indexes.model import (
+    ORDINARY,
+    THOROUGHNESS,
+    SearchWidths,
+    Thoroughness,
+    VectorIndex,
+    create_statement,
+)
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis
 from recollect.valkey.wakeups import Wakeups
@@ -39,6 +46,9 @@ RUNBOOK = Path(__file__).parents[3] / "docs" / "runbook" / "recall-misses.md"
 
 PART = "SELECT DISTINCT tableoid::regclass::text FROM searched_vectors WHERE tenant_id = $1"
 """The table with a tenant's vectors."""
+
+SEARCH_WIDTH = Query.compile("SELECT current_setting('hnsw.ef_search')::integer")
+"""How widely the transaction searched the vector index last."""
 
 
 @pytest.fixture
@@ -80,6 +90,15 @@ async def graph_of(owner: asyncpg.Connection, caller: Caller) -> asyncpg.Record:
     row = await owner.fetchrow("SELECT * FROM graph_indexes WHERE tenant_id = $1", caller.tenant_id)
     assert row is not None
     return row
+
+
+async def count_passages(owner: asyncpg.Connection, caller: Caller, passages: int) -> None:
+    """Let a graph have so many passages, as its counts say."""
+    await owner.execute(
+        "UPDATE graph_indexes SET passages_counted = $2, index_epoch = index_epoch + 1 WHERE tenant_id = $1",
+        caller.tenant_id,
+        passages,
+    )
 
 
 def index_of(graph: asyncpg.Record, model: str | None = None) -> VectorIndex:
@@ -242,26 +261,41 @@ class TestIndexes:
         assert await self.plan_uses(agent, name)
 
     @pytest.mark.parametrize(
-        ("passages", "width"), [(0, 200), (25_000, 400), (100_000, 250), (300_000, 800), (1_000_000, 600)]
+        ("passages", "question", "width"),
+        [
+            (0, "violin", 400),
+            (25_000, "violin", 800),
+            (25_000, "What did the violin say in the harbour of winter?", 400),
+            (100_000, "violin", 800),
+            (100_000, "The violin of the winter", 800),
+            (100_000, "violin garden letter", 500),
+            (100_000, "violin garden letter harbour winter bridge", 300),
+            (300_000, "violin garden letter", 800),
+            (1_000_000, "violin garden letter", 600),
+        ],
     )
-    async def test_the_search_width_follows_the_size_of_the_graph(
-        self, agent: Agent, owner: asyncpg.Connection, passages: int, width: int
+    async def test_the_search_width_follows_the_size_of_the_graph_and_the_words_of_the_question(
+        self, agent: Agent, settings: Settings, owner: asyncpg.Connection, passages: int, question: str, width: int
     ) -> None:
-        await owner.execute(
-            "UPDATE graph_indexes SET passages_counted = $2, index_epoch = index_epoch + 1 WHERE tenant_id = $1",
-            agent.caller.tenant_id,
-            passages,
-        )
-        set_width = Query.compile("SELECT current_setting('hnsw.ef_search')::integer")
+        await maintain(settings)
+        await count_passages(owner, agent.caller, passages)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, None)
-            await recall.recall(view, await embedded_questions("violin"), RecallFilter(), limit=10, token_budget=10_000)
-            assert await tx.fetchval(set_width) == width
+            await recall.recall(view, await embedded_questions(question), RecallFilter(), limit=10, token_budget=10_000)
+            assert await tx.fetchval(SEARCH_WIDTH) == width
+
+    @pytest.mark.parametrize(
+        ("passages", "width"), [(0, 200), (25_000, 400), (100_000, 500), (300_000, 800), (1_000_000, 600)]
+    )
+    async def test_the_search_width_for_similar_facts_follows_the_size_of_the_graph(
+        self, agent: Agent, owner: asyncpg.Connection, passages: int, width: int
+    ) -> None:
+        await count_passages(owner, agent.caller, passages)
         async with agent.db.transaction(agent.caller, read_only=True) as tx:
             view = await graphs.view(tx, None)
             fact = await tx.fetchval(Query.compile("SELECT id FROM nodes WHERE name IS NULL LIMIT 1"))
             await similarity.find_similar(view, fact, min_score=0.0, limit=5)
-            assert await tx.fetchval(set_width) == width
+            assert await tx.fetchval(SEARCH_WIDTH) == width
 
     @pytest.mark.parametrize("width", [40, 200])
     async def test_a_search_continues_if_most_of_the_nearest_are_filtered_out(
@@ -272,7 +306,7 @@ class TestIndexes:
         monkeypatch: pytest.MonkeyPatch,
         width: int,
     ) -> None:
-        monkeypatch.setattr(store, "_SEARCH_WIDTHS", {"search_sizes": [0], "search_widths": [width]})
+        monkeypatch.setattr(store, "search_widths", lambda passages: SearchWidths(width, width, width))
         await maintain(settings)
         outdated = "UPDATE nodes SET status = 'outdated' WHERE tenant_id = $1 AND id <> ALL ($2::uuid[])"
         facts = await owner.fetch("SELECT id FROM nodes WHERE tenant_id = $1 ORDER BY id", agent.caller.tenant_id)

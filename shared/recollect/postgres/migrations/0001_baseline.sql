@@ -3393,14 +3393,14 @@ BEGIN
 END $$;
 
 -- The passages of a graph, the `most` nearest to a vector by its vector index, which is of the vectors of model
--- `embedder`, so long; without what is archived, expired or, unless outdated_too, outdated. The index is written into
--- the statement that reads it: a plan for any graph may not use it. Each row is looked up, until there are enough.
--- Where what the index finds at first (hnsw.ef_search) holds too few, it is read again, and searched on
--- (hnsw.iterative_scan): to be ready for that takes an eighth of the time of a search (measured). Then what was found
--- at first comes twice. Nodes are asked here what is_node_shown says: to call that took half as long again, where one
--- in twenty is left.
-CREATE FUNCTION find_nearest(tenant uuid, graph uuid, embedder text, dimensions bigint, vector halfvec, most bigint,
-    outdated_too boolean)
+-- `embedder`, so long, and is searched with this width (hnsw.ef_search); without what is archived, expired or, unless
+-- outdated_too, outdated. The index is written into the statement that reads it: a plan for any graph may not use it.
+-- Each row is looked up, until there are enough. Where what the index finds at first (hnsw.ef_search) holds too few, it
+-- is read again, and searched on (hnsw.iterative_scan): to be ready for that takes an eighth of the time of a search
+-- (measured). Then what was found at first comes twice. Nodes are asked here what is_node_shown says: to call that took
+-- half as long again, where one in twenty is left.
+CREATE FUNCTION find_nearest(tenant uuid, graph uuid, embedder text, dimensions bigint, vector halfvec, width bigint,
+    most bigint, outdated_too boolean)
 RETURNS TABLE (id uuid, node_id uuid, source text)
 LANGUAGE plpgsql STABLE SET search_path = recollect, public, pg_temp SET enable_seqscan = off SET enable_sort = off
 AS $$
@@ -3431,7 +3431,7 @@ DECLARE
     unusual boolean := has_unusual_nodes(tenant, graph);
     found bigint;
 BEGIN
-    PERFORM set_config('hnsw.iterative_scan', 'off', true);
+    PERFORM set_config('hnsw.ef_search', width::text, true), set_config('hnsw.iterative_scan', 'off', true);
     RETURN QUERY EXECUTE statement USING vector, most, outdated_too, unusual;
     GET DIAGNOSTICS found = ROW_COUNT;
     PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);  -- As sessions have it.

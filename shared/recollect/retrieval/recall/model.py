@@ -136,9 +136,10 @@ class GraphState:
     a database that is restored from a backup reaches the same revisions again, but not at the same times. Nor does it
     reach the same epochs, which are microseconds since 1970, also after a crash that lost some of them.
     `next_expiry` is when the next memory or node expires: until then the clock changes nothing. `passages_counted` is
-    the number of passages in which the graph's words were counted; `vector_model` and `vector_dimensions` describe its
-    vector index, if it has one. `model` is the model whose vectors serve the graph. `time_zone`: the graph's zone or
-    its tenant's, by which questions are asked that name none.
+    the number of passages in which the graph's words were counted; `passages` is the same, or about how many there are
+    as long as they were not counted. `vector_model` and `vector_dimensions` describe its vector index, if it has one.
+    `model` is the model whose vectors serve the graph. `time_zone`: the graph's zone or its tenant's, by which
+    questions are asked that name none.
     """
 
     graph_id: UUID
@@ -151,6 +152,7 @@ class GraphState:
     next_expiry: datetime | None
     model: str | None = None
     time_zone: str | None = None
+    passages: int = 0
 
     def dimensions(self, model: str) -> int | None:
         """The dimensions of the vector index, if it has vectors of this model."""

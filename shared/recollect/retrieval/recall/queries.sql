@@ -231,7 +231,8 @@ WITH -- include: terms
 -- include: candidates
 
 -- name: find_indexed_candidates
--- The same for a graph with a vector index of model :model, whose vectors have :dimensions dimensions.
+-- The same for a graph with a vector index of model :model, whose vectors have :dimensions dimensions, and which is searched
+-- with :search_width.
 WITH -- include: terms
 ), found AS MATERIALIZED (
     SELECT candidate.id FROM (
@@ -241,7 +242,8 @@ WITH -- include: terms
         SELECT * FROM find_by_alias(:tenant_id, :graph_id, :named_ids::uuid[], :phrases::text[], :max_by_alias,
             :include_outdated)
         UNION
-        SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :candidates, :include_outdated)
+        SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :search_width, :candidates,
+            :include_outdated)
         UNION
         -- include: found_by_days
     ) AS -- include: found_by_text_not_name
@@ -643,13 +645,14 @@ SELECT head.graph_id, head.revision, head.at, graph_index.index_epoch, graph_ind
     next_expiry(:tenant_id, :graph_id) AS next_expiry, (
         SELECT coalesce(graph.time_zone, tenant.time_zone) FROM graphs graph CROSS JOIN tenants tenant
         WHERE graph.tenant_id = :tenant_id AND graph.id = :graph_id AND tenant.id = :tenant_id
-    ) AS time_zone,
-    set_config('hnsw.ef_search', (:search_widths::bigint[])[width_bucket(
-        coalesce(nullif(graph_index.passages_counted, 0), head.entities + head.facts + head.observations),
-        :search_sizes::bigint[])]::text, true)
-    AS search_width
+    ) AS time_zone, size.passages,
+    set_config('hnsw.ef_search', (:search_widths::bigint[])[width_bucket(size.passages, :search_sizes::bigint[])]::text,
+        true) AS search_width
 FROM graph_heads head
 JOIN graph_indexes graph_index ON graph_index.tenant_id = head.tenant_id AND graph_index.graph_id = head.graph_id
+CROSS JOIN LATERAL (
+    SELECT coalesce(nullif(graph_index.passages_counted, 0), head.entities + head.facts + head.observations) AS passages
+) AS size
 WHERE head.tenant_id = :tenant_id AND head.graph_id = :graph_id;
 
 -- name: find_state

@@ -59,7 +59,7 @@ from recollect.retrieval.recall.ranking import (
 from recollect.retrieval.recall.spelling_correction import MAX_SIMILAR, unusual_words
 from recollect.retrieval.recall.terms import counted_words, depends_on_unknown
 from recollect.retrieval.search.model import MAX_MENTIONED, MIN_ANY_CASE, in_small_letters, phrases
-from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS
+from recollect.retrieval.vector_indexes.model import SEARCH_WIDTHS, search_widths
 from recollect.words.analysis import asked_words, lexemes_of, query_of_word
 from recollect.words.dates.ranges import DateRange
 from recollect.words.stemming import forms
@@ -69,7 +69,11 @@ queries = Queries(__package__)
 MAX_COUNTED_NOW = 500
 """The maximum number of passages that are read to count those with the rare words of a question."""
 
-_SEARCH_WIDTHS = {"search_sizes": list(SEARCH_WIDTHS), "search_widths": list(SEARCH_WIDTHS.values())}
+_SEARCH_WIDTHS = {
+    "search_sizes": list(SEARCH_WIDTHS),
+    "search_widths": [widths.middle for widths in SEARCH_WIDTHS.values()],
+}
+"""The widths of searches that are not for the words of a question, or have a filter."""
 
 
 async def find_candidates(
@@ -120,11 +124,15 @@ async def find_candidates(
             narrowed = queries.find_indexed_narrowed_candidates.with_types(vector=vector_type(dimensions))
         few = _compared_below(scope, question.model)
         rows = await scope.view.fetch(narrowed, **parameters, few=few, **_filter(scope))
-    elif dimensions is None or question.vector is None:
+    elif dimensions is None or scope.state is None or question.vector is None:
         rows = await scope.view.fetch(queries.find_candidates, **parameters, max_by_alias=MAX_BY_ALIAS)
     else:
         rows = await scope.view.fetch(
-            queries.find_indexed_candidates, **parameters, max_by_alias=MAX_BY_ALIAS, dimensions=dimensions
+            queries.find_indexed_candidates,
+            **parameters,
+            max_by_alias=MAX_BY_ALIAS,
+            dimensions=dimensions,
+            search_width=search_widths(scope.state.passages).for_words(len(terms)),
         )
     return [Candidate(*row) for row in rows]  # By name it takes ten times as long (measured).
 

@@ -21,10 +21,42 @@ MAX_INDEXES = 100
 every vector that is written there. 800 in one table made planning forty times slower (measured;
 docs/lab/vector-indexes.md)."""
 
-SEARCH_WIDTHS = {0: 200, 20_000: 400, 60_000: 250, 250_000: 800, 500_000: 600}
-"""The width of searches (hnsw.ef_search) in an index of so many passages or more: the time of a search grows with it. A
-smaller width finds as much in a small graph, and in an index with more links (THOROUGHNESS; measured;
+
+@dataclass(frozen=True, slots=True)
+class SearchWidths:
+    """How widely an index is searched (hnsw.ef_search), by the number of the question's words.
+
+    `long` is for MANY_WORDS or more, `short` for SHORT_WORDS or fewer. The vector of a short question lies far from
+    those of all passages, so the way to the nearest of them is easily missed.
+    """
+
+    short: int
+    middle: int
+    long: int
+
+    def for_words(self, words: int) -> int:
+        """The width for a question of so many words, without those that are in every text ("the", "who")."""
+        return self.short if words <= SHORT_WORDS else self.long if words >= MANY_WORDS else self.middle
+
+
+SHORT_WORDS, MANY_WORDS = 2, 6
+
+SEARCH_WIDTHS = {
+    0: SearchWidths(400, 200, 200),
+    20_000: SearchWidths(800, 400, 250),
+    60_000: SearchWidths(800, 500, 300),
+    250_000: SearchWidths(1_000, 800, 800),
+    500_000: SearchWidths(1_000, 600, 600),
+}
+"""How widely the index of so many passages or more is searched: the time of a search grows with the width. A smaller
+width finds as much in a small graph, and in an index with more links (THOROUGHNESS; measured;
 docs/lab/vector-indexes.md)."""
+
+
+def search_widths(passages: int) -> SearchWidths:
+    """How widely an index of so many passages is searched."""
+    return SEARCH_WIDTHS[max(size for size in SEARCH_WIDTHS if size <= passages)]
+
 
 SHRUNK = 0.5
 """A graph loses its index when it has shrunk below this share of the size from which one is built."""
