@@ -44,7 +44,24 @@ def test_the_first_unusual_words_of_all_questions_are_looked_up() -> None:
     ],
 )
 def test_the_nearest_word_is_meant(word: str, similar: list[str], nearest: str | None) -> None:
-    assert nearest_words({word: similar}, ["Wohnt wer dort?"]) == ({} if nearest is None else {word: nearest})
+    assert nearest_words({word: similar}, [f"Is {word.title()} here?"]) == ({} if nearest is None else {word: nearest})
+
+
+@pytest.mark.parametrize(
+    ("question", "word", "similar", "nearest"),
+    [
+        ("Bis wann muss ich die Miete überweißen?", "überweißen", ["überweisen"], "überweisen"),
+        ("Wann war die Wanderung?", "wanderung", ["änderung"], None),
+        ("Mit wem arbeiten wir?", "arbeiten", ["arbeitet"], None),
+        ("Comment les visiteurs entrent-ils ?", "visiteurs", ["visitors"], None),
+        ("Kubrnetes", "kubrnetes", ["kubernetes"], "kubernetes"),
+        ("Wanderung", "wanderung", ["änderung"], None),
+    ],
+)
+def test_other_languages_have_only_words_that_differ_a_little_inside(
+    question: str, word: str, similar: list[str], nearest: str | None
+) -> None:
+    assert nearest_words({word: similar}, [question]) == ({} if nearest is None else {word: nearest})
 
 
 @pytest.mark.parametrize(
@@ -79,6 +96,8 @@ def test_only_whole_words_are_replaced(question: str, corrected: str) -> None:
     [
         ("Wann kommt der Wagen, und warum nicht?", []),
         ("Quel jour parlons-nous au comptabel ?", ["comptabel"]),
+        ("A que horas do dia prefiro fazer charlas?", []),
+        ("De quel instrument a-t-elle appris à se servir ?", []),
         ("Bis wann muss ich die Miete überweißen?", ["überweißen"]),
         ("How do I get into the wifi?", []),
         ("Is the repo async, say the admins?", []),
