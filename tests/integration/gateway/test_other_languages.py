@@ -99,6 +99,27 @@ async def test_a_memory_in_english_is_found_among_many_in_the_language_of_the_qu
                     assert found["memories"][0]["text"] == answer
 
 
+async def test_in_other_languages_what_is_meant_comes_before_what_has_the_words(
+    gateway: RunningGateway, key: str, subtests: pytest.Subtests
+) -> None:
+    texts = [
+        "Unser Auto steht seit gestern in der Werkstatt.",
+        "Wir reparieren den Zaun erst im Herbst, wenn der Garten ruht.",
+        "Nuestro hijo toca la trompeta en la banda del pueblo.",
+        "El niño del vecino aprendió a nadar en la piscina.",
+    ]
+    asked = {
+        "Wann bekommen wir den Wagen aus der Reparatur zurück?": texts[0],
+        "¿Qué instrumento aprendió el niño?": texts[2],
+    }
+    async with gateway.http(key) as http:
+        await done(http, "POST", "/v1/graphs/meant/memories", items=[{"text": text} for text in texts])
+        for question, answer in asked.items():
+            with subtests.test(question):
+                found = await done(http, "POST", "/v1/graphs/meant/recall", query=question)
+                assert found["memories"][0]["text"] == answer
+
+
 async def test_a_question_in_english_finds_memories_where_none_is(
     gateway: RunningGateway, key: str, subtests: pytest.Subtests
 ) -> None:

@@ -22,7 +22,11 @@ from recollect.retrieval.recall.model import (
 )
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, is_first_person, statement_share
 from recollect.retrieval.recall.ranking import Candidate, Hit, Term, any_of, rank, rarest_terms
-from recollect.retrieval.recall.ranking_weights import WEIGHTS_WITHOUT_TOKENS
+from recollect.retrieval.recall.ranking_weights import (
+    WEIGHTS_ACROSS_LANGUAGES,
+    WEIGHTS_WITHOUT_TOKENS,
+    parts_of_score,
+)
 from recollect.retrieval.search.fusion import FUSION_K
 
 COVERAGE = 0.3
@@ -277,6 +281,21 @@ def test_the_score_is_the_weighted_sum_of_its_terms() -> None:
     score = sum(weights[name] * value for name, value in hit.terms.items()) / sum(weights.values())
     assert hit.score == pytest.approx(score)
     assert hit.terms["length"] == hit.terms["time"] == hit.terms["own"] == hit.terms["coverage"] == 1.0
+
+
+def test_across_languages_meaning_comes_before_words() -> None:
+    meant, worded = candidate(1, meaning=0.6), candidate(2, own=1.0, near=1.0, far=1.0, covered=4.0, meaning=0.4)
+
+    def first(*found: Candidate, across_languages: bool) -> Hit:
+        return rank(found, TERMS, expected=NOTHING, thresholds=from_cosine(0.25), across_languages=across_languages)[0]
+
+    assert first(meant, worded, across_languages=False).passage_id == worded.id
+    hit = first(meant, worded, across_languages=True)
+    assert (hit.passage_id, hit.terms.keys()) == (meant.id, WEIGHTS_ACROSS_LANGUAGES.keys())
+    assert sum(parts_of_score(hit.terms).values()) == pytest.approx(hit.score)
+    # Most have no vector yet, so words are all there is.
+    waiting = [candidate(number, own=0.1, near=0.1, covered=4.0) for number in (3, 4, 5)]
+    assert first(meant, worded, *waiting, across_languages=True).passage_id == worded.id
 
 
 def test_what_belongs_to_no_thread_is_ranked_by_what_it_says_itself() -> None:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from recollect.embedding import SimilarityThresholds
 from recollect.retrieval.recall.question_analysis import ExpectedAnswer, statement_share
-from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_WITHOUT_TOKENS
+from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_ACROSS_LANGUAGES, WEIGHTS_WITHOUT_TOKENS
 from recollect.words.english_detection import is_english
 
-RANKING_VERSION = 21
+RANKING_VERSION = 22
 """Part of every cache key: raise it with any change in how candidates are found or ranked."""
 
 CANDIDATES = 50
@@ -196,12 +196,14 @@ def rank(
     expected: ExpectedAnswer,
     thresholds: SimilarityThresholds,
     always: Set[UUID] = frozenset(),
+    across_languages: bool = False,
 ) -> list[Hit]:
     """Candidates with enough evidence, best first, one passage per memory or sibling head.
 
     Of equal scores, outdated memories come last. `thresholds`: the cosines of the question's embedder, and the share
     of the question's words, that make a candidate evidence, and one of these an answer; without an answer there are no
-    hits. `always`: passages that are evidence, and an answer, whatever their words and vectors.
+    hits. `always`: passages that are evidence, and an answer, whatever their words and vectors. `across_languages`: the
+    question is compared with memories in every language.
     """
     weight = sum(term.idf for term in terms)
     minima = _Minima.of(candidates, weight, expected, thresholds)
@@ -209,7 +211,7 @@ def rank(
     nearest = max((c.nearness or 0.0 for c in evident), default=0.0)
     if not any(c.id in always or minima.is_answer(c, nearest) for c in evident):
         return []
-    weights = _weights_of(evident)
+    weights = _weights_of(evident, across_languages=across_languages)
     columns = _scaled_terms(evident, weight, expected)
     names, factors = tuple(weights), tuple(weights.values())
     total = sum(factors)
@@ -298,13 +300,19 @@ class _Minima:
         return self.thresholds.other_kind if self.expected.is_of_other_kind(fact.text) else 0.0
 
 
-def _weights_of(candidates: Sequence[Candidate]) -> Mapping[str, float]:
+def _weights_of(candidates: Sequence[Candidate], *, across_languages: bool) -> Mapping[str, float]:
     """The weights with tokens where at least half of the candidates have some: a reembedding adds them step by step.
 
-    Where the question names one thing, that outweighs all else: those that have it come first.
+    Those across languages where at least half have a cosine. Where the question names one thing, that outweighs all
+    else: those that have it come first.
     """
     with_tokens = sum(candidate.win is not None for candidate in candidates)
-    weights = WEIGHTS if 2 * with_tokens >= len(candidates) else WEIGHTS_WITHOUT_TOKENS
+    with_meaning = sum(candidate.meaning is not None for candidate in candidates)
+    weights = WEIGHTS_WITHOUT_TOKENS
+    if 2 * with_tokens >= len(candidates):
+        weights = WEIGHTS
+    elif across_languages and 2 * with_meaning >= len(candidates):
+        weights = WEIGHTS_ACROSS_LANGUAGES
     if any(candidate.identified for candidate in candidates):
         return {**weights, "identified": sum(weights.values())}
     return weights

@@ -8,7 +8,8 @@ question names the entity that the passage is about. `length`: the passage is lo
 has a time, and the question asks for one. `answer`: it has a number or a name, and the question asks for one.
 `statement`: the share of it that is no question. `meaning`: the cosine of question and passage.
 
-Both sets were chosen by recall on real and on generated conversations (docs/adr/0016-a-second-stage-of-recall.md).
+The first two sets were chosen by recall on real and on generated conversations
+(docs/adr/0016-a-second-stage-of-recall.md), the third on facts in ten languages (docs/lab/recall-quality.md).
 """
 
 from collections.abc import Mapping
@@ -43,12 +44,33 @@ WEIGHTS_WITHOUT_TOKENS: Mapping[str, float] = {
 }
 """For embedders without tokens, and while most of the candidates are not embedded yet."""
 
+WEIGHTS_ACROSS_LANGUAGES: Mapping[str, float] = {
+    "meaning": 5.0,
+    "date": 3.5,
+    "about": 3.0,
+    "near": 2.0,
+    "far": 2.0,
+    "length": 2.0,
+    "time": 1.5,
+    "answer": 1.5,
+    "statement": 1.5,
+    "coverage": 1.0,
+}
+"""For questions that are compared with memories in every language: words are one language's alone."""
+
 
 def parts_of_score(terms: Mapping[str, float]) -> dict[str, float]:
     """How much each of these terms adds to the score of its memory, the greatest part first; together they are it."""
-    weights = dict(WEIGHTS if "win" in terms else WEIGHTS_WITHOUT_TOKENS)
+    weights = dict(_weights_of(terms))
     if "identified" in terms:
         weights["identified"] = sum(weights.values())
     total = sum(weights.values())
     parts = {name: weights[name] * value / total for name, value in terms.items() if name in weights}
     return dict(sorted(parts.items(), key=lambda part: -part[1]))
+
+
+def _weights_of(terms: Mapping[str, float]) -> Mapping[str, float]:
+    """The set by which a memory with these terms was ranked."""
+    if "win" in terms:
+        return WEIGHTS
+    return WEIGHTS_WITHOUT_TOKENS if "own" in terms else WEIGHTS_ACROSS_LANGUAGES

@@ -268,6 +268,7 @@ async def _rank(tx: Transaction, scope: SearchScope, search: _Search, found: lis
         expected=ExpectedAnswer.of(question.asking_part),
         thresholds=thresholds,
         always=dated if search.days.alone or search.days.is_short else frozenset(),
+        across_languages=question.part_of_others is not None,
     )[:MAX_RECALLED]
     if dated and search.days.alone:
         return listed(hits)
