@@ -6,9 +6,10 @@ Scripts without spaces are found in runs, of which `bigrams` makes words.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
+
+from recollect.text.unicode_forms import normalize
 
 _BETWEEN = (
     r"\u0000-\u0020!-/:-@\[-\^`\{-~\u007f-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
@@ -62,7 +63,7 @@ _PLAIN = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_INVISIB
 
 def normalised(text: str) -> str:
     """A text in Unicode's form NFKC, with plain apostrophes and without characters that nobody sees."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_PLAIN)
+    return text if text.isascii() else normalize("NFKC", text).translate(_PLAIN)
 
 
 def bigrams(run: str) -> Iterator[str]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
-from unicodedata import normalize
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -23,6 +22,7 @@ from recollect.graph.passages.model import (
 )
 from recollect.ids import new_id
 from recollect.postgres.transactions import Transaction
+from recollect.text.unicode_forms import normalize
 from recollect.times import with_offset
 from recollect.words.analysis import passage_vector
 from recollect.words.dates.day_numbers import named_days

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import chain
 from typing import Any
-from unicodedata import normalize
 from uuid import UUID
 
 from msgspec import structs
@@ -20,6 +19,7 @@ from recollect.retrieval.recall.matching import PassageEvidence, day_of_saying
 from recollect.retrieval.recall.model import Question
 from recollect.retrieval.recall.prompts import SHORT_QUESTION
 from recollect.retrieval.recall.ranking import Candidate, Hit
+from recollect.text.unicode_forms import normalize
 from recollect.times import FIRST, LAST, zone_of
 from recollect.words.dates.day_numbers import asked_days
 from recollect.words.dates.phrase_tables import ENGLISH, LANGUAGES, NUMBERS

@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import NamedTuple
-from unicodedata import normalize
 from uuid import UUID
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from recollect.embedding import Vectors
 from recollect.fairness.computing import Slices
+from recollect.text.unicode_forms import normalize
 from recollect.times import in_zone, with_offset
 from recollect.words.dates.day_numbers import BROAD_DAYS
 from recollect.words.dates.phrase_tables import LANGUAGES

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Self
-from unicodedata import normalize
 
 import msgspec
 
 from recollect.retrieval.recall.pages import Order
+from recollect.text.unicode_forms import normalize
 
 MAX_OVERVIEW = 200
 """The maximum length of a question that may ask for everything, in characters."""

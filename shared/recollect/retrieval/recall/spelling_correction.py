@@ -14,13 +14,13 @@ words are known in the languages of `words/english_detection.py`.
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from unicodedata import normalize
 
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extractOne
 
 from recollect.graph.passage_words.model import MAX_LETTERS, MIN_LETTERS
 from recollect.retrieval.recall.english_words import english
+from recollect.text.unicode_forms import normalize
 from recollect.words.english_detection import is_english, is_function_word
 
 MAX_UNUSUAL = 4

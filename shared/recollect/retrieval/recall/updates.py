@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from itertools import chain
-from unicodedata import normalize
 from uuid import UUID
 
 from msgspec import structs
 from rapidfuzz.distance import Indel, Prefix
 
 from recollect.retrieval.recall.ranking import Hit
+from recollect.text.unicode_forms import normalize
 from recollect.words.stemming import forms
 
 _MAX_COMPARED = 20

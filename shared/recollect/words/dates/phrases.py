@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
-from unicodedata import normalize
 
+from recollect.text.unicode_forms import normalize
 from recollect.words.dates.arithmetic import Meaning, Values
 from recollect.words.dates.ranges import DateRange
 
