@@ -54,6 +54,9 @@ _OF_SOFTWARE = frozenset(
 """Words about software, and names of software, in small letters. They count as known, and are never suggested."""
 
 _MIN_PART = 3
+_MAX_COMPOUND = 40
+"""The minimum length of a part of a compound, and the maximum length of a compound, in letters."""
+
 _ENDINGS = ("s", "ed", "ing", "ly")
 
 
@@ -71,6 +74,8 @@ class English:
         """Whether it is a word in small letters, a plain inflection of one, or a compound of two that are frequent."""
         if word in self.frequencies or any(word.removesuffix(end) in self.frequencies for end in _ENDINGS):
             return True
+        if len(word) > _MAX_COMPOUND:
+            return False
         splits = range(_MIN_PART, len(word) - _MIN_PART + 1)
         return any(self._is_part(word[:split]) and self._is_part(word[split:]) for split in splits)
 
