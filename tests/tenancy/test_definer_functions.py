@@ -688,7 +688,7 @@ async def test_only_active_tenants_with_words_of_a_former_analysis_are_returned(
     function = "tenants_with_other_words()"
     await owner.execute("UPDATE passages SET words_version = 1 WHERE tenant_id = $1", mine)
     assert {mine, other} & await tenants_in(attacker, function) == {mine}
-    await owner.execute("UPDATE passages SET words_version = 3 WHERE tenant_id = $1", mine)
+    await owner.execute("UPDATE passages SET words_version = 4 WHERE tenant_id = $1", mine)
     assert {mine, other}.isdisjoint(await tenants_in(attacker, function))
     labelled = "UPDATE nodes SET tags = '{tag}', labels_version = 0 WHERE tenant_id = $1"
     await owner.execute(labelled, mine)

@@ -16,7 +16,7 @@ from recollect.postgres.transactions import Transaction
 from recollect.retrieval.search import service as search
 from recollect.retrieval.search import store
 from recollect.retrieval.search.model import FuzzyQuery, LabelQuery
-from recollect.words.analysis import AskedWord
+from recollect.words.analysis import LABELS_VERSION, AskedWord
 from tests.tenancy.conftest import Neighbour
 
 ASKED = LabelQuery((AskedWord(("xylophon",)),), 1.0)
@@ -69,5 +69,5 @@ async def test_labels_of_another_tenant_are_not_analysed(
         assert await label_rebuild.rebuild_page(tx, limit=100) > 0
         assert await nodes.replace_labels(tx, [row["id"] for row in ids], ["'x':1"] * len(ids)) == 0
     tagged = "SELECT DISTINCT labels_version FROM nodes WHERE tenant_id = $1 AND tags <> '{}'"
-    for neighbour, version in ((mine, 1), (other, 0)):
+    for neighbour, version in ((mine, LABELS_VERSION), (other, 0)):
         assert [row["labels_version"] for row in await owner.fetch(tagged, neighbour.caller.tenant_id)] == [version]

@@ -7,7 +7,7 @@ from recollect.fairness.computing import finish
 from recollect.graph.passage_words import service as passage_words
 from recollect.graph.passage_words import store, word_rebuild
 from recollect.graph.passage_words.model import Reanalysis
-from recollect.words.analysis import asked_words
+from recollect.words.analysis import WORDS_VERSION, asked_words
 from tests.support.memories import count_words
 from tests.tenancy.conftest import Neighbour
 
@@ -47,6 +47,6 @@ async def test_a_worker_analyses_only_passages_of_its_tenant(
                 await store.replace_words(tx, row["graph_id"], [Reanalysis(row["id"], row["graph_id"], "'x':1", ())])
                 == 0
             )
-    for neighbour, version in ((mine, 3), (other, 1)):
+    for neighbour, version in ((mine, WORDS_VERSION), (other, 1)):
         rows = await owner.fetch(VERSIONS, neighbour.caller.tenant_id)
         assert {row["words_version"] for row in rows} == {version}

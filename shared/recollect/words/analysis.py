@@ -13,11 +13,11 @@ from recollect.words.languages import language_of
 from recollect.words.stemming import CACHED, MAX_LENGTH, forms
 from recollect.words.stop_words import STOP_WORDS
 
-WORDS_VERSION = 3
+WORDS_VERSION = 4
 """Of this analysis: raise it with any change in what passages are found by, PyStemmer's version included; a migration
 then has the worker analyse them anew."""
 
-LABELS_VERSION = 1
+LABELS_VERSION = 2
 """The same of the labels of nodes."""
 
 MAX_ASKED = 2_000

@@ -1,7 +1,8 @@
 """Where words begin and end: an equal of UAX #29 for search, in one regular expression for each kind of text.
 
 The classes of regular expressions (`\\w`) leave out the marks that are parts of words in many scripts, so those
-characters that stand between words are spelled out instead; all others are parts of words, signs such as emoji too.
+characters that stand between words are spelled out instead. An emoji is a word of its own, and so is any other picture
+or ornament: nobody who asks for Zbigniew writes "Zbigniew🎉". All other characters are parts of words.
 Scripts without spaces are found in runs, of which `bigrams` makes words.
 """
 
@@ -44,26 +45,46 @@ _CLUSTER = re.compile(
 )
 """A vowel written before its letter, the letter, the marks on it, and letters stacked below it."""
 
-_WITHIN = rf"[^{_BETWEEN}{_SIGNS}{_CLUSTERED}_]"
+_PICTURES = (
+    r"\u2300-\u2328\u232b-\u23ff\u2580-\u2767\u2776-\u27bf\u2b00-\u2bff\U0001f000-\U0001f0ff\U0001f300-\U0001faff"
+)
+"""Emoji, and the symbols beside them in Unicode: check marks, stars, bullets, shapes, cards."""
+
+_LETTERS_OF_FLAGS = r"\U0001f1e6-\U0001f1ff"
+"""Of these, two make a flag."""
+
+_STYLES = "\ufe0e\ufe0f\u20e3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+"""How an emoji before them is drawn: in colours or not, on a key, with which skin."""
+
+_PICTURE = rf"(?:[{_PICTURES}]|[{_LETTERS_OF_FLAGS}]{{2}})[{_STYLES}]*"
+_WITHIN = rf"[^{_BETWEEN}{_SIGNS}{_CLUSTERED}{_PICTURES}{_LETTERS_OF_FLAGS}_]"
 _JOINER = r"[-._/:@\\#+&=~?%]"
 
 CHUNK = re.compile(
     rf"(?P<signs>[{_SIGNS}]+)|(?P<clustered>[{_CLUSTERED}]+)"
-    rf"|(?P<word>{_WITHIN}+(?:(?:{_JOINER}{{1,3}}|(?<=\d),(?=\d)){_WITHIN}+)*(?:\+\+|\#(?!{_WITHIN}))?)"
+    rf"|(?P<word>{_PICTURE}|{_WITHIN}+(?:(?:{_JOINER}{{1,3}}|(?<=\d),(?=\d)){_WITHIN}+)*(?:\+\+|\#(?!{_WITHIN}))?)"
 )
-"""One run of signs, or one word: several words that signs join without a space are one, `compounds` has its parts."""
+"""One run of signs, one picture or one word: several words that signs join without a space are one, `compounds` has its
+parts."""
 
 UNSPACED = re.compile(rf"[{_SIGNS}{_CLUSTERED}]")
 """A character of a script without spaces."""
 
+_RUN_OF_PICTURES = re.compile(rf"[{_PICTURES}{_LETTERS_OF_FLAGS}]+")
+
 _APOSTROPHES = "\u2018\u2019\u201b\u02bc\uff07"
 _INVISIBLE = "\u00ad\u034f\u200c\u200d\u200e\u200f\u2060\ufeff"
-_PLAIN = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_INVISIBLE, "") | {"\u200b": " "})
+_PLAIN = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_INVISIBLE + _STYLES, "") | {"\u200b": " "})
 
 
 def normalised(text: str) -> str:
-    """A text in Unicode's form NFKC, with plain apostrophes and without characters that nobody sees."""
+    """A text in Unicode's form NFKC, with plain apostrophes without characters that nobody sees and styles of emoji."""
     return text if text.isascii() else normalize("NFKC", text).translate(_PLAIN)
+
+
+def with_pictures_apart(text: str) -> str:
+    """A text with spaces around its emoji and other pictures, for tokenizers that take them for parts of words."""
+    return text if text.isascii() else _RUN_OF_PICTURES.sub(r" \g<0> ", text)
 
 
 def bigrams(run: str) -> Iterator[str]:

@@ -112,7 +112,7 @@ async def test_labels_of_the_previous_release_are_found_and_analysed_anew(
         await words.rebuild(context)
         assert await found(agent, "会議") == {"Bob": "会議室"}
         assert await found(agent, "running dog") == {"Ada": "running dogs"}
-        left = "SELECT count(*) FROM nodes WHERE tenant_id = $1 AND labels_version < 1 AND tags <> '{}'"
+        left = "SELECT count(*) FROM nodes WHERE tenant_id = $1 AND labels_version < 2 AND tags <> '{}'"
         assert await owner.fetchval(left, tenant_id) == 0
 
 

@@ -1,4 +1,6 @@
-"""Questions without words, such as emoji and punctuation: they match by their own characters, or find nothing."""
+"""Questions without words, such as emoji and punctuation: they match by their own characters, or find nothing.
+
+And a word to which an emoji is stuck."""
 
 from collections.abc import AsyncIterator
 
@@ -22,10 +24,13 @@ MEMORIES = [
     "The user lives in Bergen.",
     "Release done 🎉 thanks to all",
     "Deploys run on Fridays!",
+    "✅Called Zbigniew🏆 about the yacht",
 ]
 PARTY = MEMORIES[4]
 
-FINDING = {"🎉": [PARTY], "🎉?": [PARTY]}
+CALL = MEMORIES[6]
+
+FINDING = {"🎉": [PARTY], "🎉?": [PARTY], "🏆": [CALL]}
 EMPTY = ["🔥", "🔥🔥 ?", "👩‍👩‍👧", "🇯🇵", "???", "。。。", "…", "—", "!", "(?)"]
 UNKNOWN = ["𐤀𐤁𐤂", "ᏣᎳᎩ"]
 
@@ -60,3 +65,8 @@ async def test_questions_without_words_match_by_their_characters_alone(
     for question, texts in asked.items():
         with subtests.test(question):
             assert await found(agent, embedder, question) == texts
+
+
+async def test_a_word_is_found_without_the_emoji_that_are_stuck_to_it(agent: Agent, embedder: Embedder) -> None:
+    assert (await found(agent, embedder, "Zbigniew"))[:1] == [CALL]
+    assert (await found(agent, embedder, "Who was called?"))[:1] == [CALL]

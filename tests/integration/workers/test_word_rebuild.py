@@ -13,6 +13,7 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis
 from recollect.valkey.wakeups import Wakeups
+from recollect.words.analysis import WORDS_VERSION
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs import embedding, words
 from tests.conftest import NewTenant
@@ -66,7 +67,7 @@ async def test_old_passages_are_analysed_anew_with_the_words_around_them(
     await agent.embed()
     await make_old(agent, owner)
     await words.rebuild(context)
-    assert await versions(agent, owner) == {3: 11}
+    assert await versions(agent, owner) == {WORDS_VERSION: 11}
     assert (await agent.recalled("会議"))[0] == "東京都庁で会議があります"
     assert (await agent.recalled("1.26.4"))[0] == "release v1.26.4-rc2"
     while await embedding.embed_passages(context, agent.caller.tenant_id, {}):
@@ -130,4 +131,4 @@ async def test_two_workers_rebuild_at_once(agent: Agent, context: WorkerContext,
     await agent.remember(*(f"note {n}" for n in range(30)))
     await make_old(agent, owner)
     await asyncio.gather(words.rebuild(context), words.rebuild(context), embedding.sweep(context))
-    assert await versions(agent, owner) == {3: 30}
+    assert await versions(agent, owner) == {WORDS_VERSION: 30}

@@ -90,6 +90,11 @@ async def test_tokens_leave_out_stop_words_and_are_bounded(embedder: MiniLMEmbed
     assert [len(vectors) for vectors in (await embedder.embed_questions(texts)).tokens] == [1, 2, 3, 32]
 
 
+async def test_an_emoji_does_not_make_the_word_before_it_unknown(embedder: MiniLMEmbedder) -> None:
+    stuck, apart = await embedder.embed(["Called Zbigniew🎉🇩🇪 about the yacht", "Called Zbigniew 🎉🇩🇪 about the yacht"])
+    assert stuck.tolist() == apart.tolist()
+
+
 async def test_only_the_beginning_of_a_long_text_is_embedded(embedder: MiniLMEmbedder) -> None:
     endless = "word " * 200_000
     vectors = await embedder.embed([endless, endless[:25_600], endless[: 5 * 254]])

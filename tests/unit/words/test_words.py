@@ -93,6 +93,16 @@ FOUND = [
     ("written in C++ and C#", "C++"),
     ("user@mail.example.org", "mail.example.org"),
     ("a 🎉 for Ida", "🎉"),
+    ("Called Zbigniew🎉", "Zbigniew"),
+    ("Called Zbigniew🎉", "🎉"),
+    ("✅Deployed", "deployed"),
+    ("Deployed 🚀🔥", "🔥"),
+    ("from 👍🏽 Ola", "👍"),
+    ("from 👍 Ola", "👍🏽"),
+    ("love ❤️", "❤"),
+    ("the 🇩🇪🇫🇷 office", "🇫🇷"),
+    ("step 1️⃣ first", "1"),
+    ("at ⏰9:30", "9:30"),
     # Names that are function words.
     ("Will meets IT; The Who play", "IT"),
     ("Will meets IT; The Who play", "The Who"),
@@ -108,6 +118,8 @@ NOT_FOUND = [
     ("user", "users' group"),
     ("samsung", "Sam"),
     ("written in C", "C++"),
+    ("the 🇩🇪 office", "🇩🇰"),
+    ("Deployed 🚀", "🔥"),
 ]
 
 

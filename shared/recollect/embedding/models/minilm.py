@@ -26,6 +26,7 @@ from recollect.embedding.vectors import (
     unit_length,
     worded_rows,
 )
+from recollect.words.characters import with_pictures_apart
 from recollect.words.english_detection import is_english
 from recollect.words.stop_words import STOP_WORDS
 
@@ -145,7 +146,7 @@ class MiniLMEmbedder:
         means: list[Vectors] = [np.zeros((0, _STATE), np.float32)]
         tokens: list[Tokens] = []
         for text in texts:
-            token_ids = self._tokenizer.encode(text).ids
+            token_ids = self._tokenizer.encode(with_pictures_apart(text)).ids
             states, mean = self._states_of(token_ids)
             means.append(mean)
             tokens.append(encode_states(states[0, self._is_content[token_ids]]))

@@ -461,7 +461,7 @@ WHERE tenant_id = :tenant_id AND id = ANY (:node_ids::uuid[]) AND is_live(remove
 -- The oldest live nodes of the tenant whose labels were analysed before :labels_version, at most :limit, locked; without
 -- nodes that others have locked.
 SELECT id, summary, tags FROM nodes
-WHERE tenant_id = :tenant_id AND labels_version < 1 AND labels_version < :labels_version AND removed_revision IS NULL
+WHERE tenant_id = :tenant_id AND labels_version < 2 AND labels_version < :labels_version AND removed_revision IS NULL
     AND (summary IS NOT NULL OR tags <> '{}')
 ORDER BY id
 LIMIT :limit

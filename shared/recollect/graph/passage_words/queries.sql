@@ -31,7 +31,7 @@ SELECT passage.id, passage.graph_id, passage.text, passage.said_at, passage.said
 FROM (
     SELECT id, graph_id, node_id, memory_id, version_id, source, place, text, said_at, said_offset, removed_revision
     FROM passages
-    WHERE tenant_id = :tenant_id AND words_version < 3 AND words_version < :words_version
+    WHERE tenant_id = :tenant_id AND words_version < 4 AND words_version < :words_version
     ORDER BY id
     LIMIT :limit
 ) AS passage
@@ -66,7 +66,7 @@ RETURNING p.id;
 -- Whether a graph has live passages that were analysed before :words_version.
 SELECT EXISTS (
     SELECT 1 FROM passages
-    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND words_version < 3 AND words_version < :words_version
+    WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND words_version < 4 AND words_version < :words_version
 );
 
 -- name: forget_counts

@@ -1927,10 +1927,10 @@ CREATE INDEX nodes_labels_in_words ON nodes USING gin (graph_id, labels) WITH (g
     WHERE removed_revision IS NULL AND NOT placeholder AND labels IS NOT NULL;
 -- The worker's queue of labels to analyse anew, empty once all are; until then these are found by English words.
 CREATE INDEX nodes_other_labels ON nodes (tenant_id, id)
-    WHERE labels_version < 1 AND removed_revision IS NULL AND (summary IS NOT NULL OR tags <> '{}');
+    WHERE labels_version < 2 AND removed_revision IS NULL AND (summary IS NOT NULL OR tags <> '{}');
 CREATE INDEX nodes_labels ON nodes USING gin (graph_id, label_words(coalesce(summary, '') || ' ' || joined(tags)))
     WITH (gin_pending_list_limit = 128)
-    WHERE labels_version < 1 AND removed_revision IS NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}');
+    WHERE labels_version < 2 AND removed_revision IS NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}');
 
 ALTER TABLE nodes ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON nodes
@@ -2709,7 +2709,7 @@ CREATE INDEX passages_named_days ON passages USING gin (graph_id, named_days) WI
     WHERE coalesce(removed_revision, 0) = 0 AND named_days IS NOT NULL;
 -- The worker's queue of passages to analyse anew, empty once all are. Passages are found by lexemes that Recollect
 -- itself finds, in every script, not PostgreSQL's parser.
-CREATE INDEX passages_other_words ON passages (tenant_id, id) WHERE words_version < 3;
+CREATE INDEX passages_other_words ON passages (tenant_id, id) WHERE words_version < 4;
 
 ALTER TABLE passages ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON passages
@@ -4410,10 +4410,10 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
 AS $$
     SELECT t.id FROM tenants_staying t
     WHERE t.status = 'active' AND (
-        EXISTS (SELECT 1 FROM passages p WHERE p.tenant_id = t.id AND p.words_version < 3)
+        EXISTS (SELECT 1 FROM passages p WHERE p.tenant_id = t.id AND p.words_version < 4)
         OR EXISTS (
             SELECT 1 FROM nodes n
-            WHERE n.tenant_id = t.id AND n.labels_version < 1 AND n.removed_revision IS NULL
+            WHERE n.tenant_id = t.id AND n.labels_version < 2 AND n.removed_revision IS NULL
                 AND (n.summary IS NOT NULL OR n.tags <> '{}')
         )
     )

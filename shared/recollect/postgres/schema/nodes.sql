@@ -127,10 +127,10 @@ CREATE INDEX nodes_labels_in_words ON nodes USING gin (graph_id, labels) WITH (g
     WHERE removed_revision IS NULL AND NOT placeholder AND labels IS NOT NULL;
 -- The worker's queue of labels to analyse anew, empty once all are; until then these are found by English words.
 CREATE INDEX nodes_other_labels ON nodes (tenant_id, id)
-    WHERE labels_version < 1 AND removed_revision IS NULL AND (summary IS NOT NULL OR tags <> '{}');
+    WHERE labels_version < 2 AND removed_revision IS NULL AND (summary IS NOT NULL OR tags <> '{}');
 CREATE INDEX nodes_labels ON nodes USING gin (graph_id, label_words(coalesce(summary, '') || ' ' || joined(tags)))
     WITH (gin_pending_list_limit = 128)
-    WHERE labels_version < 1 AND removed_revision IS NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}');
+    WHERE labels_version < 2 AND removed_revision IS NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}');
 
 ALTER TABLE nodes ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON nodes

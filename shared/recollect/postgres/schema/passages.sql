@@ -116,7 +116,7 @@ CREATE INDEX passages_named_days ON passages USING gin (graph_id, named_days) WI
     WHERE coalesce(removed_revision, 0) = 0 AND named_days IS NOT NULL;
 -- The worker's queue of passages to analyse anew, empty once all are. Passages are found by lexemes that Recollect
 -- itself finds, in every script, not PostgreSQL's parser.
-CREATE INDEX passages_other_words ON passages (tenant_id, id) WHERE words_version < 3;
+CREATE INDEX passages_other_words ON passages (tenant_id, id) WHERE words_version < 4;
 
 ALTER TABLE passages ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON passages

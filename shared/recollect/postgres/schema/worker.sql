@@ -280,10 +280,10 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = recollect, pg_temp
 AS $$
     SELECT t.id FROM tenants_staying t
     WHERE t.status = 'active' AND (
-        EXISTS (SELECT 1 FROM passages p WHERE p.tenant_id = t.id AND p.words_version < 3)
+        EXISTS (SELECT 1 FROM passages p WHERE p.tenant_id = t.id AND p.words_version < 4)
         OR EXISTS (
             SELECT 1 FROM nodes n
-            WHERE n.tenant_id = t.id AND n.labels_version < 1 AND n.removed_revision IS NULL
+            WHERE n.tenant_id = t.id AND n.labels_version < 2 AND n.removed_revision IS NULL
                 AND (n.summary IS NOT NULL OR n.tags <> '{}')
         )
     )

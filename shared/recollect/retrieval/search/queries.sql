@@ -482,7 +482,7 @@ WITH asked AS MATERIALIZED (
     SELECT id, english_labels(summary, tags), -- include: labelled
     FROM search_nodes
     WHERE :as_of_revision::bigint IS NULL AND tenant_id = :tenant_id AND graph_id = :graph_id
-        AND labels_version < 1 AND removed_revision IS NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}')
+        AND labels_version < 2 AND removed_revision IS NULL AND NOT placeholder AND (summary IS NOT NULL OR tags <> '{}')
         AND label_words(coalesce(summary, '') || ' ' || joined(tags)) @@ :any_word::text::tsquery
     UNION ALL
     SELECT node_id, coalesce(labels, english_labels(summary, tags)), -- include: labelled
