@@ -6,11 +6,15 @@ import asyncpg
 import pytest
 
 from recollect.accounts.identity.model import operator_caller
+from recollect.graph.graphs import service as graphs
 from recollect.memory.model import NewMemory
 from recollect.postgres.database import Database
-from recollect.retrieval.recall.prompts import MAX_QUESTION
+from recollect.retrieval.recall import service as recall
+from recollect.retrieval.recall.model import RecallFilter
+from recollect.retrieval.recall.prompts import MAX_QUESTION, SHORT_QUESTION
+from recollect.retrieval.recall.questions import QuestionEncoder
 from tests.conftest import NewTenant
-from tests.support.memories import Agent, at_work, count_words
+from tests.support.memories import Agent, at_work, count_words, embedder
 
 FACTS = {
     "王小明喜欢绿茶和乒乓球": "王小明喜欢什么",
@@ -81,6 +85,22 @@ async def test_an_identifier_is_found_behind_a_thousand_words_that_no_passage_ha
     unknown = " ".join(f"qq{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}z" for n in range(1_200))
     found = await agent.recalled(f"{unknown} 00009f9"[-MAX_QUESTION:])
     assert found[0] == "Request 00009f9 of host-09.example.net failed"
+
+
+async def test_the_error_at_the_end_of_a_long_stack_trace_is_found(db: Database, new_tenant: NewTenant) -> None:
+    answer = "A missing customer_id is fixed by running migration 42"
+    frames = "".join(
+        f'  File "/app/src/qq{n}.py", line {n}, in qq{n}_call\n    return qq{n}_next(x)\n' for n in range(90)
+    )
+    trace = f"Traceback (most recent call last):\n{frames}KeyError: 'customer_id'\n"
+    assert SHORT_QUESTION < len(trace) <= MAX_QUESTION
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        await agent.remember(answer, *(f"Paragraph {n} of the contract is about rent" for n in range(100)))
+        questions = await QuestionEncoder(embedder()).questions(agent.caller, [trace])
+        async with agent.db.transaction(agent.caller, read_only=True) as tx:
+            view = await graphs.view(tx, agent.graph)
+            found = await recall.recall(view, questions, RecallFilter(), limit=10, token_budget=1_500)
+    assert [hit.text for hit in found.hits][:1] == [answer]
 
 
 async def test_the_beginning_of_a_hash_is_enough(agent: Agent) -> None:

@@ -240,13 +240,15 @@ async def find_state(tx: Transaction, graph: Graph) -> GraphState:
 async def find_basis(tx: Transaction, graph: Graph, questions: Sequence[Question]) -> Basis:
     """Read the state of a graph and the words of these questions, before they are searched for."""
     asked = [await interleave(asked_words(question.text)) for question in questions]
+    parts = [await interleave(asked_words(question.part)) for question in questions if question.part is not None]
     text_phrases = [phrases(question.asking_part) for question in questions]
     lowered = [in_small_letters(names) for names in text_phrases]
     unusual = unusual_words([question.text for question in questions if question.part is None])
     [row] = await tx.fetch(
         queries.find_basis,
         graph_id=graph.id,
-        lexemes=lexemes_of([word for words in asked for word in words]),
+        # Of rare ones, only the first hundreds are counted: those of the part that asks come first.
+        lexemes=lexemes_of(list(chain.from_iterable([*parts, *asked]))),
         max_looked_at=MAX_COUNTED_NOW if any(map(depends_on_unknown, asked)) else 0,
         questions=len(questions),
         positions=_positions(text_phrases),

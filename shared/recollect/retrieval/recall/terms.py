@@ -52,7 +52,9 @@ def depends_on_unknown(words: Sequence[AskedWord]) -> bool:
 
 
 def question_terms(words: Sequence[CountedWord], passages: int, *, all_known: bool = True) -> list[Term]:
-    """The terms of a question in a graph of so many counted passages (0: not counted yet), rarest first.
+    """The terms of a question in a graph of so many counted passages (0: not counted yet): rarest first.
+
+    Of equally rare ones, identifiers come first.
 
     Function words count only where there are no others: a bare name may be one. As one in capitals they count where any
     passage writes them so. Of words that no passage has, those of a prompt do not count, nor signs that need be no
@@ -64,7 +66,7 @@ def question_terms(words: Sequence[CountedWord], passages: int, *, all_known: bo
         is_prompt = not content or len(content) >= PROMPT_WORDS
         chosen = [word for word in chosen if word.passages or not _is_void(word.word, is_prompt=is_prompt)]
     terms = [_term(word, passages) for word in chosen]
-    return sorted(terms, key=lambda term: (term.passages, term.lexeme))[:MAX_TERMS]
+    return sorted(terms, key=lambda term: (term.passages, not term.is_evident, term.lexeme))[:MAX_TERMS]
 
 
 def label_words(words: Sequence[CountedWord]) -> tuple[list[AskedWord], frozenset[AskedWord]]:
