@@ -1,6 +1,7 @@
 """Remember memories, by tool or by route."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Annotated, Any
 from uuid import UUID
@@ -28,6 +29,10 @@ from recollect_http.requests.parsing import utc
 
 MAX_SUPERSEDED = 20
 """The maximum number of older memories that one item makes outdated."""
+
+MAX_CLOSE_TEXT = 500
+"""The maximum number of characters of an older memory that is close. A call may return three hundred of these, twice,
+and the official client refuses an answer of more than a megabyte."""
 
 
 class RememberItem(Struct, forbid_unknown_fields=True, frozen=True):
@@ -62,7 +67,10 @@ class RememberBody(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
 
 
 class CloseMemory(Struct, frozen=True, omit_defaults=True):
-    """An older memory that says nearly the same. `superseded`: the new one probably replaces it."""
+    """An older memory that says nearly the same; of a long one, the beginning of the passage that does.
+
+    `superseded`: the new one probably replaces it.
+    """
 
     id: str
     text: str
@@ -128,7 +136,15 @@ async def remember(call: Call, graph: str | None, body: RememberBody) -> list[Re
     named = ((name, memory.text) for memory in memories for name in memory.about or (None,))
     questions, prepared = await call.embed_new_memories(texts, named)
     async with call.writing(graph, prepared=prepared) as (tx, revision):
-        return await remembering.remember(tx, revision, memories, questions)
+        return [_with_short_texts(memory) for memory in await remembering.remember(tx, revision, memories, questions)]
+
+
+def _with_short_texts(memory: Remembered) -> Remembered:
+    return replace(memory, close=[replace(older, text=_beginning(older.text)) for older in memory.close])
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= MAX_CLOSE_TEXT else f"{text[: MAX_CLOSE_TEXT - 1]}…"
 
 
 def remembered_body(remembered: Sequence[Remembered]) -> RememberedMemories:
