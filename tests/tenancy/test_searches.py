@@ -70,7 +70,14 @@ async def test_the_functions_of_searches_show_no_rows_of_another_tenant(
 
 RECALLED = {
     "find_nearest": Query.compile(
-        "SELECT id FROM find_nearest(:owner_id, :graph_id, 'model', 2, '[1, 0]', 40, 50, :include_outdated)"
+        "SELECT id FROM find_nearest(:owner_id, :graph_id, 'model', 2, '[1, 0]', 40, 50, :include_outdated, 0, 1)"
+    ),
+    "find_nearest_of_kind": Query.compile(
+        "SELECT id FROM find_nearest_of_kind(:owner_id, :graph_id, 'model', 2, '[1, 0]', 40, 50, :include_outdated,"
+        " 0, 1, false)"
+    ),
+    "kinds_of_vectors": Query.compile(
+        "SELECT FROM kinds_of_vectors(:owner_id, :graph_id) AS kinds WHERE cardinality(kinds) > 0 OR :include_outdated"
     ),
     "find_by_words": Query.compile(
         "SELECT id FROM find_by_words(:owner_id, :graph_id, '{engin}', '{1}', 'engin', 'engin', 50, :include_outdated)"

@@ -35,7 +35,7 @@ VIEW_PARAMETERS = {"graph_id", "reachable_graphs", "as_of_revision", "as_of_time
 NOT_READ: Mapping[type, set[str]] = {
     Candidate: {"win", "date", "asked", "first_match"},
     Hit: {"is_near_best"},
-    VectorIndex: {"thoroughness"},
+    VectorIndex: {"other_language", "thoroughness"},
     UsageRow: {"p50_ms", "p95_ms"},
     UsagePoint: {"p50_ms", "p95_ms"},
 }

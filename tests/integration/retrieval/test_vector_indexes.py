@@ -4,7 +4,9 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -22,15 +24,22 @@ from recollect.postgres.sql import Query, QueryPlan
 from recollect.retrieval.recall import service as recall
 from recollect.retrieval.recall import store
 from recollect.retrieval.recall.model import Question, QuestionWords, RecallFilter, SearchScope
+from recollect.retrieval.recall.questions import QuestionEncoder
+from recollect.retrieval.recall.ranking import CANDIDATES
 from recollect.retrieval.similarity import service as similarity
 from recollect.retrieval.vector_indexes import service as upkeep
 from recollect.retrieval.vector_indexes.model import (
+    FEW_VECTORS,
+    MAX_INDEXES,
     ORDINARY,
     THOROUGHNESS,
     SearchWidths,
     Thoroughness,
     VectorIndex,
+    VectorKind,
     create_statement,
+    indexed_kinds,
+    within_partitions,
 )
 from recollect.settings import Settings
 from recollect.valkey.client import connect_redis
@@ -39,7 +48,8 @@ from recollect_local.postgres import LocalPostgres
 from recollect_workers.context import WorkerContext
 from recollect_workers.jobs.vector_indexes import maintain_indexes as tend_job
 from tests.conftest import NewTenant
-from tests.support.memories import Agent, embedded_questions, embedder
+from tests.support.embedders import loaded_multilingual
+from tests.support.memories import Agent, at_work, embedded_questions, embedder
 
 MEMORIES = 120
 RUNBOOK = Path(__file__).parents[3] / "docs" / "runbook" / "recall-misses.md"
@@ -140,6 +150,77 @@ async def nearest(agent: Agent, *, exact: bool) -> set[UUID]:
         return {candidate.id for candidate in found}
 
 
+PLACES = {
+    "on the first floor.": "im ersten Stock.",
+    "beside the stairs.": "neben der Treppe.",
+    "in the small hall.": "im kleinen Saal.",
+    "at the reception.": "am Empfang.",
+    "with Mr Vogel.": "bei Herrn Vogel.",
+    "in the cellar.": "im Keller.",
+    "opposite the kitchen.": "gegenüber der Küche.",
+    "behind the archive.": "hinter dem Archiv.",
+}
+THINGS = {
+    "The coffee machine stands": "Die Kaffeemaschine steht",
+    "The printer stands": "Der Drucker steht",
+    "The bills are": "Die Rechnungen liegen",
+    "The seminar begins": "Das Seminar beginnt",
+    "The parcel waits": "Das Paket wartet",
+    "The contract is": "Der Vertrag liegt",
+    "The flowers stand": "Die Blumen stehen",
+    "The lamp hangs": "Die Lampe hängt",
+    "The visitors wait": "Die Besucher warten",
+    "The carpet lies": "Der Teppich liegt",
+    "The keys are": "Die Schlüssel liegen",
+    "The meeting is": "Die Besprechung ist",
+    "The computer stands": "Der Rechner steht",
+}
+OFFICE = {
+    "English": [f"{what} {where}" for what in THINGS for where in PLACES],
+    "German": [f"{what} {where}" for what in THINGS.values() for where in PLACES.values()],
+}
+"""More memories of each language than a search by meaning considers."""
+
+SHIP = {"English": "The ferry was cancelled because of the storm.", "German": "Die Fähre fiel wegen des Sturms aus."}
+SHIP_QUESTIONS = {"English": "What made ships stay ashore?", "German": "Wieso fuhr kein Schiff?"}
+"""They share no word with any memory."""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """A graph with memories of an office, most of them in one language, and one of a ship in the other.
+
+    Some were said in threads: they have a part of their neighbours' vectors, and so more or less of what only English
+    texts have.
+    """
+
+    agent: Agent
+    office: str
+    ship: str
+
+    async def found(self, question: str, *, exact: bool, **only: Any) -> list[str]:
+        """What a search by meaning considers, the nearest first."""
+        [asked] = await QuestionEncoder(loaded_multilingual()).questions(self.agent.caller, [question])
+        async with self.agent.db.transaction(self.agent.caller, read_only=True, plan=QueryPlan.ONCE) as tx:
+            view = await graphs.view(tx, None)
+            state = await store.find_state(tx, view.graph)
+            assert state.vector_model == asked.model
+            scope = SearchScope(view, RecallFilter(**only), None, None if exact else state)
+            found = await store.find_candidates(scope, asked, [], QuestionWords((), (), ()))
+        assert all(candidate.meaning is not None for candidate in found)
+        return [one.text for one in sorted(found, key=lambda one: (-(one.meaning or 0), one.text))]
+
+
+@pytest.fixture(params=[("English", "German"), ("German", "English")], ids=["most English", "most German"])
+async def languages(request: pytest.FixtureRequest, db: Database, new_tenant: NewTenant) -> AsyncIterator[Languages]:
+    office, ship = request.param
+    async with at_work(db, operator_caller(await new_tenant())) as agent:
+        said = [NewMemory(text, thread=f"thread {n % 13}" if n % 3 else None) for n, text in enumerate(OFFICE[office])]
+        await agent.remember(*said, *OFFICE[ship][::3], SHIP[ship])
+        await agent.embed(loaded_multilingual())
+        yield Languages(agent, office, ship)
+
+
 @pytest.fixture
 async def no_index(settings: Settings) -> AsyncIterator[None]:
     """Drop all indexes after the test, since other tests look at plans."""
@@ -154,6 +235,44 @@ def test_memory_for_building_an_index_follows_its_size_up_to_the_maximum() -> No
     assert index.memory_mb(1_000_000, 1) == 1
     assert index.with_thoroughness(THOROUGH).memory_mb(1_000_000, 3_000) == 2_140
     assert index.with_thoroughness(VERY_THOROUGH).memory_mb(1_000_000, 3_000) == 2_640
+
+
+def kinds(english: int, others: int, graph: int = 2) -> list[VectorKind]:
+    """The kinds of a graph's vectors, so many of each."""
+    counts = {False: english, True: others}
+    return [VectorKind(UUID(int=1), UUID(int=graph), "a model", 896, *count) for count in counts.items() if count[1]]
+
+
+@pytest.mark.parametrize(
+    ("english", "others", "indexed"),
+    [
+        (900, 0, [False]),
+        (100, 30, [False]),
+        (30, 100, [True]),
+        (100, 100, [False, True]),
+        (30, 20, [False]),
+        (0, 0, []),
+    ],
+)
+def test_a_kind_of_few_vectors_has_no_index_unless_it_has_the_most(
+    english: int, others: int, indexed: list[bool]
+) -> None:
+    indexes = indexed_kinds(kinds(english, others), 100, frozenset())
+    assert [index.other_language for index in indexes] == indexed
+    assert len({index.name for index in indexes}) == len(indexes)
+
+
+def test_a_kind_keeps_its_index_until_it_has_shrunk() -> None:
+    _, others = indexed_kinds(kinds(100, 100), 100, frozenset())
+    for existing in (others.name, others.with_thoroughness(THOROUGH).name):
+        assert [index.name for index in indexed_kinds(kinds(100, 50), 100, {existing})][1:] == [others.name]
+        assert len(indexed_kinds(kinds(100, 49), 100, {existing})) == 1
+
+
+def test_the_largest_graphs_of_a_partition_have_all_of_their_indexes() -> None:
+    both = [indexed_kinds(kinds(100, 100, graph), 100, frozenset()) for graph in range(MAX_INDEXES)]
+    assert within_partitions([(7, of_graph) for of_graph in both]) == both[: MAX_INDEXES // 2]
+    assert within_partitions(list(enumerate(both))) == both
 
 
 @pytest.mark.usefixtures("no_index")
@@ -327,6 +446,7 @@ class TestIndexes:
                 Query.compile(
                     f"""EXPLAIN SELECT passage_id FROM searched_vectors
                     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
+                        AND NOT other_language
                     ORDER BY embedding::{vector} <=> :vector::{vector} LIMIT 5"""
                 ),
                 graph_id=graph_id,
@@ -505,3 +625,49 @@ class TestIndexes:
         async with agent.db.transaction(agent.caller) as tx:
             assert await graphs.delete_graph(tx, "default", "test")
         assert f"dropped {name}" in await maintain(settings)
+
+
+@pytest.mark.usefixtures("no_index")
+class TestLanguages:
+    """The embedder `multilingual` makes two kinds of vectors, which one index does not order as they are compared."""
+
+    @pytest.mark.parametrize("few", [1, FEW_VECTORS], ids=["an index of each kind", "few are compared"])
+    @pytest.mark.parametrize("only", [{}, {"not_tags": ("draft",)}], ids=["all", "filtered"])
+    async def test_what_is_found_in_another_language_is_what_an_exact_search_finds(
+        self,
+        languages: Languages,
+        settings: Settings,
+        owner: asyncpg.Connection,
+        subtests: pytest.Subtests,
+        few: int,
+        only: Mapping[str, Any],
+    ) -> None:
+        async with operator(settings) as connection:
+            done = await upkeep.maintain_indexes(connection, from_memories=100, memory_mb=64, few=few)
+        graph = await graph_of(owner, languages.agent.caller)
+        assert len([line for line in done if graph["graph_id"].hex in line]) == (2 if few == 1 else 1)
+        for question in SHIP_QUESTIONS.values():
+            with subtests.test(question):
+                exact, by_index = [await languages.found(question, exact=exact, **only) for exact in (True, False)]
+                assert by_index == exact
+                assert SHIP[languages.ship] in by_index
+                assert len(by_index) == CANDIDATES < len(OFFICE[languages.office])
+
+    @pytest.mark.parametrize("few", [1, FEW_VECTORS], ids=["an index of each kind", "few are compared"])
+    async def test_similar_facts_are_found_in_each_language(
+        self, languages: Languages, settings: Settings, few: int
+    ) -> None:
+        agent, fallen = languages.agent, [f"{text} (1)" for text in SHIP.values()]
+        await agent.remember(*fallen, *(f"{text} (2)" for text in SHIP.values()))
+        await agent.embed(loaded_multilingual())
+        async with operator(settings) as connection:
+            await upkeep.maintain_indexes(connection, from_memories=100, memory_mb=64, few=few)
+        for text in fallen:
+            async with agent.db.transaction(agent.caller, read_only=True) as tx:
+                view = await graphs.view(tx, None)
+                fact = await tx.fetchval(Query.compile("SELECT id FROM nodes WHERE content = :text"), text=text)
+                found = await similarity.find_similar(view, fact, min_score=0.8, limit=5)
+                similar = await tx.fetch(
+                    Query.compile("SELECT content FROM nodes WHERE id = ANY (:ids)"), ids=[node for node, _ in found]
+                )
+            assert text.replace("(1)", "(2)") in {row["content"] for row in similar}

@@ -28,9 +28,10 @@ from tests.support.worst_calls import on_graph
 
 HUB = "hub"
 
-MAX_ROWS = 300_000
-"""The most rows that a statement may look at. Comparing entities, observations or vectors with each other takes
-millions."""
+MAX_ROWS = 800_000
+"""The most rows that a statement may look at, in all steps of its plan. `find_similar` compares twenty vectors with
+five thousand, in up to six steps, as it reads each kind of vectors by itself. Comparing entities, observations or
+vectors with each other takes millions."""
 
 NAME, ID, SILENT = "late 7", "the id of late 7", "silent"
 KEYED: dict[str, dict[str, Any]] = {

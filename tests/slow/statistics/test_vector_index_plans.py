@@ -35,6 +35,12 @@ INSERT INTO passage_vectors (tenant_id, passage_id, model, embedding)
 RESET session_replication_role;
 """
 
+WITHOUT_ENGLISH = """
+UPDATE searched_vectors SET embedding = (ARRAY[0] || (embedding::vector::real[])[2:])::vector::halfvec
+    WHERE tenant_id = (SELECT id FROM tenants WHERE slug = 'big') AND hashtext(passage_id::text) % 2 = 0
+"""
+"""Makes of about every second vector one of the other kind, which has an index of its own."""
+
 FACT = "SELECT n.id FROM nodes n JOIN tenants t ON t.id = n.tenant_id AND t.slug = 'big' WHERE n.name IS NULL LIMIT 1"
 
 
@@ -65,3 +71,21 @@ async def test_nearest_vectors_are_read_from_the_index(large: Work) -> None:
         assert looked_at[f"recall.{statement}"] < SIZE / 2, statement
     for statement in ("find_similar", "find_similar_entities"):  # Each compares up to 20 passages of the fact.
         assert looked_at[f"similarity.{statement}"] / MAX_COMPARED < SIZE / 2, statement
+
+
+@pytest.mark.parametrize("work", ["others"], indirect=True)
+async def test_nearest_vectors_of_both_kinds_are_read_from_their_indexes(large: Work) -> None:
+    agent, looked_at = large.agent, large.watch.rows
+    await large.owner.execute(WITHOUT_ENGLISH)
+    await large.owner.execute("VACUUM searched_vectors")
+    assert len(await vector_indexes.maintain_indexes(Operator(large.owner), from_memories=60, memory_mb=64)) == 1
+    fact = await large.owner.fetchval(FACT)
+    large.watch.clear()
+    assert (await agent.recall("when was the crane repaired")).hits
+    async with agent.db.transaction(agent.caller, read_only=True) as tx:
+        assert await similarity.find_similar(await graphs.view(tx, None), fact, min_score=-1.0, limit=5)
+    async with agent.writing() as (tx, revision):
+        assert await similarity.find_similar_entities(tx, revision.graph, {fact: -1.0}, limit=5)
+    assert looked_at["recall.nearest_by_index"] < SIZE / 4
+    for statement in ("find_similar", "find_similar_entities"):
+        assert looked_at[f"similarity.{statement}"] / MAX_COMPARED < SIZE / 4, statement

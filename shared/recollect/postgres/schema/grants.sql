@@ -138,6 +138,8 @@ GRANT EXECUTE ON FUNCTION -- recall
     find_by_words,
     find_naming_days,
     find_nearest,
+    find_nearest_of_kind,
+    kinds_of_vectors,
     find_said_within
 TO recollect_app;
 GRANT EXECUTE ON FUNCTION -- cells

@@ -155,6 +155,9 @@ CREATE TABLE searched_vectors (
     model text NOT NULL,
     embedding halfvec NOT NULL,
     live boolean NOT NULL DEFAULT true,
+    -- Whether it begins with a zero. Models that know English best have numbers, the first ones, that only English texts
+    -- have. A graph's vectors of either kind have an index of their own.
+    other_language boolean NOT NULL GENERATED ALWAYS AS (subvector(embedding, 1, 1) = '[0]'::halfvec) STORED,
     PRIMARY KEY (tenant_id, passage_id),
     CONSTRAINT searched_vectors_passage
         FOREIGN KEY (tenant_id, passage_id) REFERENCES passages (tenant_id, id) ON DELETE CASCADE
@@ -179,8 +182,9 @@ BEGIN
             USING (tenant_id = (SELECT nullif(current_setting(''recollect.tenant_id'', true), '''')::uuid))', part);
     END LOOP;
 END $$;
--- As passages_live (passages.sql): its condition is true of every key.
-CREATE INDEX searched_vectors_live ON searched_vectors (tenant_id, graph_id, passage_id) WHERE live;
+-- As passages_live: its condition is true of every key. By it a kind of vectors is compared that is too small for a vector
+-- index.
+CREATE INDEX searched_vectors_live ON searched_vectors (tenant_id, graph_id, other_language, passage_id) WHERE live;
 
 ALTER TABLE searched_vectors ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON searched_vectors

@@ -64,25 +64,50 @@ BEGIN
     LIMIT most);
 END $$;
 
--- The passages of a graph, the `most` nearest to a vector by its vector index, which is of the vectors of model
--- `embedder`, so long, and is searched with this width (hnsw.ef_search); without what is archived, expired or, unless
--- outdated_too, outdated. The index is written into the statement that reads it: a plan for any graph may not use it.
--- Each row is looked up, until there are enough. Where what the index finds at first (hnsw.ef_search) holds too few, it
--- is read again, and searched on (hnsw.iterative_scan): to be ready for that takes an eighth of the time of a search
--- (measured). Then what was found at first comes twice. Nodes are asked here what is_node_shown says: to call that took
--- half as long again, where one in twenty is left.
-CREATE FUNCTION find_nearest(tenant uuid, graph uuid, embedder text, dimensions bigint, vector halfvec, width bigint,
-    most bigint, outdated_too boolean)
-RETURNS TABLE (id uuid, node_id uuid, source text)
+-- Which kinds of live vectors a graph has, of the values of other_language (passages.sql).
+CREATE FUNCTION kinds_of_vectors(tenant uuid, graph uuid)
+RETURNS boolean[]
+LANGUAGE plpgsql STABLE SET search_path = recollect, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT /* recall.kinds_of_vectors */ k.kind FROM (VALUES (false), (true)) AS k (kind)
+        WHERE EXISTS (
+            SELECT FROM searched_vectors v
+            WHERE v.tenant_id = tenant AND v.graph_id = graph AND v.live AND v.other_language = k.kind
+        )
+    );
+END $$;
+
+-- The passages of a graph, the `most` nearest to a vector of those with one kind of vectors (other), by the kind's vector
+-- index, which is of the vectors of model `embedder`, so long, and is searched with this width (hnsw.ef_search); without
+-- what is archived, expired or, unless outdated_too, outdated. A kind without an index has few vectors, and each is
+-- compared. The index is written into the statement that reads it: a plan for any graph may not use it. Each row is looked
+-- up, until there are enough. Where what the index finds at first (hnsw.ef_search) holds too few, it is read again, and
+-- searched on (hnsw.iterative_scan): to be ready for that takes an eighth of the time of a search (measured). Then what was
+-- found at first comes twice. Nodes are asked here what is_node_shown says: to call that took half as long again, where one
+-- in twenty is left.
+-- distance: that of recall, by which passages of both kinds are comparable (`english`, other_scale: SimilarityThresholds).
+-- An index has one distance. It orders the passages of a kind as recall does, but those that have what the question has not
+-- (`english`): of these twice as many are found, and ordered anew.
+CREATE FUNCTION find_nearest_of_kind(tenant uuid, graph uuid, embedder text, dimensions bigint, vector halfvec, width bigint,
+    most bigint, outdated_too boolean, english integer, other_scale double precision, other boolean)
+RETURNS TABLE (id uuid, node_id uuid, source text, distance double precision)
 LANGUAGE plpgsql STABLE SET search_path = recollect, public, pg_temp SET enable_seqscan = off SET enable_sort = off
 AS $$
 DECLARE
-    statement text := format($nearest$
-        SELECT /* recall.nearest_by_index */ p.id, p.node_id, p.source
+    template text := $nearest$
+        SELECT /* recall.nearest_by_index */ p.id, p.node_id, p.source, v.distance
         FROM (
-            SELECT passage_id, embedding::halfvec(%1$s) <=> $1 AS distance FROM searched_vectors
-            WHERE tenant_id = %2$L AND graph_id = %3$L AND live AND model = %4$L
-            ORDER BY embedding::halfvec(%1$s) <=> $1
+            SELECT passage_id, of_index, %5$s AS distance
+            FROM (
+                SELECT passage_id, embedding, embedding::halfvec(%1$s) <=> $1 AS of_index FROM searched_vectors
+                WHERE tenant_id = %2$L AND graph_id = %3$L AND live AND model = %4$L AND other_language = %6$L
+                ORDER BY embedding::halfvec(%1$s) <=> $1
+                LIMIT (SELECT NULL::bigint)
+            ) AS i
+            ORDER BY %7$I
             LIMIT (SELECT NULL::bigint)
         ) AS v
         CROSS JOIN LATERAL (
@@ -98,17 +123,51 @@ DECLARE
                 ))
             ORDER BY e.id LIMIT 1
         ) AS p
-        ORDER BY v.distance
-        LIMIT $2$nearest$, dimensions, tenant, graph, embedder);
+        ORDER BY v.%7$I
+        LIMIT $2$nearest$;
     unusual boolean := has_unusual_nodes(tenant, graph);
+    is_english boolean := english = 0 OR subvector(vector, 1, 1) <> '[0]'::halfvec;
+    anew boolean := NOT is_english AND NOT other;
+    distance_of text := CASE
+        WHEN anew THEN format('subvector(embedding, %1$s + 1, %2$s - %1$s) <=> subvector($1, %1$s + 1, %2$s - %1$s)',
+            english, dimensions)
+        WHEN is_english AND other AND english > 0 THEN format('1 - %s * (1 - of_index)', other_scale)
+        ELSE 'of_index' END;
     found bigint;
 BEGIN
-    PERFORM set_config('hnsw.ef_search', width::text, true), set_config('hnsw.iterative_scan', 'off', true);
-    RETURN QUERY EXECUTE statement USING vector, most, outdated_too, unusual;
+    PERFORM set_config('hnsw.ef_search', CASE WHEN anew THEN least(2 * width, 1000) ELSE width END::text, true),
+        set_config('hnsw.iterative_scan', 'off', true);
+    RETURN QUERY EXECUTE format(template, dimensions, tenant, graph, embedder, distance_of, other,
+        CASE WHEN anew THEN 'distance' ELSE 'of_index' END) USING vector, most, outdated_too, unusual;
     GET DIAGNOSTICS found = ROW_COUNT;
     PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);  -- As sessions have it.
     IF found < most THEN
-        RETURN QUERY EXECUTE statement USING vector, most, outdated_too, unusual;
+        RETURN QUERY EXECUTE format(template, dimensions, tenant, graph, embedder, distance_of, other, 'of_index')
+            USING vector, most, outdated_too, unusual;
+    END IF;
+END $$;
+
+-- The same of both kinds, the `most` nearest in all.
+CREATE FUNCTION find_nearest(tenant uuid, graph uuid, embedder text, dimensions bigint, vector halfvec, width bigint,
+    most bigint, outdated_too boolean, english integer, other_scale double precision)
+RETURNS TABLE (id uuid, node_id uuid, source text)
+LANGUAGE plpgsql STABLE SET search_path = recollect, public, pg_temp SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    kinds boolean[] := kinds_of_vectors(tenant, graph);
+BEGIN
+    IF cardinality(kinds) = 1 THEN
+        RETURN QUERY SELECT f.id, f.node_id, f.source FROM find_nearest_of_kind(tenant, graph, embedder, dimensions,
+            vector, width, most, outdated_too, english, other_scale, kinds[1]) AS f;
+    ELSE
+        RETURN QUERY SELECT f.id, f.node_id, f.source FROM (
+            SELECT DISTINCT o.* FROM unnest(kinds) AS k (kind)
+            CROSS JOIN LATERAL find_nearest_of_kind(tenant, graph, embedder, dimensions, vector, width, most, outdated_too,
+                english, other_scale, k.kind) AS o
+        ) AS f
+        ORDER BY f.distance, f.id
+        LIMIT most;
     END IF;
 END $$;
 

@@ -243,7 +243,7 @@ WITH -- include: terms
             :include_outdated)
         UNION
         SELECT * FROM find_nearest(:tenant_id, :graph_id, :model, :dimensions, :vector, :search_width, :candidates,
-            :include_outdated)
+            :include_outdated, :english::integer, :other_scale)
         UNION
         -- include: found_by_days
     ) AS -- include: found_by_text_not_name
@@ -355,19 +355,38 @@ WITH -- include: terms
 
 -- name: find_indexed_narrowed_candidates
 -- plan: with values
--- The same in a graph with a vector index of vectors of the type {vector}. An index knows one distance only.
+-- The same in a graph with vector indexes of vectors of the type {vector}: one of each kind of vectors, or few of a kind
+-- (find_nearest).
 WITH -- include: terms
 ), -- include: narrowed_lists
 ), nearest AS (
-    SELECT passage.id, passage.node_id, passage.source
-    FROM (
-        SELECT passage_id, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
-        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model
-            AND :vector::halfvec IS NOT NULL
-        ORDER BY embedding::{vector} <=> :vector::{vector}
-        LIMIT (SELECT NULL::bigint)
-    ) AS vector
-    -- include: while_eligible
+    SELECT id, node_id, source FROM (
+        (SELECT passage.id, passage.node_id, passage.source, -- include: distance
+            AS distance
+        FROM (
+            SELECT passage_id, embedding, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model AND NOT other_language
+                AND :vector::halfvec IS NOT NULL
+            ORDER BY embedding::{vector} <=> :vector::{vector}
+            LIMIT (SELECT NULL::bigint)
+        ) AS vector
+        -- include: while_eligible
+        )
+        UNION ALL
+        (SELECT passage.id, passage.node_id, passage.source, -- include: distance
+            AS distance
+        FROM (
+            SELECT passage_id, embedding, embedding::{vector} <=> :vector::{vector} AS distance FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = :model AND other_language
+                AND :vector::halfvec IS NOT NULL
+            ORDER BY embedding::{vector} <=> :vector::{vector}
+            LIMIT (SELECT NULL::bigint)
+        ) AS vector
+        -- include: while_eligible
+        )
+    ) AS either
+    ORDER BY distance
+    LIMIT :candidates
 ), -- include: narrowed_candidates
 
 -- fragment: narrowed_at

@@ -22,7 +22,7 @@ from recollect.retrieval.recall.question_analysis import ExpectedAnswer, stateme
 from recollect.retrieval.recall.ranking_weights import WEIGHTS, WEIGHTS_ACROSS_LANGUAGES, WEIGHTS_WITHOUT_TOKENS
 from recollect.words.english_detection import is_english
 
-RANKING_VERSION = 23
+RANKING_VERSION = 24
 """Part of every cache key: raise it with any change in how candidates are found or ranked."""
 
 CANDIDATES = 50

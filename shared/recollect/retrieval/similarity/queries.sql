@@ -22,6 +22,23 @@ SELECT contextual.embedding, contextual.model AS embedding_model, own_vector.emb
     ORDER BY passage.id DESC
     LIMIT :max_compared;
 
+-- fragment: nearest_first
+-- The vectors of the graph, those first that are nearest to own.embedding: both kinds of them, each of which may have a
+-- vector index.
+(SELECT passage_id, embedding::{vector} <=> own.embedding::{vector} AS distance FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = own.embedding_model
+                AND (:indexed_model::text IS NULL OR model = :indexed_model) AND NOT other_language
+            ORDER BY embedding::{vector} <=> own.embedding::{vector}
+            LIMIT (SELECT NULL::bigint))
+            UNION ALL
+            (SELECT passage_id, embedding::{vector} <=> own.embedding::{vector} AS distance FROM searched_vectors
+            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = own.embedding_model
+                AND (:indexed_model::text IS NULL OR model = :indexed_model) AND other_language
+            ORDER BY embedding::{vector} <=> own.embedding::{vector}
+            LIMIT (SELECT NULL::bigint))
+            ORDER BY distance
+            LIMIT (SELECT NULL::bigint);
+
 -- name: find_near_duplicates
 -- plan: with values
 -- For each new text, older memories that mean nearly the same by their own vectors. The comparison is bounded, since the
@@ -105,11 +122,7 @@ WITH own AS (
     CROSS JOIN LATERAL (
         SELECT passage.id, passage.node_id
         FROM (
-            SELECT passage_id, embedding::{vector} <=> own.embedding::{vector} AS distance FROM searched_vectors
-            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = own.embedding_model
-                AND (:indexed_model::text IS NULL OR model = :indexed_model)
-            ORDER BY embedding::{vector} <=> own.embedding::{vector}
-            LIMIT (SELECT NULL::bigint)
+            -- include: nearest_first
         ) AS contextual
         CROSS JOIN LATERAL (
             SELECT passage.id, passage.node_id FROM search_passages passage
@@ -209,11 +222,7 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (
         SELECT passage.id, passage.node_id
         FROM (
-            SELECT passage_id, embedding::{vector} <=> own.embedding::{vector} AS distance FROM searched_vectors
-            WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = own.embedding_model
-                AND (:indexed_model::text IS NULL OR model = :indexed_model)
-            ORDER BY embedding::{vector} <=> own.embedding::{vector}
-            LIMIT (SELECT NULL::bigint)
+            -- include: nearest_first
         ) AS contextual
         CROSS JOIN LATERAL (
             SELECT passage.id, passage.node_id FROM search_passages passage

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -61,6 +61,10 @@ def search_widths(passages: int) -> SearchWidths:
 SHRUNK = 0.5
 """A graph loses its index when it has shrunk below this share of the size from which one is built."""
 
+FEW_VECTORS = 1_000
+"""The number of vectors of one kind below which a large graph has no index of them. To compare so many one by one takes
+about as long as a search in an index (measured; docs/lab/vector-indexes.md)."""
+
 POSTGRESQL_DEFAULT_MB = 64
 
 
@@ -98,21 +102,28 @@ longer."""
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index of one graph's live vectors of one model. Its name derives from graph, model, dimensions, thoroughness.
+    """The index of one graph's live vectors of one model and kind. Its name derives from these and the thoroughness.
 
-    Searches do not depend on the `thoroughness`, which is why two indexes that differ in it are equal.
+    `other_language`: whether the vectors begin with a zero, as `multilingual` makes them of texts that are not English.
+    An index of both kinds would miss what is not of the question's kind: by its one distance they are farther from each
+    other than they are (measured; docs/lab/vector-indexes.md).
+
+    A graph's searches use the indexes of one model, of whichever kind and `thoroughness`: so indexes that differ in
+    these are equal.
     """
 
     tenant_id: UUID
     graph_id: UUID
     model: str
     dimensions: int
+    other_language: bool = field(default=False, compare=False)
     thoroughness: Thoroughness = field(default=ORDINARY, compare=False)
 
     @property
     def name(self) -> str:
         """The index's name, of 58 characters; PostgreSQL allows 63."""
-        properties = ":".join(filter(None, (self.model, str(self.dimensions), self.thoroughness.name)))
+        kind = "other languages" if self.other_language else "not other languages"
+        properties = ":".join(filter(None, (self.model, str(self.dimensions), kind, self.thoroughness.name)))
         digest = hashlib.blake2s(properties.encode(), digest_size=4).hexdigest()
         return f"searched_vectors_{self.graph_id.hex}_{digest}"
 
@@ -141,6 +152,48 @@ class LargeGraph:
     tenant_id: UUID
     graph_id: UUID
     partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorKind:
+    """One kind of the vectors that serve a graph, and how many there are, counted up to some number."""
+
+    tenant_id: UUID
+    graph_id: UUID
+    model: str
+    dimensions: int
+    other_language: bool
+    vectors: int
+
+    @property
+    def index(self) -> VectorIndex:
+        """The index of these vectors."""
+        return VectorIndex(self.tenant_id, self.graph_id, self.model, self.dimensions, self.other_language)
+
+
+def indexed_kinds(kinds: Sequence[VectorKind], few: int, existing: Set[str]) -> list[VectorIndex]:
+    """The indexes of a large graph: of its kinds with `few` vectors or more, or else of that with the most.
+
+    A kind keeps its index until it has shrunk (SHRUNK).
+    """
+
+    def is_large(kind: VectorKind) -> bool:
+        has_index = any(index.name in existing for index in (kind.index, *kind.index.alternatives))
+        return kind.vectors >= (few * SHRUNK if has_index else few)
+
+    large = [kind for kind in kinds if is_large(kind)]
+    return [kind.index for kind in large or sorted(kinds, key=lambda kind: -kind.vectors)[:1]]
+
+
+def within_partitions(indexes: Iterable[tuple[int, Sequence[VectorIndex]]]) -> list[Sequence[VectorIndex]]:
+    """The indexes of graphs, each with its partition, without those of graphs for which MAX_INDEXES leaves no room."""
+    taken = Counter[int]()
+    fitting = []
+    for partition, of_graph in indexes:
+        if taken[partition] + len(of_graph) <= MAX_INDEXES:
+            taken[partition] += len(of_graph)
+            fitting.append(of_graph)
+    return fitting
 
 
 def first_of_each_partition(graphs: Sequence[LargeGraph]) -> list[LargeGraph]:
@@ -172,7 +225,7 @@ def create_statement(index: VectorIndex, partition: int) -> Query:
         f"USING hnsw ((embedding::halfvec({int(index.dimensions)})) halfvec_cosine_ops) "
         f"WITH (m = {thoroughness.links}, ef_construction = {thoroughness.candidates}) "
         f"WHERE tenant_id = '{UUID(str(index.tenant_id))}' AND graph_id = '{UUID(str(index.graph_id))}' "
-        f"AND live AND model = '{model}'"
+        f"AND live AND model = '{model}' AND {'' if index.other_language else 'NOT '}other_language"
     )
 
 
@@ -191,7 +244,7 @@ def analyze_statement(partition: int) -> Query:
 
     Until it knows that a graph is large, it sorts all of its vectors instead of using the index.
     """
-    return Query(f"ANALYZE {partition_name(partition)} (tenant_id, graph_id, model, live)")
+    return Query(f"ANALYZE {partition_name(partition)} (tenant_id, graph_id, model, live, other_language)")
 
 
 def drop_statement(name: str) -> Query:

@@ -96,16 +96,27 @@ FROM (
 WHERE r.position <= :limit
 ORDER BY r.memories DESC, r.graph_id;
 
--- name: find_model
--- The model that serves a graph, and the length of its vectors, taken from any of them: recall uses an index of these only.
-SELECT i.tenant_id, i.graph_id, i.model, v.dimensions
+-- name: find_kinds
+-- The kinds of vectors by which a graph is served: their model and length, taken from any of them, for recall uses an index
+-- of these only; and how many there are, counted up to :max_counted, with those of other models.
+SELECT i.tenant_id, i.graph_id, i.model, v.dimensions, k.other_language, c.vectors
 FROM graph_indexes i
+CROSS JOIN (VALUES (false), (true)) AS k (other_language)
 CROSS JOIN LATERAL (
     SELECT vector_dims(embedding) AS dimensions FROM searched_vectors
     WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND model = i.model
+        AND other_language = k.other_language
     LIMIT 1
 ) AS v
-WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id;
+CROSS JOIN LATERAL (
+    SELECT count(*) AS vectors FROM (
+        SELECT FROM searched_vectors
+        WHERE tenant_id = :tenant_id AND graph_id = :graph_id AND live AND other_language = k.other_language
+        LIMIT :max_counted
+    ) AS counted
+) AS c
+WHERE i.tenant_id = :tenant_id AND i.graph_id = :graph_id
+ORDER BY k.other_language;
 
 -- name: note_index
 -- Let a graph's searches use its index (:model of :dimensions), or none. This voids every cached search of it. Nothing is

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Set
+from itertools import chain, groupby
 from uuid import UUID
 
 from recollect.postgres.operator_sessions import Operator
 from recollect.retrieval.vector_indexes import store
 from recollect.retrieval.vector_indexes.model import (
+    FEW_VECTORS,
     MAX_INDEXES,
     SHRUNK,
     THOROUGHNESS,
@@ -14,6 +16,8 @@ from recollect.retrieval.vector_indexes.model import (
     Thoroughness,
     VectorIndex,
     first_of_each_partition,
+    indexed_kinds,
+    within_partitions,
 )
 
 LOCK_PAUSE = 0.5
@@ -27,11 +31,12 @@ async def maintain_indexes(
     memory_mb: int,
     stopping: asyncio.Event | None = None,
     thoroughness: Mapping[int, Thoroughness] = THOROUGHNESS,
+    few: int = FEW_VECTORS,
 ) -> list[str]:
     """Build the vector indexes that graphs of `from_memories` or more lack, drop superfluous ones; say what was done.
 
     `thoroughness`: how the index of so many passages or more is built. An index that is to be replaced serves until its
-    successor is built.
+    successor is built. `few`: of how many vectors of one kind a large graph has an index.
 
     Indexes are built one at a time and by one worker only: other workers find the lock taken and do nothing. An index
     that a killed worker left half built is dropped first. Builds go on beside readers and writers, in `memory_mb` of
@@ -40,7 +45,7 @@ async def maintain_indexes(
     if not await store.try_lock(operator):
         return []
     try:
-        needed = await _needed_indexes(operator, from_memories, thoroughness)
+        needed = await _needed_indexes(operator, from_memories, thoroughness, few)
         dropped = await _drop_superfluous(operator, needed)
         built = await _build(operator, needed, memory_mb, stopping or asyncio.Event())
         replaced = await _drop_replaced(operator, needed)
@@ -60,9 +65,10 @@ async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) ->
         await asyncio.sleep(LOCK_PAUSE)
     try:
         noted = [
-            _index_for_size(index, await store.count_passages(operator, index), THOROUGHNESS, existing=frozenset())
-            for index in await store.list_noted(operator)
-            if index.tenant_id == tenant_id
+            index
+            for graph in await store.list_noted(operator)
+            if graph.tenant_id == tenant_id
+            for index in await _indexes_of(operator, graph, THOROUGHNESS, FEW_VECTORS, frozenset())
         ]
         existing = await store.list_indexes(operator)
         for index in noted:
@@ -74,12 +80,12 @@ async def build_noted(operator: Operator, tenant_id: UUID, *, memory_mb: int) ->
 
 
 async def _needed_indexes(
-    operator: Operator, from_memories: int, thoroughness: Mapping[int, Thoroughness]
+    operator: Operator, from_memories: int, thoroughness: Mapping[int, Thoroughness], few: int
 ) -> list[VectorIndex]:
     """The indexes that should exist, those of the largest graphs first. A graph keeps its index until it has shrunk.
 
-    It likewise keeps a more thorough index until then. Where a partition has more than MAX_INDEXES large graphs, the
-    largest get an index, whichever had one before.
+    It likewise keeps a more thorough index until then. Where the graphs of a partition need more than MAX_INDEXES, the
+    largest get theirs, whichever had one before.
     """
     large = await store.find_large(operator, memories=from_memories, limit=MAX_INDEXES)
     noted = {(index.tenant_id, index.graph_id) for index in await store.list_noted(operator)}
@@ -89,16 +95,26 @@ async def _needed_indexes(
     is_large = set(large)
     candidates = large + [g for g in large_enough_to_keep if (g.tenant_id, g.graph_id) in noted and g not in is_large]
     existing = await store.list_indexes(operator)
+    needed = [
+        (graph.partition, await _indexes_of(operator, graph, thoroughness, few, existing.keys()))
+        for graph in first_of_each_partition(candidates)
+    ]
+    return list(chain.from_iterable(within_partitions(needed)))
 
-    async def needed(graph: LargeGraph) -> VectorIndex | None:
-        index = await store.find_model(operator, graph.tenant_id, graph.graph_id)
-        if index is None:
-            return None
-        passages = await store.count_passages(operator, index)
-        return _index_for_size(index, passages, thoroughness, existing=existing.keys())
 
-    indexes = [await needed(graph) for graph in first_of_each_partition(candidates)]
-    return [index for index in indexes if index is not None]
+async def _indexes_of(
+    operator: Operator,
+    graph: LargeGraph | VectorIndex,
+    thoroughness: Mapping[int, Thoroughness],
+    few: int,
+    existing: Set[str],
+) -> list[VectorIndex]:
+    """The indexes that a large graph needs, if anything in it is embedded by the model that serves it."""
+    kinds = await store.find_kinds(operator, graph.tenant_id, graph.graph_id, max_counted=few)
+    return [
+        _index_for_size(index, await store.count_passages(operator, index), thoroughness, existing=existing)
+        for index in indexed_kinds(kinds, few, existing)
+    ]
 
 
 def _index_for_size(
@@ -150,14 +166,19 @@ async def _reduce_candidates(operator: Operator, needed: list[VectorIndex]) -> N
 async def _build(operator: Operator, needed: list[VectorIndex], memory_mb: int, stopping: asyncio.Event) -> list[str]:
     existing = await store.list_indexes(operator)
     noted = await store.list_noted(operator)
-    built = []
-    for index in needed:
-        if stopping.is_set():
-            break
-        if index.name not in existing:
-            passages = await store.count_passages(operator, index)
-            await store.create_index(operator, index, memory_mb=index.memory_mb(passages, memory_mb))
-            built.append(f"built {index.name}")
-        if index not in noted:
-            await store.note_index(operator, index.tenant_id, index.graph_id, index.model, index.dimensions)
+    built: list[str] = []
+    for _, of_graph in groupby(needed, key=lambda index: index.graph_id):
+        indexes = list(of_graph)
+        for index in indexes:
+            if stopping.is_set():
+                return built
+            if index.name not in existing:
+                passages = await store.count_passages(operator, index)
+                await store.create_index(operator, index, memory_mb=index.memory_mb(passages, memory_mb))
+                built.append(f"built {index.name}")
+        # Only now: a search of a graph that is recorded to have indexes compares each vector of a kind without one.
+        if indexes[0] not in noted:
+            await store.note_index(
+                operator, indexes[0].tenant_id, indexes[0].graph_id, indexes[0].model, indexes[0].dimensions
+            )
     return built

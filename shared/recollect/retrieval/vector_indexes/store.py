@@ -12,6 +12,7 @@ from recollect.retrieval.vector_indexes.model import (
     PARTITIONS,
     LargeGraph,
     VectorIndex,
+    VectorKind,
     analyze_statement,
     create_statement,
     drop_statement,
@@ -57,9 +58,11 @@ async def find_partition(session: Session, tenant_id: UUID) -> int:
     return await session.fetchval(queries.find_partition, tenant_id=tenant_id, partitions=PARTITIONS)
 
 
-async def find_model(session: Session, tenant_id: UUID, graph_id: UUID) -> VectorIndex | None:
-    """The index that would serve a graph; None while nothing is embedded by the model that serves it."""
-    return await session.fetch_object(queries.find_model, VectorIndex, tenant_id=tenant_id, graph_id=graph_id)
+async def find_kinds(session: Session, tenant_id: UUID, graph_id: UUID, *, max_counted: int) -> list[VectorKind]:
+    """The kinds of vectors that serve a graph; none while nothing is embedded by its model."""
+    return await session.fetch_objects(
+        queries.find_kinds, VectorKind, tenant_id=tenant_id, graph_id=graph_id, max_counted=max_counted
+    )
 
 
 async def note_index(
