@@ -19,10 +19,12 @@ from recollect.valkey.change_bus import ChangeBus, Listener
 from recollect.valkey.change_channel import ChangePublisher, channel_of, decode_change
 from recollect.valkey.client import connect_redis
 from recollect_local.valkey import LocalValkey
-from tests.support.gateway import eventually
+from tests.support.gateway import eventually, until
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 GRAPH, OTHER = uuid4(), uuid4()
+
+Condition = Callable[[], bool]
 
 
 @pytest.fixture(scope="module")
@@ -220,25 +222,27 @@ async def test_an_invalid_message_wakes_nobody_and_stops_nothing(bus: ChangeBus,
         assert not await one.woken(0)
 
 
-async def disconnect(redis: Redis, _: LocalValkey) -> None:
+async def disconnect(redis: Redis, _: LocalValkey, __: Condition) -> None:
     """Cut the bus off, as Redis does with a subscriber that reads too slowly."""
     await redis.client_kill_filter(_type="pubsub")
 
 
-async def restart(_: Redis, valkey: LocalValkey) -> None:
+async def restart(_: Redis, valkey: LocalValkey, __: Condition) -> None:
     await asyncio.to_thread(valkey.stop)
     await asyncio.to_thread(valkey.start)
 
 
-async def freeze(_: Redis, valkey: LocalValkey) -> None:
+async def freeze(_: Redis, valkey: LocalValkey, is_cut_off: Condition) -> None:
     """Let Redis answer nothing until the bus has given its connection up."""
     assert valkey.pid is not None
     os.kill(valkey.pid, signal.SIGSTOP)
-    await asyncio.sleep(4 * change_bus.SILENCE_SECONDS)
-    os.kill(valkey.pid, signal.SIGCONT)
+    try:
+        await until(is_cut_off)
+    finally:
+        os.kill(valkey.pid, signal.SIGCONT)
 
 
-Fault = Callable[[Redis, LocalValkey], Awaitable[None]]
+Fault = Callable[[Redis, LocalValkey, Condition], Awaitable[None]]
 
 
 class TestFaults:
@@ -255,7 +259,7 @@ class TestFaults:
             async with asyncio.timeout(MAX_WAIT_SECONDS), bus.running():
                 for listener in (one, other):
                     await wait_until_followed(listener)
-                await fault(redis, valkey)
+                await fault(redis, valkey, lambda: not any(map(bus.is_following, tenants)))
                 for listener, tenant_id in zip((one, other), tenants, strict=True):
                     assert await listener.woken(MAX_WAIT_SECONDS)
                     await publish(redis, tenant_id, GRAPH)
