@@ -11,7 +11,7 @@ import pytest
 
 from recollect.caller import Caller
 from recollect.settings import Settings
-from tests.e2e.test_trace import free_port, gateway
+from tests.e2e.test_trace import gateway
 from tests.support.gateway import eventually
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import working
@@ -40,7 +40,7 @@ async def test_expiry_deduplication_import_and_export_work_together(
     settings: Settings, admin_key: str, caller: Caller, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:
     await owner.execute("DELETE FROM jobs")
-    served = settings.model_copy(update={"port": free_port(), "sweep_seconds": 1})
+    served = settings.model_copy(update={"sweep_seconds": 1})
     headers = {"Authorization": f"Bearer {admin_key}"}
     with working(served, tmp_path), gateway(served) as address:
         async with httpx2.AsyncClient(base_url=address, headers=headers, timeout=MAX_WAIT_SECONDS) as http:

@@ -16,7 +16,7 @@ from recollect.jobs.kinds import KINDS
 from recollect.jobs.model import SERVER_ERROR_CODES
 from recollect.settings import Settings
 from recollect.telemetry.metric_readers import HTTP_ATTRIBUTES
-from tests.e2e.test_trace import free_port, gateway
+from tests.e2e.test_trace import gateway
 from tests.support.gateway import NewApiKey, eventually
 from tests.support.otlp import Collector, collecting
 from tests.support.rates import NewLimited
@@ -36,7 +36,6 @@ async def test_a_gateway_and_a_worker_export_their_metrics(
         traced = settings.model_copy(
             update={
                 "otlp_endpoint": collector.endpoint,
-                "port": free_port(),
                 "cache_search_wait_seconds": 1.0,
                 "rate_limit_wait_seconds": MAX_WAIT_SECONDS,
                 "redis_timeout_seconds": MAX_WAIT_SECONDS,
@@ -121,7 +120,7 @@ async def test_a_gateway_without_redis_exports_fallbacks_and_refusals(
 ) -> None:
     key = (await issue(await new_limited(requests_per_minute=4))).secret
     with collecting() as collector:
-        alone = {"otlp_endpoint": collector.endpoint, "port": free_port(), "redis_url": f"unix://{tmp_path}/none.sock"}
+        alone = {"otlp_endpoint": collector.endpoint, "redis_url": f"unix://{tmp_path}/none.sock"}
         with gateway(settings.model_copy(update=alone)) as address:
             headers = {"Authorization": f"Bearer {key}"}
             told = [httpx2.get(f"{address}/v1/graphs", headers=headers, timeout=MAX_WAIT_SECONDS) for _ in range(3)]

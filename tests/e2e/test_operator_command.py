@@ -2,8 +2,9 @@
 
 import json
 import signal
-import socket
+from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import asyncpg
 import httpx2
@@ -16,16 +17,16 @@ from recollect_local.postgres import LocalPostgres
 from tests.support.cells import OTHER
 from tests.support.commands import Shell
 from tests.support.gateway import eventually
+from tests.support.ports import reserved_port
 from tests.support.workers import environment
 
 NOWHERE = "postgresql://nobody@127.0.0.1:9/nowhere"
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+@pytest.fixture
+def port() -> Iterator[int]:
+    with reserved_port() as port:
+        yield port
 
 
 async def lines(shell: Shell, *words: str) -> list[list[str]]:
@@ -35,11 +36,10 @@ async def lines(shell: Shell, *words: str) -> list[list[str]]:
 
 
 async def test_commands_use_only_the_operator_api_if_one_is_named(
-    settings: Settings, postgres: LocalPostgres, tenant: Tenant, tmp_path: Path
+    settings: Settings, postgres: LocalPostgres, tenant: Tenant, tmp_path: Path, port: int
 ) -> None:
     owner = Shell(tmp_path, {"RECOLLECT_OWNER_DATABASE_URL": settings.migration_url})
     [[key]] = await lines(owner, "operator", "keys", "create", "ada", "--days", "1")
-    port = free_port()
     served = {
         "RECOLLECT_OPERATOR_DATABASE_URL": postgres.url(OPERATOR_ROLE),
         "RECOLLECT_DATABASE_URL": NOWHERE,
@@ -102,7 +102,7 @@ async def test_commands_use_only_the_operator_api_if_one_is_named(
 async def test_commands_reach_a_tenant_in_any_cell(
     celled: Settings, owner_b: asyncpg.Connection, tmp_path: Path
 ) -> None:
-    slug = f"by-command-{free_port()}"
+    slug = f"by-command-{uuid4()}"
     shell = Shell(tmp_path, environment(celled))
     assert [line[0] for line in await lines(shell, "migrate")] == [
         "nothing to do in the cell home: the database is up to date",

@@ -1,7 +1,6 @@
 """One trace from the client's `traceparent` through gateway, SQL and Redis to the worker's job."""
 
 import asyncio
-import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from recollect.postgres.database import Database
 from recollect.settings import Settings
 from tests.support import wakeup_worker, workers
 from tests.support.otlp import Collector, collecting
+from tests.support.ports import reserved_port
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
@@ -77,9 +77,7 @@ async def remember_and_embed(settings: Settings, endpoint: str, api_key: str, fo
 
     At the end both processes have ended, after they exported all of their spans.
     """
-    traced = settings.model_copy(
-        update={"otlp_endpoint": endpoint, "port": free_port(), "redis_timeout_seconds": MAX_WAIT_SECONDS}
-    )
+    traced = settings.model_copy(update={"otlp_endpoint": endpoint, "redis_timeout_seconds": MAX_WAIT_SECONDS})
     with workers.working(traced, folder, wakeup_worker.WORKER) as worker:
         with gateway(traced) as address:
             # The worker's only sweep is over: only the wake-up can announce this work.
@@ -122,7 +120,7 @@ def text_attributes(span: Span) -> dict[str, str]:
 @pytest.mark.proves("security: traces")
 async def test_spans_contain_no_names_chosen_by_users(settings: Settings, api_key: str, collector: Collector) -> None:
     """Neither names of graphs and tools in paths and queries, nor the name of the client."""
-    traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint, "port": free_port()})
+    traced = settings.model_copy(update={"otlp_endpoint": collector.endpoint})
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": SECRET_NAME, "arguments": {}}}
     headers = {"Authorization": f"Bearer {api_key}", "User-Agent": SECRET_NAME}
     mcp = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
@@ -171,24 +169,15 @@ def ancestors(spans: dict[str, Span], span: Span) -> list[str]:
     return [parent, *ancestors(spans, spans[parent])] if parent in spans else [parent]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
 def gateway(settings: Settings) -> Iterator[str]:
     """The address of `python -m recollect_gateway`, forked from a process that has imported it as workers are."""
-    address = f"http://127.0.0.1:{settings.port}"
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        workers.working(settings, Path(folder), "recollect_gateway") as process,
-    ):
-        wait_until_ready(address, process)
-        yield address
-        assert process.stop() == 0
+    with tempfile.TemporaryDirectory() as folder, reserved_port() as port:
+        address, served = f"http://127.0.0.1:{port}", settings.model_copy(update={"port": port})
+        with workers.working(served, Path(folder), "recollect_gateway") as process:
+            wait_until_ready(address, process)
+            yield address
+            assert process.stop() == 0
 
 
 def wait_until_ready(address: str, process: workers.WorkerProcess) -> None:

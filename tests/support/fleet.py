@@ -11,9 +11,9 @@ from pathlib import Path
 
 from recollect.settings import Settings
 from recollect.settings.addresses.public_url import local_url
-from recollect_local.address import claimed_port
 from recollect_local.process import start_process, stop_process
 from tests.support.forks import ForkedProcess, fork_logging
+from tests.support.ports import reserved_port
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import environment
 
@@ -48,7 +48,7 @@ class Fleet:
 
     def gateway(self, tree: Path | None = None, **changed: object) -> Member:
         """Start `python -m recollect_gateway` on a free port; it may not be ready yet."""
-        port = self._stack.enter_context(claimed_port("127.0.0.1", 0))
+        port = self._stack.enter_context(reserved_port())
         settings = self.settings.model_copy(update={"port": port, **changed})
         return self._start("recollect_gateway", settings, tree, local_url("127.0.0.1", port))
 

@@ -10,7 +10,6 @@ processor time. It also tells how slow the machine is at this moment, by what a 
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -29,6 +28,7 @@ from recollect_gateway.__main__ import freeze_loaded_objects
 from recollect_gateway.app import create_app
 from recollect_http.server.uvicorn_server import server_config
 from tests.support.gateway import RunningGateway
+from tests.support.ports import reserved_port
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 BEAT_SECONDS = 0.002
@@ -107,27 +107,25 @@ def watched(app: Any) -> Any:
 @asynccontextmanager
 async def watched_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
     """A watched gateway with these settings, until the block ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     environment = os.environ | {
         f"RECOLLECT_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
         for name, value in settings.model_dump(exclude_unset=True, mode="json").items()
     }
-    environment["RECOLLECT_PORT"] = str(port)
-    gateway = subprocess.Popen([sys.executable, "-m", __name__], env=environment)  # noqa: ASYNC220 - returns at once
-    running = RunningGateway(f"http://127.0.0.1:{port}")
-    try:
-        async with running.http() as http:
-            give_up = time.monotonic() + MAX_WAIT_SECONDS
-            while not await _serves(http):
-                assert gateway.poll() is None, "the gateway did not start"
-                assert time.monotonic() < give_up, "the gateway did not start in time"
-                await asyncio.sleep(0.05)
-        yield running
-    finally:
-        gateway.terminate()
-        gateway.wait(MAX_WAIT_SECONDS)
+    with reserved_port() as port:
+        environment["RECOLLECT_PORT"] = str(port)
+        gateway = subprocess.Popen([sys.executable, "-m", __name__], env=environment)  # noqa: ASYNC220 - returns at once
+        running = RunningGateway(f"http://127.0.0.1:{port}")
+        try:
+            async with running.http() as http:
+                give_up = time.monotonic() + MAX_WAIT_SECONDS
+                while not await _serves(http):
+                    assert gateway.poll() is None, "the gateway did not start"
+                    assert time.monotonic() < give_up, "the gateway did not start in time"
+                    await asyncio.sleep(0.05)
+            yield running
+        finally:
+            gateway.terminate()
+            gateway.wait(MAX_WAIT_SECONDS)
 
 
 async def read_heartbeat(http: httpx2.AsyncClient) -> Held:

@@ -24,6 +24,7 @@ from recollect_gateway.app import create_app
 from recollect_local.valkey import LocalValkey
 from tests.support.gateway import MODERN, RunningGateway, eventually, revision_of, serving
 from tests.support.memories import Agent
+from tests.support.ports import reserved_port
 from tests.support.streams import EventReader, listening
 from tests.support.timeouts import MAX_WAIT_SECONDS
 from tests.support.workers import working
@@ -243,10 +244,10 @@ async def has(app: Any, streams: int) -> bool:
 
 @pytest.mark.usefixtures("agent")
 async def test_a_gateway_that_is_stopped_ends_its_streams(settings: Settings, key: str, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with working(settings.model_copy(update={"port": port}), tmp_path, "recollect_gateway") as process:
+    with (
+        reserved_port() as port,
+        working(settings.model_copy(update={"port": port}), tmp_path, "recollect_gateway") as process,
+    ):
         gateway = RunningGateway(f"http://127.0.0.1:{port}")
         async with gateway.http() as http:
             await eventually(lambda: serves(http))

@@ -25,6 +25,7 @@ from recollect.settings import Settings
 from tests.conftest import NewTenant
 from tests.support.gateway import LEGACY, MODERN, NewApiKey, RunningGateway, eventually, rpc_headers
 from tests.support.memories import Agent
+from tests.support.ports import reserved_port
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
@@ -60,28 +61,25 @@ async def logged(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -
         "statement_timeout_seconds": 2 * MAX_WAIT_SECONDS,
         "log_format": "json",
     }
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     chosen = settings.model_copy(update=endless)
     environment = os.environ | {
         f"RECOLLECT_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
         for name, value in chosen.model_dump(exclude_unset=True, mode="json").items()
     }
-    environment["RECOLLECT_PORT"] = str(port)
     log = tmp_path_factory.mktemp("gateway") / "log"
-    with log.open("wb") as written:
+    with reserved_port() as port, log.open("wb") as written:
+        environment["RECOLLECT_PORT"] = str(port)
         process = subprocess.Popen(  # noqa: ASYNC220 - returns at once
             [sys.executable, "-m", "recollect_gateway"], env=environment, stderr=written
         )
-    running = RunningGateway(f"http://127.0.0.1:{port}")
-    try:
-        async with running.http() as http:
-            await eventually(lambda: _serves(http))
-        yield LoggedGateway(running, log)
-    finally:
-        process.terminate()
-        process.wait(MAX_WAIT_SECONDS)
+        running = RunningGateway(f"http://127.0.0.1:{port}")
+        try:
+            async with running.http() as http:
+                await eventually(lambda: _serves(http))
+            yield LoggedGateway(running, log)
+        finally:
+            process.terminate()
+            process.wait(MAX_WAIT_SECONDS)
 
 
 @pytest.fixture(scope="module")

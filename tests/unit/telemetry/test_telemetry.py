@@ -18,6 +18,7 @@ from recollect.settings import Settings
 from recollect.telemetry.otlp import TextFreeExporter
 from recollect.telemetry.tracing import configure_tracing, continued_span, extracted_context, inject_context
 from tests.support.otlp import collecting
+from tests.support.ports import reserved_port
 from tests.support.timeouts import MAX_WAIT_SECONDS
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -217,8 +218,8 @@ def test_a_failed_trace_is_exported_whatever_the_ratio_and_the_client_say() -> N
 
 
 def test_prometheus_metrics_are_served_at_their_own_port_until_shutdown() -> None:
-    port = free_port()
-    output = run(SERVED, RECOLLECT_METRICS_PORT=str(port)).stdout
+    with reserved_port() as port:
+        output = run(SERVED, RECOLLECT_METRICS_PORT=str(port)).stdout
     labels = 'error_type="busy",gen_ai_tool_name="recall",mcp_method_name="tools/call"'
     assert f"mcp_server_operation_duration_seconds_count{{{labels}}} 1.0" in output
     assert 'service_name="recollect-test"' in output
@@ -233,10 +234,3 @@ def test_a_taken_metrics_port_is_reported_with_its_setting() -> None:
         with pytest.raises(InvalidInput, match="port") as refused:
             configure_tracing(settings, "recollect-test")
     assert refused.value.path == "RECOLLECT_METRICS_PORT"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
