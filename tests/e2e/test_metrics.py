@@ -1,6 +1,5 @@
 """Recollect's own metrics, as a collector gets them from a gateway and a worker."""
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from recollect.jobs.kinds import KINDS
 from recollect.jobs.model import SERVER_ERROR_CODES
 from recollect.settings import Settings
 from recollect.telemetry.metric_readers import HTTP_ATTRIBUTES
+from recollect.valkey.client import connect_redis
 from tests.e2e.test_trace import gateway
 from tests.support.gateway import NewApiKey, eventually
 from tests.support.otlp import Collector, collecting
@@ -46,9 +46,10 @@ async def test_a_gateway_and_a_worker_export_their_metrics(
             assert await embedded_within(owner, caller)
             await exported(address, key)
             worker.stop()  # What it still does to the graph would make caches look again.
-            for _ in range(3):
+            call(address, key, "recall", {"query": QUESTION})
+            await eventually(lambda: is_kept(settings, caller))
+            for _ in range(2):
                 call(address, key, "recall", {"query": QUESTION})
-                await asyncio.sleep(0.2)  # What a recall found is kept in the background.
             call(address, key, "recall", {"query": QUESTION, "queries": [QUESTION] * 8})
         assert collector.points("recollect.passages.embedded")[frozenset()].as_int >= 2
         assert collector.points("recollect.passages.waiting")[frozenset()].count == 3
@@ -101,6 +102,12 @@ async def test_a_gateway_and_a_worker_export_their_metrics(
         "mcp.server.operation.duration",
     }
     assert all(f"`{name}`" in DOCUMENTED.read_text() for name in own)
+
+
+async def is_kept(settings: Settings, caller: Caller) -> bool:
+    """Whether what a recall found is in Redis, where gateways put it in the background."""
+    async with connect_redis(settings) as redis:
+        return bool(await redis.exists(f"recollect:recall:{{{caller.tenant_id}}}"))
 
 
 async def exported(address: str, key: str) -> None:
