@@ -40,6 +40,7 @@ pytest_plugins = [
     "tests.support.gateway",
     "tests.support.actors",
     "tests.support.cells",
+    "tests.support.clocks",
     "tests.support.guards",
     "tests.support.mail_server",
     "tests.support.measured",

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import pytest
@@ -33,3 +33,12 @@ def clock_ahead(by: timedelta) -> Iterator[None]:
             if name.partition(".")[0].startswith("recollect") and vars(module).get("datetime") is datetime:
                 patch.setattr(module, "datetime", Shifted)
         yield
+
+
+@pytest.fixture
+def noon() -> Iterator[datetime]:
+    """Have the clock of this process say noon (UTC) when the test begins, so that no day ends during it."""
+    now = datetime.now(UTC)
+    noon = now.replace(hour=12, minute=0)
+    with clock_ahead(noon - now):
+        yield noon

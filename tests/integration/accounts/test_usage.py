@@ -1,9 +1,11 @@
 """Usage is recorded beside the calls, despite failures of the database, and deleted after its retention."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import NoReturn
 from uuid import UUID
 
@@ -60,9 +62,15 @@ async def test_each_flush_adds_what_is_new(databases: Databases, caller: Caller,
 
 
 async def test_usage_of_a_tenant_with_locked_rows_is_written_with_the_next_flush(
-    settings: Settings, caller: Caller, new_tenant: NewTenant, owner: asyncpg.Connection
+    settings: Settings,
+    caller: Caller,
+    new_tenant: NewTenant,
+    owner: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Other tenants' usage is written meanwhile, and nothing is counted twice."""
+    """Other tenants' usage is written meanwhile, and nothing is counted twice. All of it is of one hour."""
+    now = time.time()
+    monkeypatch.setattr("recollect.accounts.usage.tally.time", SimpleNamespace(time=lambda: now))
     other, tally = operator_caller(await new_tenant()), UsageTally()
     hasty = settings.model_copy(update={"lock_timeout_seconds": 0.1})
     async with Database.connect(settings.database_url, settings=hasty) as db:

@@ -448,6 +448,7 @@ class TestBounds:
         await talk.say("I moved to Berlin")
         assert (await talk.start())["id"] == (await talk.start(only_new=True))["id"]
 
+    @pytest.mark.usefixtures("noon")
     async def test_the_operators_model_has_so_many_requests_a_day(
         self, talk: Conversations, model: ChatServer, worker: WorkerContext
     ) -> None:

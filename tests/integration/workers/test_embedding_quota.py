@@ -23,6 +23,8 @@ from tests.support.jobs import employed
 from tests.support.memories import Agent, at_work
 from tests.support.quotas import limit
 
+pytestmark = pytest.mark.usefixtures("noon")
+
 
 @pytest.fixture
 async def agent(db: Database, caller: Caller, no_backlog: None) -> AsyncIterator[Agent]:
@@ -74,7 +76,12 @@ async def test_passages_beyond_the_quota_wait_for_the_next_day_and_are_found_by_
 
 
 async def test_concurrent_workers_share_the_quota(
-    agent: Agent, workers: list[WorkerContext], operator: Operator, tenant: Tenant, owner: asyncpg.Connection
+    agent: Agent,
+    workers: list[WorkerContext],
+    operator: Operator,
+    tenant: Tenant,
+    owner: asyncpg.Connection,
+    noon: datetime,
 ) -> None:
     """Each claims before the other has stored what it claimed."""
     await limit(operator, tenant.slug, embeddings_per_day=7)
@@ -83,9 +90,8 @@ async def test_concurrent_workers_share_the_quota(
     runs = [embedding.embed_passages(worker, agent.caller.tenant_id, {}) for worker in workers * 2]
     await asyncio.gather(*runs)
     assert await embedded_vectors(owner, agent) == 7
-    today = datetime.now(UTC)
     async with agent.db.transaction(agent.caller, read_only=True) as tx:
-        assert await quotas.embeddings_left(tx, today) == 0
+        assert await quotas.embeddings_left(tx, noon) == 0
 
 
 async def test_passages_embedded_beyond_a_lowered_quota_are_released_at_once(

@@ -246,6 +246,7 @@ class TestChange:
         await job_loop.sweep(change.during)
         assert (await change.desk.look(job)).status == "succeeded"
 
+    @pytest.mark.usefixtures("noon")
     async def test_passages_beyond_the_quota_are_embedded_on_the_next_day(
         self, change: ModelChange, operator: Operator
     ) -> None:
