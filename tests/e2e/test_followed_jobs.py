@@ -137,7 +137,7 @@ async def test_an_interrupted_upload_imports_nothing(shell: Shell, desk: Desk, h
 
 async def test_input_that_arrives_too_slowly_is_reported(settings: Settings, shell: Shell, desk: Desk) -> None:
     with (
-        serving(settings.model_copy(update={"body_seconds": 0.5})) as gateway,
+        serving(settings.model_copy(update={"body_seconds": 3.0})) as gateway,  # The job is made within that time.
         shell.start("import", "-", "--graph", "notes", "--url", gateway.url) as process,
     ):
         process.stdin.write(LINES[:1_000])

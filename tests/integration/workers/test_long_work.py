@@ -229,7 +229,7 @@ class TestDuplicates:
     async def test_no_connection_is_held_during_comparison(
         self, agent: Agent, desk: Desk, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        narrow = context.settings.model_copy(update={"database_pool_size": 1, "database_acquire_seconds": 1})
+        narrow = context.settings.model_copy(update={"database_pool_size": 1, "database_acquire_seconds": 20})
         await agent.create(*CROWD)
         await desk.start(DEDUPLICATE, mode="merge", threshold=0.6)
         compare, served = computing.compute, list[str]()
