@@ -54,7 +54,7 @@ NewExpiry = Annotated[
     Meta(
         tz=True,
         description="Time, with its offset from UTC, from which on the key is not valid; null: it never expires",
-        examples=["2027-12-31T00:00:00Z"],
+        examples=["2099-12-31T00:00:00Z"],
     ),
 ]
 NewToolsets = Annotated[
