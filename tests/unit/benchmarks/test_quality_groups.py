@@ -28,7 +28,7 @@ from tests.benchmarks.quality.groups.figures import (
     precise_with_answer,
     recall_at,
 )
-from tests.benchmarks.quality.groups.languages import ENGLISH, read_languages
+from tests.benchmarks.quality.groups.languages import ALL, ALL_ALONE, ENGLISH, by_language, read_languages
 from tests.benchmarks.quality.groups.notebooks import Answer, Asked, Note, Notebook
 from tests.benchmarks.quality.groups.report import values_of
 from tests.benchmarks.quality.groups.run import _keys, _ranked
@@ -216,10 +216,19 @@ class TestData:
         ]
         assert {len(language.facts) for language in languages} == {12}
         assert {len(language.distractors) for language in languages} == {8}
+        assert {len(set(language.unanswered)) for language in languages} == {16}
         for language in languages:
             text = language.facts[9][0]
             assert "Oracle" in text
             assert "PostgreSQL" in text
+
+
+def test_answers_in_other_languages_are_counted_together_beside_talk_and_alone() -> None:
+    measures = ("en", "de", "ja", "en, alone", "de, alone", "ja, alone")
+    grouped = by_language([Answer("n", Asked(measure, "?"), []) for measure in measures])
+    together = {name: [answer.asked.measure for answer in grouped[name]] for name in (ALL, ALL_ALONE)}
+    assert together == {ALL: ["de", "ja"], ALL_ALONE: ["de, alone", "ja, alone"]}
+    assert set(grouped) == {ALL, ALL_ALONE, *measures}
 
 
 def test_a_refused_call_is_told_from_any_other_failure(subtests: pytest.Subtests) -> None:
