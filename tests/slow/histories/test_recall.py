@@ -376,19 +376,21 @@ async def test_time_bounds_are_exact_to_the_microsecond_and_reversed_bounds_matc
 
 async def test_word_counts_are_those_of_live_memories(agent: Agent, owner: asyncpg.Connection) -> None:
     """Lexemes of only one memory are not counted, and words of deleted memories are not, either."""
-    told = await agent.remember(*(f"tea number {n}" for n in range(30)), "tea and cake", "cake again", "porcelain")
+    told = await agent.remember(
+        *(f"tea number {n}" for n in range(1000, 1030)), "tea and cake", "cake again", "porcelain"
+    )
     await agent.embed()
     async with agent.writing() as (tx, revision):
         await revising.forget(tx, revision, [MemoryRef(id=one.id) for one in told[:15]], delete=True)
     await agent.embed()
     rows = await owner.fetch("SELECT lexeme, passages FROM terms WHERE tenant_id = $1", agent.caller.tenant_id)
     counted = {row["lexeme"]: row["passages"] for row in rows}
-    assert {word: counted.get(word) for word in ("tea", "number", "cake", "porcelain", "29")} == {
+    assert {word: counted.get(word) for word in ("tea", "number", "cake", "porcelain", "1029")} == {
         "tea": 16,
         "number": 15,
         "cake": 2,
         "porcelain": 0,
-        "29": None,
+        "1029": None,
     }
     query = "SELECT passages_counted FROM graph_indexes WHERE tenant_id = $1"
     assert await owner.fetchval(query, agent.caller.tenant_id) == 18
