@@ -78,7 +78,7 @@ _PLAIN = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_INVISIB
 
 
 def normalised(text: str) -> str:
-    """A text in Unicode's form NFKC, with plain apostrophes without characters that nobody sees and styles of emoji."""
+    """A text in Unicode's form NFKC, with plain apostrophes, and without invisible characters and styles of emoji."""
     return text if text.isascii() else normalize("NFKC", text).translate(_PLAIN)
 
 
